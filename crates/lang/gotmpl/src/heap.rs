@@ -1,0 +1,117 @@
+//! Where a render's containers live.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use typed_arena::Arena;
+
+use crate::func::Error;
+use crate::types::{self, Type};
+use crate::value::{List, Map, Str, Struct, Value};
+
+/// All lists, maps and structs of one render. They live as long as the heap and are freed with it, together.
+pub struct Heap<'h> {
+    lists: Arena<List<'h>>,
+    maps: Arena<Map<'h>>,
+    structs: Arena<Struct<'h>>,
+    blobs: Arena<Box<[u8]>>,
+    left: Cell<usize>,
+    budget: usize,
+}
+
+impl<'h> Heap<'h> {
+    /// A heap for a render that may make containers and strings of so many bytes.
+    pub fn new(budget: usize) -> Self {
+        Self {
+            lists: Arena::new(),
+            maps: Arena::new(),
+            structs: Arena::new(),
+            blobs: Arena::new(),
+            left: Cell::new(budget),
+            budget,
+        }
+    }
+
+    /// Asks for room before something of a size that the template decides is made.
+    pub fn charge(&self, bytes: usize) -> Result<(), Error> {
+        match self.left.get().checked_sub(bytes) {
+            Some(left) => {
+                self.left.set(left);
+                Ok(())
+            }
+            None => {
+                self.left.set(0);
+                Err(Error::limit("memory", self.budget))
+            }
+        }
+    }
+
+    /// Whether the budget has been used up.
+    pub fn exhausted(&self) -> bool {
+        self.left.get() == 0
+    }
+
+    /// The budget it was made with.
+    pub fn budget(&self) -> usize {
+        self.budget
+    }
+
+    fn spend(&self, bytes: usize) {
+        self.left.set(self.left.get().saturating_sub(bytes));
+    }
+
+    /// A slice of a type.
+    pub fn typed_list(&'h self, ty: &'static Type, items: Vec<Value<'h>>) -> Value<'h> {
+        self.spend(64 + items.len() * size_of::<Value>());
+        Value::List(self.lists.alloc(List { ty, nil: false, items: items.into() }))
+    }
+
+    /// `[]interface {}`.
+    pub fn list(&'h self, items: Vec<Value<'h>>) -> Value<'h> {
+        self.typed_list(&types::LIST, items)
+    }
+
+    /// `[]string`.
+    pub fn strings<S: Into<Str<'h>>>(&'h self, items: impl IntoIterator<Item = S>) -> Value<'h> {
+        self.typed_list(&types::STRINGS, items.into_iter().map(|s| Value::Str(s.into())).collect())
+    }
+
+    /// A nil slice of a type.
+    pub fn nil_list(&'h self, ty: &'static Type) -> Value<'h> {
+        Value::List(self.lists.alloc(List { ty, nil: true, items: Vec::new().into() }))
+    }
+
+    /// `[]uint8`.
+    pub fn bytes(&'h self, bytes: impl Into<Box<[u8]>>) -> Value<'h> {
+        let bytes = self.blobs.alloc(bytes.into());
+        self.spend(bytes.len());
+        Value::Bytes(bytes)
+    }
+
+    /// A map of a type.
+    pub fn typed_map(&'h self, ty: &'static Type, entries: BTreeMap<Str<'h>, Value<'h>>) -> &'h Map<'h> {
+        self.spend(96 + entries.len() * 2 * size_of::<Value>());
+        self.maps.alloc(Map::new(ty, false, entries))
+    }
+
+    /// `map[string]interface {}`.
+    pub fn map(&'h self, entries: BTreeMap<Str<'h>, Value<'h>>) -> &'h Map<'h> {
+        self.typed_map(&types::MAP, entries)
+    }
+
+    /// A nil map of a type.
+    pub fn nil_map(&'h self, ty: &'static Type) -> Value<'h> {
+        Value::Map(self.maps.alloc(Map::new(ty, true, BTreeMap::new())))
+    }
+
+    /// The same map under another type: a change of one is a change of both.
+    pub fn retyped(&'h self, map: &'h Map<'h>, ty: &'static Type) -> &'h Map<'h> {
+        if map.ty.is(ty) { map } else { self.maps.alloc(map.alias(ty)) }
+    }
+
+    /// A struct, or a pointer to one.
+    pub fn structure(&'h self, ty: &'static Type, fields: Vec<Value<'h>>) -> Value<'h> {
+        self.spend(64 + fields.len() * size_of::<Value>());
+        Value::Struct(self.structs.alloc(Struct { ty, fields }))
+    }
+}

@@ -1,0 +1,52 @@
+//! The Go template language: values, parser, evaluator, Go's fmt.
+//!
+//! ```text
+//! text ──lex──▶ tokens ──parse──▶ nodes ──compile──▶ Program (immutable, shared by threads)
+//!                                                       │
+//!                         Heap (one render's values) ──▶ Machine ──▶ text or error
+//! ```
+
+mod builtins;
+mod code;
+mod compile;
+mod deep;
+mod error;
+pub mod fmt;
+pub mod func;
+pub mod gostr;
+pub mod heap;
+mod machine;
+mod program;
+mod syntax;
+pub mod types;
+pub mod value;
+
+pub use code::{Functions, Unit};
+pub use error::{Cause, RenderError, Site, Via};
+pub use func::{Call, Ctx, Error, Func, World};
+pub use heap::Heap;
+pub use machine::{Limits, Machine, Texts, without_no_value};
+pub use program::Templates;
+pub use syntax::ParseError;
+pub use types::{Kind, Shape, Type};
+pub use value::{List, Map, Opaque, Str, Struct, Value};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_may_contain_itself_and_still_goes_away() {
+        let heap = Heap::new(1 << 20);
+        let map = heap.map(Default::default());
+        map.set("self".into(), Value::Map(map));
+        let list = heap.list(vec![Value::Map(map)]);
+        map.set("list".into(), list);
+        assert_eq!(map.len(), 2);
+    }
+
+    #[test]
+    fn a_value_is_three_words() {
+        assert_eq!(size_of::<Value>(), 24);
+    }
+}

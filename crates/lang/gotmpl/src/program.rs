@@ -1,0 +1,38 @@
+//! Sets of compiled templates.
+
+use std::collections::HashMap;
+
+use crate::code::{Functions, Unit};
+use crate::compile::compile;
+use crate::syntax::{self, ParseError};
+
+/// A set of templates by name. Immutable once it is built, and shared by threads.
+#[derive(Debug, Default)]
+pub struct Templates {
+    units: HashMap<Box<[u8]>, Unit>,
+}
+
+impl Templates {
+    /// Parses a text under a name and adds it with everything that it defines. A definition replaces an earlier one
+    /// of the same name, but an empty one replaces nothing.
+    pub fn add(&mut self, name: &[u8], text: &[u8], functions: &Functions) -> Result<(), ParseError> {
+        let tree = syntax::parse(name, text, functions)?;
+        for unit in compile(tree, functions) {
+            if unit.empty && self.units.contains_key(&unit.name) {
+                continue;
+            }
+            self.units.insert(unit.name.clone(), unit);
+        }
+        Ok(())
+    }
+
+    /// The template of a name.
+    pub fn get(&self, name: &[u8]) -> Option<&Unit> {
+        self.units.get(name)
+    }
+
+    /// The names of all templates, in no order.
+    pub fn names(&self) -> impl Iterator<Item = &[u8]> {
+        self.units.keys().map(|k| &**k)
+    }
+}

@@ -1,0 +1,518 @@
+//! Text to tokens.
+
+use crate::gostr;
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Error,
+    Bool,
+    Char,
+    CharConstant,
+    Complex,
+    Assign,
+    Declare,
+    Eof,
+    Field,
+    Identifier,
+    LeftDelim,
+    LeftParen,
+    Number,
+    Pipe,
+    RawString,
+    RightDelim,
+    RightParen,
+    Space,
+    String,
+    Text,
+    Variable,
+    // Keywords from here on; they are shown in angle brackets.
+    Block,
+    Break,
+    Continue,
+    Dot,
+    Define,
+    Else,
+    End,
+    If,
+    Nil,
+    Range,
+    Template,
+    With,
+}
+
+/// A token: a kind, a piece of the text and the line it starts on.
+#[derive(Clone, Debug)]
+pub struct Token {
+    pub kind: Kind,
+    pub start: usize,
+    pub end: usize,
+    pub line: u32,
+    /// The text of an error token.
+    pub message: Option<Box<str>>,
+}
+
+fn keyword(word: &[u8]) -> Option<Kind> {
+    Some(match word {
+        b"." => Kind::Dot,
+        b"block" => Kind::Block,
+        b"break" => Kind::Break,
+        b"continue" => Kind::Continue,
+        b"define" => Kind::Define,
+        b"else" => Kind::Else,
+        b"end" => Kind::End,
+        b"if" => Kind::If,
+        b"range" => Kind::Range,
+        b"nil" => Kind::Nil,
+        b"template" => Kind::Template,
+        b"with" => Kind::With,
+        _ => return None,
+    })
+}
+
+fn is_keyword(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Block
+            | Kind::Break
+            | Kind::Continue
+            | Kind::Dot
+            | Kind::Define
+            | Kind::Else
+            | Kind::End
+            | Kind::If
+            | Kind::Nil
+            | Kind::Range
+            | Kind::Template
+            | Kind::With
+    )
+}
+
+const LEFT: &[u8] = b"{{";
+const RIGHT: &[u8] = b"}}";
+
+/// Reads tokens off a template's text.
+pub struct Lexer<'t> {
+    text: &'t [u8],
+    pos: usize,
+    start: usize,
+    line: u32,
+    start_line: u32,
+    inside: bool,
+    parens: u32,
+    failed: bool,
+}
+
+fn is_space(b: u8) -> bool {
+    matches!(b, b' ' | b'\t' | b'\r' | b'\n')
+}
+
+fn is_word(c: char) -> bool {
+    c == '_' || gostr::is_letter(c) || gostr::is_digit(c)
+}
+
+fn newlines(text: &[u8]) -> u32 {
+    text.iter().filter(|b| **b == b'\n').count() as u32
+}
+
+fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
+    let first = *needle.first()?;
+    let mut at = 0;
+    while let Some(offset) = text[at..].iter().position(|b| *b == first) {
+        at += offset;
+        if text[at..].starts_with(needle) {
+            return Some(at);
+        }
+        at += 1;
+    }
+    None
+}
+
+/// A rune the way Go's `%#U` shows it.
+fn code_point(rune: Option<char>) -> String {
+    match rune {
+        // What the end of the text looks like when it is printed as a rune.
+        None => "U+FFFFFFFFFFFFFFFF".to_owned(),
+        Some(c) if gostr::is_print(c) => format!("U+{:04X} '{c}'", u32::from(c)),
+        Some(c) => format!("U+{:04X}", u32::from(c)),
+    }
+}
+
+impl<'t> Lexer<'t> {
+    pub fn new(text: &'t [u8]) -> Self {
+        Self { text, pos: 0, start: 0, line: 1, start_line: 1, inside: false, parens: 0, failed: false }
+    }
+
+    fn rest(&self) -> &'t [u8] {
+        &self.text[self.pos..]
+    }
+
+    fn peek(&self) -> Option<char> {
+        let (c, width) = gostr::decode_char(self.rest());
+        (width > 0).then_some(c)
+    }
+
+    fn bump(&mut self) -> Option<char> {
+        let (c, width) = gostr::decode_char(self.rest());
+        if width == 0 {
+            return None;
+        }
+        self.pos += width;
+        if c == '\n' {
+            self.line += 1;
+        }
+        Some(c)
+    }
+
+    fn token(&mut self, kind: Kind) -> Token {
+        let token =
+            Token { kind, start: self.start, end: self.pos, line: self.start_line, message: None };
+        self.start = self.pos;
+        self.start_line = self.line;
+        token
+    }
+
+    fn error(&mut self, message: impl Into<Box<str>>) -> Token {
+        self.failed = true;
+        let token = Token {
+            kind: Kind::Error,
+            start: self.start,
+            end: self.start,
+            line: self.start_line,
+            message: Some(message.into()),
+        };
+        self.start = self.text.len();
+        self.pos = self.text.len();
+        self.inside = false;
+        token
+    }
+
+    /// Skips what was passed over without counting its lines.
+    fn ignore(&mut self) {
+        self.line += newlines(&self.text[self.start..self.pos]);
+        self.start = self.pos;
+        self.start_line = self.line;
+    }
+
+    /// The next token; after the end or an error, end tokens for ever.
+    pub fn next(&mut self) -> Token {
+        if self.failed {
+            return Token { kind: Kind::Eof, start: 0, end: 0, line: self.start_line, message: None };
+        }
+        if self.inside { self.action() } else { self.plain() }
+    }
+
+    fn plain(&mut self) -> Token {
+        loop {
+            let Some(x) = find(self.rest(), LEFT) else {
+                self.pos = self.text.len();
+                if self.pos > self.start {
+                    self.line += newlines(&self.text[self.start..self.pos]);
+                    return self.token(Kind::Text);
+                }
+                return self.token(Kind::Eof);
+            };
+            if x > 0 {
+                self.pos += x;
+                let after = &self.text[self.pos + LEFT.len()..];
+                let trim = if left_trim_marker(after) {
+                    let body = &self.text[self.start..self.pos];
+                    body.len() - body.iter().rposition(|b| !is_space(*b)).map_or(0, |p| p + 1)
+                } else {
+                    0
+                };
+                self.pos -= trim;
+                self.line += newlines(&self.text[self.start..self.pos]);
+                let token = self.token(Kind::Text);
+                self.pos += trim;
+                self.ignore();
+                if token.end > token.start {
+                    return token;
+                }
+            }
+            // At the delimiter: a comment is skipped, an action begins.
+            self.pos += LEFT.len();
+            let marker = if left_trim_marker(self.rest()) { 2 } else { 0 };
+            if self.text[self.pos + marker..].starts_with(b"/*") {
+                self.pos += marker;
+                self.ignore();
+                if let Some(error) = self.comment() {
+                    return error;
+                }
+                continue;
+            }
+            let token = self.token(Kind::LeftDelim);
+            self.inside = true;
+            self.pos += marker;
+            self.ignore();
+            self.parens = 0;
+            return token;
+        }
+    }
+
+    fn comment(&mut self) -> Option<Token> {
+        self.pos += 2;
+        let Some(x) = find(self.rest(), b"*/") else {
+            return Some(self.error("unclosed comment"));
+        };
+        self.pos += x + 2;
+        let Some(trim) = self.right_delim() else {
+            return Some(self.error("comment ends before closing delimiter"));
+        };
+        self.line += newlines(&self.text[self.start..self.pos]);
+        self.start = self.pos;
+        self.start_line = self.line;
+        if trim {
+            self.pos += 2;
+        }
+        self.pos += RIGHT.len();
+        if trim {
+            self.skip_spaces();
+        }
+        self.ignore();
+        None
+    }
+
+    fn skip_spaces(&mut self) {
+        let rest = self.rest();
+        self.pos += rest.iter().position(|b| !is_space(*b)).unwrap_or(rest.len());
+    }
+
+    /// At a closing delimiter: whether it trims.
+    fn right_delim(&self) -> Option<bool> {
+        match self.rest() {
+            [space, b'-', b'}', b'}', ..] if is_space(*space) => Some(true),
+            [b'}', b'}', ..] => Some(false),
+            _ => None,
+        }
+    }
+
+    fn close(&mut self, trim: bool) -> Token {
+        if trim {
+            self.pos += 2;
+            self.ignore();
+        }
+        self.pos += RIGHT.len();
+        let token = self.token(Kind::RightDelim);
+        if trim {
+            self.skip_spaces();
+            self.ignore();
+        }
+        self.inside = false;
+        token
+    }
+
+    fn action(&mut self) -> Token {
+        if let Some(trim) = self.right_delim() {
+            if self.parens == 0 {
+                return self.close(trim);
+            }
+            return self.error("unclosed left paren");
+        }
+        let Some(c) = self.peek() else {
+            return self.error("unclosed action");
+        };
+        match c {
+            ' ' | '\t' | '\r' | '\n' => return self.space(),
+            '+' | '-' | '0'..='9' => return self.number(),
+            c if is_word(c) => return self.word(),
+            _ => {}
+        }
+        self.bump();
+        match c {
+            '=' => self.token(Kind::Assign),
+            ':' => match self.bump() {
+                Some('=') => self.token(Kind::Declare),
+                _ => self.error("expected :="),
+            },
+            '|' => self.token(Kind::Pipe),
+            '"' => self.quoted('"', Kind::String, "unterminated quoted string"),
+            '\'' => self.quoted('\'', Kind::CharConstant, "unterminated character constant"),
+            '`' => self.raw(),
+            '$' => self.name(Kind::Variable),
+            '.' => {
+                if self.rest().first().is_some_and(|b| !b.is_ascii_digit()) {
+                    return self.name(Kind::Field);
+                }
+                self.pos -= 1;
+                self.number()
+            }
+            '(' => {
+                self.parens += 1;
+                self.token(Kind::LeftParen)
+            }
+            ')' => match self.parens.checked_sub(1) {
+                Some(n) => {
+                    self.parens = n;
+                    self.token(Kind::RightParen)
+                }
+                None => self.error("unexpected right paren"),
+            },
+            ' '..='~' => self.token(Kind::Char),
+            c => self.error(format!("unrecognized character in action: {}", code_point(Some(c)))),
+        }
+    }
+
+    fn space(&mut self) -> Token {
+        let mut count = 0;
+        while self.rest().first().is_some_and(|b| is_space(*b)) {
+            self.bump();
+            count += 1;
+        }
+        // The last space may belong to a trimming delimiter.
+        if self.text[self.pos - 1..].get(1..).is_some_and(|rest| rest.starts_with(b"-}}")) {
+            self.pos -= 1;
+            if self.text[self.pos] == b'\n' {
+                self.line -= 1;
+            }
+            if count == 1 {
+                return self.close(true);
+            }
+        }
+        self.token(Kind::Space)
+    }
+
+    fn at_terminator(&self) -> bool {
+        match self.peek() {
+            None | Some(' ' | '\t' | '\r' | '\n' | '.' | ',' | '|' | ':' | ')' | '(') => true,
+            _ => self.rest().starts_with(RIGHT),
+        }
+    }
+
+    fn word(&mut self) -> Token {
+        while self.peek().is_some_and(is_word) {
+            self.bump();
+        }
+        if !self.at_terminator() {
+            let c = self.peek();
+            return self.error(format!("bad character {}", code_point(c)));
+        }
+        let word = &self.text[self.start..self.pos];
+        let kind = match word {
+            b"true" | b"false" => Kind::Bool,
+            _ => keyword(word).unwrap_or(Kind::Identifier),
+        };
+        self.token(kind)
+    }
+
+    fn name(&mut self, kind: Kind) -> Token {
+        if self.at_terminator() {
+            return self.token(if kind == Kind::Variable { Kind::Variable } else { Kind::Dot });
+        }
+        while self.peek().is_some_and(is_word) {
+            self.bump();
+        }
+        if !self.at_terminator() {
+            let c = self.peek();
+            return self.error(format!("bad character {}", code_point(c)));
+        }
+        self.token(kind)
+    }
+
+    fn quoted(&mut self, quote: char, kind: Kind, unterminated: &str) -> Token {
+        loop {
+            match self.bump() {
+                Some('\\') => {
+                    if matches!(self.bump(), None | Some('\n')) {
+                        return self.error(unterminated);
+                    }
+                }
+                None | Some('\n') => return self.error(unterminated),
+                Some(c) if c == quote => return self.token(kind),
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn raw(&mut self) -> Token {
+        loop {
+            match self.bump() {
+                None => return self.error("unterminated raw quoted string"),
+                Some('`') => return self.token(Kind::RawString),
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn accept(&mut self, set: &[u8]) -> bool {
+        let found = self.rest().first().is_some_and(|b| set.contains(b));
+        if found {
+            self.pos += 1;
+        }
+        found
+    }
+
+    fn accept_run(&mut self, set: &[u8]) {
+        while self.accept(set) {}
+    }
+
+    fn number(&mut self) -> Token {
+        if !self.scan_number() {
+            return self.bad_number();
+        }
+        if self.rest().first().is_some_and(|b| matches!(b, b'+' | b'-')) {
+            if !self.scan_number() || self.text[self.pos - 1] != b'i' {
+                return self.bad_number();
+            }
+            return self.token(Kind::Complex);
+        }
+        self.token(Kind::Number)
+    }
+
+    fn bad_number(&mut self) -> Token {
+        let quoted = gostr::quote(&self.text[self.start..self.pos]);
+        self.error(format!("bad number syntax: {}", String::from_utf8_lossy(&quoted)))
+    }
+
+    fn scan_number(&mut self) -> bool {
+        const DECIMAL: &[u8] = b"0123456789_";
+        self.accept(b"+-");
+        let mut digits = DECIMAL;
+        let mut exponent: &[u8] = b"eE";
+        if self.accept(b"0") {
+            if self.accept(b"xX") {
+                digits = b"0123456789abcdefABCDEF_";
+                exponent = b"pP";
+            } else if self.accept(b"oO") {
+                digits = b"01234567_";
+                exponent = b"";
+            } else if self.accept(b"bB") {
+                digits = b"01_";
+                exponent = b"";
+            }
+        }
+        self.accept_run(digits);
+        if self.accept(b".") {
+            self.accept_run(digits);
+        }
+        if self.accept(exponent) {
+            self.accept(b"+-");
+            self.accept_run(DECIMAL);
+        }
+        self.accept(b"i");
+        if self.peek().is_some_and(is_word) {
+            self.bump();
+            return false;
+        }
+        true
+    }
+}
+
+fn left_trim_marker(text: &[u8]) -> bool {
+    matches!(text, [b'-', space, ..] if is_space(*space))
+}
+
+/// A token the way error messages show it.
+pub fn show(token: &Token, text: &[u8]) -> String {
+    let value = text.get(token.start..token.end).unwrap_or_default();
+    match token.kind {
+        Kind::Eof => "EOF".to_owned(),
+        Kind::Error => token.message.as_deref().unwrap_or_default().to_owned(),
+        kind if is_keyword(kind) => format!("<{}>", String::from_utf8_lossy(value)),
+        _ if value.len() > 10 => {
+            let cut = gostr::runes(value).nth(10).map_or(value.len(), |(at, ..)| at);
+            format!("{}...", String::from_utf8_lossy(&gostr::quote(&value[..cut])))
+        }
+        _ => String::from_utf8_lossy(&gostr::quote(value)).into_owned(),
+    }
+}

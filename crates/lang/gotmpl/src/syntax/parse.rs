@@ -1,0 +1,684 @@
+//! Tokens to a tree.
+
+use std::fmt;
+
+use super::lex::{Kind, Lexer, Token, show};
+use super::node::{Branch, Id, Node, NodeKind, Pipe, Tree};
+use super::number::Number;
+use crate::gostr;
+
+/// How deeply parentheses may be nested: Go's limit.
+const MAX_PARENS: u32 = 10_000;
+/// How deeply blocks may be nested. Go has no limit but its stack; no template comes near.
+const MAX_BLOCKS: u32 = 100_000;
+/// How deep the parser goes on the caller's stack before it moves to one of its own.
+const SHALLOW: u32 = 100;
+/// What one level of nesting needs of a stack, generously.
+const STACK_PER_LEVEL: usize = 8 * 1024;
+
+/// Which function names exist.
+pub trait Names: Sync {
+    /// Whether a template may call a function of this name.
+    fn has(&self, name: &str) -> bool;
+}
+
+/// A text that is no template, with Go's message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// The name of the text.
+    pub name: Vec<u8>,
+    /// The line.
+    pub line: u32,
+    /// What is wrong there.
+    pub message: String,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "template: {}:{}: {}", String::from_utf8_lossy(&self.name), self.line, self.message)
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// Why the parser stopped.
+enum Stop {
+    Error(Box<ParseError>),
+    /// Deeper than the caller's stack is trusted with.
+    Deep,
+}
+
+type Result<T> = std::result::Result<T, Stop>;
+
+/// Parses a text under a name.
+pub fn parse(name: &[u8], text: &[u8], names: &dyn Names) -> std::result::Result<Tree, ParseError> {
+    match Parser::new(name, text, names, SHALLOW).run() {
+        Ok(tree) => Ok(tree),
+        Err(Stop::Error(e)) => Err(*e),
+        Err(Stop::Deep) => deep(name, text, names),
+    }
+}
+
+/// Parses a deeply nested text on a stack that is large enough for its nesting.
+fn deep(name: &[u8], text: &[u8], names: &dyn Names) -> std::result::Result<Tree, ParseError> {
+    let opened = text.iter().filter(|b| matches!(b, b'(' | b'{')).count();
+    let levels = opened.min(MAX_BLOCKS as usize + MAX_PARENS as usize) + 200;
+    let too_deep = || ParseError {
+        name: name.to_vec(),
+        line: 1,
+        message: "the template is nested too deeply".to_owned(),
+    };
+    std::thread::scope(|scope| {
+        let worker = std::thread::Builder::new().stack_size(levels * STACK_PER_LEVEL + (1 << 20));
+        let handle = worker.spawn_scoped(scope, || match Parser::new(name, text, names, u32::MAX).run() {
+            Ok(tree) => Ok(tree),
+            Err(Stop::Error(e)) => Err(*e),
+            Err(Stop::Deep) => Err(too_deep()),
+        });
+        match handle.map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(result)) => result,
+            _ => Err(too_deep()),
+        }
+    })
+}
+
+struct Parser<'t> {
+    tree: Tree,
+    text: &'t [u8],
+    lexer: Lexer<'t>,
+    names: &'t dyn Names,
+    tokens: [Token; 3],
+    peeked: usize,
+    vars: Vec<Box<[u8]>>,
+    action_line: u32,
+    ranges: u32,
+    parens: u32,
+    depth: u32,
+    shallow: u32,
+}
+
+fn no_token() -> Token {
+    Token { kind: Kind::Eof, start: 0, end: 0, line: 0, message: None }
+}
+
+impl<'t> Parser<'t> {
+    fn new(name: &[u8], text: &'t [u8], names: &'t dyn Names, shallow: u32) -> Self {
+        Self {
+            tree: Tree { name: name.into(), text: text.into(), nodes: Vec::new(), templates: Vec::new() },
+            text,
+            lexer: Lexer::new(text),
+            names,
+            tokens: [no_token(), no_token(), no_token()],
+            peeked: 0,
+            vars: vec![Box::from(&b"$"[..])],
+            action_line: 0,
+            ranges: 0,
+            parens: 0,
+            depth: 0,
+            shallow,
+        }
+    }
+
+    fn run(mut self) -> Result<Tree> {
+        let root = self.top()?;
+        let name = self.tree.name.clone();
+        self.add(name, root)?;
+        Ok(self.tree)
+    }
+
+    // Tokens, with up to three of look-ahead.
+
+    fn next(&mut self) -> Token {
+        if self.peeked > 0 {
+            self.peeked -= 1;
+        } else {
+            self.tokens[0] = self.lexer.next();
+        }
+        self.tokens[self.peeked].clone()
+    }
+
+    fn backup(&mut self) {
+        self.peeked += 1;
+    }
+
+    fn backup2(&mut self, first: Token) {
+        self.tokens[1] = first;
+        self.peeked = 2;
+    }
+
+    fn backup3(&mut self, second: Token, first: Token) {
+        self.tokens[1] = first;
+        self.tokens[2] = second;
+        self.peeked = 3;
+    }
+
+    fn peek(&mut self) -> Token {
+        if self.peeked == 0 {
+            self.peeked = 1;
+            self.tokens[0] = self.lexer.next();
+        }
+        self.tokens[self.peeked - 1].clone()
+    }
+
+    fn next_non_space(&mut self) -> Token {
+        loop {
+            let token = self.next();
+            if token.kind != Kind::Space {
+                return token;
+            }
+        }
+    }
+
+    fn peek_non_space(&mut self) -> Token {
+        let token = self.next_non_space();
+        self.backup();
+        token
+    }
+
+    fn fail<T>(&self, message: impl Into<String>) -> Result<T> {
+        Err(Stop::Error(Box::new(ParseError {
+            name: self.tree.name.to_vec(),
+            line: self.tokens[0].line,
+            message: message.into(),
+        })))
+    }
+
+    fn unexpected<T>(&self, token: &Token, context: &str) -> Result<T> {
+        let shown = show(token, self.text);
+        if token.kind == Kind::Error {
+            let mut extra = String::new();
+            if self.action_line != 0 && self.action_line != token.line {
+                let name = String::from_utf8_lossy(&self.tree.name).into_owned();
+                extra = format!(" in action started at {name}:{}", self.action_line);
+                if shown.ends_with(" action") {
+                    extra = extra[" in action".len()..].to_owned();
+                }
+            }
+            return self.fail(format!("{shown}{extra}"));
+        }
+        self.fail(format!("unexpected {shown} in {context}"))
+    }
+
+    fn expect(&mut self, kind: Kind, context: &str) -> Result<Token> {
+        let token = self.next_non_space();
+        if token.kind != kind {
+            return self.unexpected(&token, context);
+        }
+        Ok(token)
+    }
+
+    fn value(&self, token: &Token) -> &'t [u8] {
+        &self.text[token.start..token.end]
+    }
+
+    fn node(&mut self, pos: usize, kind: NodeKind) -> Id {
+        self.tree.nodes.push(Node { pos: pos as u32, kind });
+        (self.tree.nodes.len() - 1) as Id
+    }
+
+    /// Counts a level of nesting.
+    fn enter(&mut self) -> Result<()> {
+        self.depth += 1;
+        if self.depth > self.shallow {
+            return Err(Stop::Deep);
+        }
+        if self.depth > MAX_BLOCKS + MAX_PARENS {
+            return self.fail("the template is nested too deeply");
+        }
+        Ok(())
+    }
+
+    /// Puts a template into the set of this text.
+    fn add(&mut self, name: Box<[u8]>, root: Id) -> Result<()> {
+        match self.tree.templates.iter().position(|(n, _)| *n == name) {
+            None => self.tree.templates.push((name, root)),
+            Some(at) if self.tree.is_empty(self.tree.templates[at].1) => self.tree.templates[at].1 = root,
+            Some(_) if self.tree.is_empty(root) => {}
+            Some(_) => {
+                let quoted = String::from_utf8_lossy(&gostr::quote(&name)).into_owned();
+                return self.fail(format!("template: multiple definition of template {quoted}"));
+            }
+        }
+        Ok(())
+    }
+
+    // Blocks.
+
+    fn top(&mut self) -> Result<Id> {
+        let start = self.peek().start;
+        let mut nodes = Vec::new();
+        while self.peek().kind != Kind::Eof {
+            if self.peek().kind == Kind::LeftDelim {
+                let delim = self.next();
+                if self.next_non_space().kind == Kind::Define {
+                    self.definition()?;
+                    continue;
+                }
+                self.backup2(delim);
+            }
+            let node = self.text_or_action()?;
+            if let NodeKind::End | NodeKind::Else = self.tree.kind(node) {
+                let shown = String::from_utf8_lossy(&self.tree.show(node)).into_owned();
+                return self.fail(format!("unexpected {shown}"));
+            }
+            nodes.push(node);
+        }
+        Ok(self.node(start, NodeKind::List(nodes)))
+    }
+
+    /// Runs with the scope of a new template: only `$` is known, and no loop is around.
+    fn scoped<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let vars = std::mem::replace(&mut self.vars, vec![Box::from(&b"$"[..])]);
+        let ranges = std::mem::take(&mut self.ranges);
+        let action_line = std::mem::take(&mut self.action_line);
+        let parens = std::mem::take(&mut self.parens);
+        let result = run(self)?;
+        self.vars = vars;
+        self.ranges = ranges;
+        self.action_line = action_line;
+        self.parens = parens;
+        Ok(result)
+    }
+
+    fn definition(&mut self) -> Result<()> {
+        const CONTEXT: &str = "define clause";
+        self.scoped(|p| {
+            let token = p.next_non_space();
+            if !matches!(token.kind, Kind::String | Kind::RawString) {
+                return p.unexpected(&token, CONTEXT);
+            }
+            let name = p.unquote(&token)?;
+            p.expect(Kind::RightDelim, CONTEXT)?;
+            let (list, end) = p.item_list()?;
+            if !matches!(p.tree.kind(end), NodeKind::End) {
+                let shown = String::from_utf8_lossy(&p.tree.show(end)).into_owned();
+                return p.fail(format!("unexpected {shown} in {CONTEXT}"));
+            }
+            p.add(name, list)
+        })
+    }
+
+    fn unquote(&self, token: &Token) -> Result<Box<[u8]>> {
+        match gostr::unquote(self.value(token)) {
+            Some(text) => Ok(text.into()),
+            None => self.fail("invalid syntax"),
+        }
+    }
+
+    /// Nodes up to an end or else, which is handed back.
+    fn item_list(&mut self) -> Result<(Id, Id)> {
+        self.enter()?;
+        let start = self.peek_non_space().start;
+        let mut nodes = Vec::new();
+        while self.peek_non_space().kind != Kind::Eof {
+            let node = self.text_or_action()?;
+            if let NodeKind::End | NodeKind::Else = self.tree.kind(node) {
+                self.depth -= 1;
+                return Ok((self.node(start, NodeKind::List(nodes)), node));
+            }
+            nodes.push(node);
+        }
+        self.fail("unexpected EOF")
+    }
+
+    fn text_or_action(&mut self) -> Result<Id> {
+        let token = self.next_non_space();
+        match token.kind {
+            Kind::Text => {
+                Ok(self.node(token.start, NodeKind::Text(token.start as u32, token.end as u32)))
+            }
+            Kind::LeftDelim => {
+                self.action_line = token.line;
+                let node = self.action()?;
+                self.action_line = 0;
+                Ok(node)
+            }
+            _ => self.unexpected(&token, "input"),
+        }
+    }
+
+    fn action(&mut self) -> Result<Id> {
+        let token = self.next_non_space();
+        match token.kind {
+            Kind::Block => self.block(),
+            Kind::Break => self.leave_loop(&token, NodeKind::Break, "{{break}}"),
+            Kind::Continue => self.leave_loop(&token, NodeKind::Continue, "{{continue}}"),
+            Kind::Else => self.else_control(),
+            Kind::End => {
+                let delim = self.expect(Kind::RightDelim, "end")?;
+                Ok(self.node(delim.start, NodeKind::End))
+            }
+            Kind::If => self.control("if"),
+            Kind::Range => self.control("range"),
+            Kind::Template => self.template(),
+            Kind::With => self.control("with"),
+            _ => {
+                self.backup();
+                let start = self.peek().start;
+                let pipe = self.pipeline("command", Kind::RightDelim)?;
+                Ok(self.node(start, NodeKind::Action(pipe)))
+            }
+        }
+    }
+
+    fn leave_loop(&mut self, token: &Token, kind: NodeKind, shown: &str) -> Result<Id> {
+        let delim = self.next_non_space();
+        if delim.kind != Kind::RightDelim {
+            return self.unexpected(&delim, shown);
+        }
+        if self.ranges == 0 {
+            return self.fail(format!("{shown} outside {{{{range}}}}"));
+        }
+        Ok(self.node(token.start, kind))
+    }
+
+    fn else_control(&mut self) -> Result<Id> {
+        let next = self.peek_non_space();
+        if matches!(next.kind, Kind::If | Kind::With) {
+            return Ok(self.node(next.start, NodeKind::Else));
+        }
+        let delim = self.expect(Kind::RightDelim, "else")?;
+        Ok(self.node(delim.start, NodeKind::Else))
+    }
+
+    fn control(&mut self, word: &str) -> Result<Id> {
+        self.enter()?;
+        let vars = self.vars.len();
+        let pipe = self.pipeline(word, Kind::RightDelim)?;
+        let is_range = u32::from(word == "range");
+        self.ranges += is_range;
+        let (list, next) = self.item_list()?;
+        self.ranges -= is_range;
+        let mut otherwise = None;
+        if matches!(self.tree.kind(next), NodeKind::Else) {
+            let chained = match (word, self.peek().kind) {
+                ("if", Kind::If) => Some("if"),
+                ("with", Kind::With) => Some("with"),
+                _ => None,
+            };
+            if let Some(word) = chained {
+                // `else if` ends with the one `end`.
+                self.next();
+                let pos = self.tree.nodes[next as usize].pos;
+                let inner = self.control(word)?;
+                otherwise = Some(self.node(pos as usize, NodeKind::List(vec![inner])));
+            } else {
+                let (list, end) = self.item_list()?;
+                if !matches!(self.tree.kind(end), NodeKind::End) {
+                    let shown = String::from_utf8_lossy(&self.tree.show(end)).into_owned();
+                    return self.fail(format!("expected end; found {shown}"));
+                }
+                otherwise = Some(list);
+            }
+        }
+        self.vars.truncate(vars);
+        self.depth -= 1;
+        let branch = Branch { pipe, list, otherwise };
+        let pos = self.tree.nodes[pipe as usize].pos as usize;
+        Ok(self.node(
+            pos,
+            match word {
+                "if" => NodeKind::If(branch),
+                "range" => NodeKind::Range(branch),
+                _ => NodeKind::With(branch),
+            },
+        ))
+    }
+
+    fn template_name(&mut self, token: &Token, context: &str) -> Result<Box<[u8]>> {
+        match token.kind {
+            Kind::String | Kind::RawString => self.unquote(token),
+            _ => self.unexpected(token, context),
+        }
+    }
+
+    fn block(&mut self) -> Result<Id> {
+        const CONTEXT: &str = "block clause";
+        let token = self.next_non_space();
+        let name = self.template_name(&token, CONTEXT)?;
+        let pipe = self.pipeline(CONTEXT, Kind::RightDelim)?;
+        let defined = name.clone();
+        self.scoped(|p| {
+            let (list, end) = p.item_list()?;
+            if !matches!(p.tree.kind(end), NodeKind::End) {
+                let shown = String::from_utf8_lossy(&p.tree.show(end)).into_owned();
+                return p.fail(format!("unexpected {shown} in {CONTEXT}"));
+            }
+            p.add(defined, list)
+        })?;
+        Ok(self.node(token.start, NodeKind::Template(name, Some(pipe))))
+    }
+
+    fn template(&mut self) -> Result<Id> {
+        const CONTEXT: &str = "template clause";
+        let token = self.next_non_space();
+        let name = self.template_name(&token, CONTEXT)?;
+        let mut pipe = None;
+        if self.next_non_space().kind != Kind::RightDelim {
+            self.backup();
+            pipe = Some(self.pipeline(CONTEXT, Kind::RightDelim)?);
+        }
+        Ok(self.node(token.start, NodeKind::Template(name, pipe)))
+    }
+
+    // Expressions.
+
+    fn pipeline(&mut self, context: &str, end: Kind) -> Result<Id> {
+        let start = self.peek_non_space().start;
+        let mut pipe = Pipe::default();
+        self.declarations(&mut pipe, context)?;
+        loop {
+            let token = self.next_non_space();
+            match token.kind {
+                kind if kind == end => {
+                    self.check(&pipe, context)?;
+                    return Ok(self.node(start, NodeKind::Pipe(pipe)));
+                }
+                Kind::Bool
+                | Kind::CharConstant
+                | Kind::Complex
+                | Kind::Dot
+                | Kind::Field
+                | Kind::Identifier
+                | Kind::Number
+                | Kind::Nil
+                | Kind::RawString
+                | Kind::String
+                | Kind::Variable
+                | Kind::LeftParen => {
+                    self.backup();
+                    let command = self.command()?;
+                    pipe.cmds.push(command);
+                }
+                _ => return self.unexpected(&token, context),
+            }
+        }
+    }
+
+    /// `$x :=`, `$x =`, and in a range `$i, $x :=`.
+    fn declarations(&mut self, pipe: &mut Pipe, context: &str) -> Result<()> {
+        loop {
+            let variable = self.peek_non_space();
+            if variable.kind != Kind::Variable {
+                return Ok(());
+            }
+            self.next();
+            let adjacent = self.peek();
+            let next = self.peek_non_space();
+            let comma = next.kind == Kind::Char && self.value(&next) == b",";
+            if matches!(next.kind, Kind::Assign | Kind::Declare) {
+                pipe.assign = next.kind == Kind::Assign;
+                self.next_non_space();
+                self.declare(pipe, &variable);
+                return Ok(());
+            }
+            if comma {
+                self.next_non_space();
+                self.declare(pipe, &variable);
+                if context == "range" && pipe.decl.len() < 2 {
+                    match self.peek_non_space().kind {
+                        Kind::Variable | Kind::RightDelim | Kind::RightParen => continue,
+                        _ => return self.fail("range can only initialize variables"),
+                    }
+                }
+                return self.fail(format!("too many declarations in {context}"));
+            }
+            if adjacent.kind == Kind::Space {
+                self.backup3(variable, adjacent);
+            } else {
+                self.backup2(variable);
+            }
+            return Ok(());
+        }
+    }
+
+    fn declare(&mut self, pipe: &mut Pipe, token: &Token) {
+        let name = self.value(token);
+        let node = self.node(token.start, NodeKind::Variable(split(name)));
+        pipe.decl.push(node);
+        self.vars.push(name.into());
+    }
+
+    fn check(&self, pipe: &Pipe, context: &str) -> Result<()> {
+        if pipe.cmds.is_empty() {
+            return self.fail(format!("missing value for {context}"));
+        }
+        for (i, cmd) in pipe.cmds.iter().enumerate().skip(1) {
+            let NodeKind::Command(args) = self.tree.kind(*cmd) else {
+                continue;
+            };
+            if let Some(first) = args.first()
+                && matches!(
+                    self.tree.kind(*first),
+                    NodeKind::Bool(_)
+                        | NodeKind::Dot
+                        | NodeKind::Nil
+                        | NodeKind::Number(_)
+                        | NodeKind::String(..)
+                )
+            {
+                return self.fail(format!("non executable command in pipeline stage {}", i + 1));
+            }
+        }
+        Ok(())
+    }
+
+    fn command(&mut self) -> Result<Id> {
+        let start = self.peek_non_space().start;
+        let mut args = Vec::new();
+        loop {
+            self.peek_non_space();
+            if let Some(operand) = self.operand()? {
+                args.push(operand);
+            }
+            let token = self.next();
+            match token.kind {
+                Kind::Space => continue,
+                Kind::RightDelim | Kind::RightParen => self.backup(),
+                Kind::Pipe => {}
+                _ => return self.unexpected(&token, "operand"),
+            }
+            break;
+        }
+        if args.is_empty() {
+            return self.fail("empty command");
+        }
+        Ok(self.node(start, NodeKind::Command(args)))
+    }
+
+    fn operand(&mut self) -> Result<Option<Id>> {
+        let Some(term) = self.term()? else {
+            return Ok(None);
+        };
+        let first = self.peek();
+        if first.kind != Kind::Field {
+            return Ok(Some(term));
+        }
+        let mut fields: Vec<Box<[u8]>> = Vec::new();
+        while self.peek().kind == Kind::Field {
+            let token = self.next();
+            fields.push(self.value(&token)[1..].into());
+        }
+        let kind = match self.tree.kind(term) {
+            NodeKind::Field(names) => NodeKind::Field(names.iter().cloned().chain(fields).collect()),
+            NodeKind::Variable(names) => NodeKind::Variable(names.iter().cloned().chain(fields).collect()),
+            NodeKind::Bool(_)
+            | NodeKind::String(..)
+            | NodeKind::Number(_)
+            | NodeKind::Nil
+            | NodeKind::Dot => {
+                let shown = gostr::quote(&self.tree.show(term));
+                return self
+                    .fail(format!("unexpected . after term {}", String::from_utf8_lossy(&shown)));
+            }
+            _ => NodeKind::Chain(term, fields),
+        };
+        Ok(Some(self.node(first.start, kind)))
+    }
+
+    fn term(&mut self) -> Result<Option<Id>> {
+        let token = self.next_non_space();
+        let value = self.value(&token);
+        let kind = match token.kind {
+            Kind::Identifier => {
+                let name = String::from_utf8_lossy(value).into_owned();
+                if !self.names.has(&name) {
+                    return self.fail(format!(
+                        "function {} not defined",
+                        String::from_utf8_lossy(&gostr::quote(value))
+                    ));
+                }
+                NodeKind::Identifier(name.into())
+            }
+            Kind::Dot => NodeKind::Dot,
+            Kind::Nil => NodeKind::Nil,
+            Kind::Variable => {
+                if !self.vars.iter().any(|v| **v == *value) {
+                    return self.fail(format!(
+                        "undefined variable {}",
+                        String::from_utf8_lossy(&gostr::quote(value))
+                    ));
+                }
+                NodeKind::Variable(split(value))
+            }
+            Kind::Field => NodeKind::Field(split(&value[1..])),
+            Kind::Bool => NodeKind::Bool(value == b"true"),
+            Kind::CharConstant | Kind::Complex | Kind::Number => {
+                let text = String::from_utf8_lossy(value);
+                let number = match token.kind {
+                    Kind::CharConstant => Number::from_char(&text),
+                    Kind::Complex => Number::from_complex(&text),
+                    _ => Number::from_text(&text),
+                };
+                match number {
+                    Ok(number) => NodeKind::Number(Box::new(number)),
+                    Err(message) => return self.fail(message),
+                }
+            }
+            Kind::LeftParen => {
+                if self.parens >= MAX_PARENS {
+                    return self.fail("max expression depth exceeded");
+                }
+                self.parens += 1;
+                self.enter()?;
+                let pipe = self.pipeline("parenthesized pipeline", Kind::RightParen)?;
+                self.depth -= 1;
+                self.parens -= 1;
+                return Ok(Some(pipe));
+            }
+            Kind::String | Kind::RawString => {
+                let text = self.unquote(&token)?;
+                NodeKind::String(token.start as u32, token.end as u32, text)
+            }
+            _ => {
+                self.backup();
+                return Ok(None);
+            }
+        };
+        Ok(Some(self.node(token.start, kind)))
+    }
+}
+
+fn split(name: &[u8]) -> Vec<Box<[u8]>> {
+    name.split(|b| *b == b'.').map(Box::from).collect()
+}
