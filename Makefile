@@ -1,0 +1,56 @@
+# Everything that is done with this repository. `make help` lists it.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# What is built stays outside the checkout, so that a fresh clone is warm on a machine that has built before.
+CACHE ?= $(HOME)/.cache/podium
+export CARGO_TARGET_DIR ?= $(CACHE)/target
+export PODIUM_TOOLS ?= $(CACHE)/tools
+HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
+BIN := $(CARGO_TARGET_DIR)/$(HOST)/release/podium
+CARGO ?= cargo
+
+.PHONY: help build test tools test-real bench soak fuzz fmt lint docs up
+
+help: ## list what can be done
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build the static release binary (about 2 min cold)
+	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --release --locked -p podium --target $(HOST)
+	@ls -lh $(BIN) | awk '{print "built", $$9, "("$$5")"}'
+
+test: ## run all tests that need nothing but Rust (under 10 min cold)
+	$(CARGO) test --locked --workspace
+
+tools: ## build the pinned originals that are missing (helm 3 and 4, probes; needs Go; about 5 min cold)
+	@tools/build.sh
+
+test-real: tools ## compare with the originals (under 15 min when they are built)
+	$(CARGO) build --profile fast --locked -p podium -p podium-rig
+	$(CARGO_TARGET_DIR)/fast/compare --podium $(CARGO_TARGET_DIR)/fast/podium
+
+bench: tools build ## measure against the originals and print ratios (minutes)
+	$(CARGO) build --profile fast --locked -p podium-rig
+	$(CARGO_TARGET_DIR)/fast/bench --podium $(BIN)
+
+soak: tools fuzz ## compare and fuzz for hours
+	$(CARGO) build --profile fast --locked -p podium -p podium-rig
+	$(CARGO_TARGET_DIR)/fast/compare --podium $(CARGO_TARGET_DIR)/fast/podium --cases 2000000
+
+fuzz: ## fuzz every parser for ten minutes each (needs a nightly toolchain and cargo-fuzz)
+	@fuzz/run.sh
+
+fmt: ## format the code
+	$(CARGO) fmt --all
+
+lint: ## check format, lints and that the generated reference is current
+	$(CARGO) fmt --all -- --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) run --locked -q -p podium -- reference --check docs/reference/commands.md
+
+docs: ## generate the reference of all commands from their flags
+	$(CARGO) run --locked -q -p podium -- reference docs/reference/commands.md
+
+up: build ## build podium and show its first minute
+	@examples/first-minute.sh $(BIN)
