@@ -55,6 +55,12 @@ pub static FUNCS: &[Func] = &[
     }),
 ];
 
+/// Functions that render a template to a string, which are Helm's and not Go's.
+pub static RENDERERS: &[Func] = &[
+    Func { name: "include", params: &[&STRING, &ANY], variadic: false, call: Call::Include },
+    Func { name: "tpl", params: &[&STRING, &ANY], variadic: false, call: Call::Tpl },
+];
+
 /// Arguments as one text, the way templates print them.
 fn joined(args: &[Value<'_>]) -> Vec<u8> {
     if let [Value::Str(s)] = args {

@@ -21,6 +21,7 @@ mod syntax;
 pub mod types;
 pub mod value;
 
+pub use builtins::RENDERERS;
 pub use code::{Functions, Unit};
 pub use error::{Cause, RenderError, Site, Via};
 pub use func::{Call, Ctx, Error, Func, World};

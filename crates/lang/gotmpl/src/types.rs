@@ -177,8 +177,8 @@ impl Type {
     }
 
     /// Finds a method by name.
-    pub fn method(&self, name: &str) -> Option<&'static Func> {
-        self.methods.iter().find(|m| m.name == name)
+    pub fn method(&self, name: &[u8]) -> Option<&'static Func> {
+        self.methods.iter().find(|m| m.name.as_bytes() == name)
     }
 }
 

@@ -77,7 +77,8 @@ pub struct Items<'h> {
     sorted: OnceCell<Vec<Value<'h>>>,
 }
 
-/// A map from strings.
+/// A map from strings. Two of different types may share their entries: a chart's `.Values` and the table in its
+/// parent's values are one.
 pub struct Map<'h> {
     /// Its type, e.g. `map[string]interface {}`.
     pub ty: &'static Type,

@@ -13,7 +13,7 @@ pub use quote::{
 };
 pub use unicode::{
     is_digit, is_letter, is_lower, is_number, is_print, is_punct, is_space, is_title, is_upper, to_lower,
-    to_title, to_upper,
+    to_title, to_upper, trim_space,
 };
 pub use utf8::{
     RUNE_ERROR, append_rune, decode_char, decode_last_char, decode_last_rune, decode_rune, runes, valid,

@@ -3,6 +3,7 @@
 //! The standard library follows a newer edition and maps case in full (`ß` to `SS`), so it cannot be used here.
 
 use super::tables::{self, CaseRun, Run};
+use super::utf8::{decode_char, decode_last_char};
 
 fn in_set(set: &[u32], c: char) -> bool {
     set.partition_point(|&boundary| boundary <= u32::from(c)) % 2 == 1
@@ -75,6 +76,21 @@ pub fn is_space(c: char) -> bool {
     )
 }
 
+/// Removes white space from both ends of a text.
+pub fn trim_space(mut text: &[u8]) -> &[u8] {
+    while let (c, width @ 1..) = decode_char(text)
+        && is_space(c)
+    {
+        text = text.get(width..).unwrap_or_default();
+    }
+    while let (c, width @ 1..) = decode_last_char(text)
+        && is_space(c)
+    {
+        text = text.get(..text.len() - width).unwrap_or_default();
+    }
+    text
+}
+
 /// Maps one character to upper case, one to one.
 pub fn to_upper(c: char) -> char {
     if c.is_ascii() { c.to_ascii_uppercase() } else { map(tables::TO_UPPER, c) }
@@ -138,6 +154,13 @@ mod tests {
         for (name, mapping, want) in mappings {
             assert_eq!(checksum(|c| u32::from(mapping(c)) ^ u32::from(c)), want, "{name}");
         }
+    }
+
+    #[test]
+    fn trimming_stops_at_what_is_no_space() {
+        assert_eq!(trim_space(b" \t\n\xC2\x85a b\xE3\x80\x80\xC2\xA0"), b"a b");
+        assert_eq!(trim_space(b"\xA0 x \xFF"), b"\xA0 x \xFF");
+        assert_eq!(trim_space(b" \r\n "), b"");
     }
 
     #[test]

@@ -20,7 +20,7 @@ fn is_any(ty: &Type) -> bool {
 }
 
 /// The method of a value.
-fn method_of(value: &Value<'_>, name: &str) -> Option<&'static Func> {
+fn method_of(value: &Value<'_>, name: &[u8]) -> Option<&'static Func> {
     let ty = value.ty()?;
     ty.method(name).or_else(|| match ty.shape {
         Shape::Pointer(target) => target.method(name),
@@ -54,9 +54,9 @@ impl<'h> Machine<'h> {
 
     /// One field of a value, or the result of a method without arguments.
     fn field(&mut self, value: Value<'h>, interface: bool, name: &[u8]) -> Step<Known<'h>> {
-        // The everyday case first: an entry of an untyped map.
+        // The everyday case first: an entry of a map.
         if let Value::Map(map) = value
-            && map.ty.methods.is_empty()
+            && map.ty.method(name).is_none()
         {
             return Ok(self.entry(map, name));
         }
@@ -67,21 +67,17 @@ impl<'h> Machine<'h> {
             return Ok((Value::Nil, false));
         }
         let text = String::from_utf8_lossy(name);
-        if let Some(method) = method_of(&value, &text) {
+        if let Some(method) = method_of(&value, name) {
             if let Some(message) = arity_error(method, &text, 0, false) {
                 return Err(message.into());
             }
             let result = self.call_native(method, &[value], super::HERE)?;
             return Ok((result, false));
         }
-        match &value {
-            Value::Map(map) => return Ok(self.entry(map, name)),
-            Value::Struct(s) => {
-                if let Some(found) = struct_field(s, &text) {
-                    return Ok(found);
-                }
-            }
-            _ => {}
+        if let Value::Struct(s) = &value
+            && let Some(found) = struct_field(s, &text)
+        {
+            return Ok(found);
         }
         let ty = receiver_type(&value, interface);
         let message = format!("can't evaluate field {text} in type {ty}");
@@ -128,7 +124,7 @@ impl<'h> Machine<'h> {
             self.stack.push(Value::Nil);
             return Ok(false);
         }
-        if let Some(func) = method_of(&value, &text) {
+        if let Some(func) = method_of(&value, name) {
             if let Some(message) = arity_error(func, &text, argc, piped) {
                 return Err(message.into());
             }
@@ -167,7 +163,7 @@ impl<'h> Machine<'h> {
 
     /// What `String()` gives for a struct that a template prints where it is (so that Go could take its address).
     pub(super) fn addressed_string(&mut self, value: &Value<'h>) -> Step<Option<Vec<u8>>> {
-        let Some(method) = method_of(value, "String").filter(|m| m.params.is_empty()) else {
+        let Some(method) = method_of(value, b"String").filter(|m| m.params.is_empty()) else {
             return Ok(None);
         };
         match self.call_native(method, std::slice::from_ref(value), super::HERE)? {

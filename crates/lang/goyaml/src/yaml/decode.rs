@@ -1,0 +1,102 @@
+//! From nodes to the tree.
+
+use super::error::{Error, Mark, Origin};
+use super::resolve::Resolved;
+use super::tape::{Entry, Tape};
+use super::text::{coerce, key_text, wanted_of};
+use super::typed::Typed;
+use super::types::{Type, conform};
+use super::walk::{Build, Walk};
+use crate::tree::{List, Map, Node, Value};
+use crate::unicode;
+
+/// How deep a JSON text may be nested for Go to read it.
+const MAX_JSON_DEPTH: usize = 10_000;
+
+struct TreeBuild {
+    origin: Origin,
+    /// Whether a key or number came that JSON cannot have, though it may have been replaced later.
+    suspicious: bool,
+}
+
+impl<'t> Build<'t> for TreeBuild {
+    type Value = Node;
+    type Map = Map;
+
+    fn scalar(&mut self, value: Resolved<'t>, entry: &Entry, wanted: Option<&Type>) -> Node {
+        let value = match coerce(&value, wanted) {
+            Some(text) => text.into(),
+            None => match value {
+                Resolved::Null => Value::Null,
+                Resolved::Bool(b) => Value::Bool(b),
+                Resolved::Int(i) => Value::Float(i as f64),
+                Resolved::Uint(u) => Value::Float(u as f64),
+                Resolved::Float(f) => {
+                    self.suspicious |= !f.is_finite();
+                    Value::Float(f)
+                }
+                Resolved::Str(text) => Value::from(&*unicode::valid(&text)),
+            },
+        };
+        Node { value, pos: entry.mark.pos(self.origin) }
+    }
+
+    fn list(&mut self, items: Vec<Node>, entry: &Entry) -> Node {
+        Node { value: Value::List(List::from(items)), pos: entry.mark.pos(self.origin) }
+    }
+
+    fn map(&mut self, map: Map, entry: &Entry) -> Node {
+        Node { value: Value::Map(map), pos: entry.mark.pos(self.origin) }
+    }
+
+    fn put(&mut self, map: &mut Map, key: Resolved<'t>, value: Node) {
+        match key_text(&key) {
+            Some(text) => drop(map.insert(&*text, value)),
+            None => self.suspicious = true,
+        }
+    }
+
+    fn wanted<'y>(&self, map: Option<&'y Type>, key: &Resolved<'t>) -> Option<&'y Type> {
+        wanted_of(map, key)
+    }
+}
+
+/// The value of a document, read into a type if one is given.
+pub(super) fn decode(tape: &Tape<'_>, origin: Origin, ty: Option<&Type>) -> Result<Node, Error> {
+    if tape.entries.is_empty() {
+        let nothing = Node { value: Value::Null, pos: Mark::default().pos(origin) };
+        return ty.map_or_else(|| Ok(nothing.clone()), |ty| conform(nothing.clone(), ty, origin));
+    }
+    let mut build = TreeBuild { origin, suspicious: false };
+    let node =
+        Walk::new(tape, &mut build).run(0, ty).map_err(|fault| fault.convert(origin))?.unwrap_or_default();
+    if build.suspicious {
+        Typed::of(tape, 0, None).check_keys().map_err(|fault| fault.convert(origin))?;
+        Typed::of(tape, 0, ty).check_numbers().map_err(|fault| fault.convert(origin))?;
+    }
+    if tape.intricate
+        && let Some(deep) = too_deep(&node)
+    {
+        let bracket = if deep.as_list().is_some() { '[' } else { '{' };
+        let text = format!("invalid character '{bracket}' exceeded max depth");
+        return Err(Error::Decode { text, pos: deep.pos });
+    }
+    match ty {
+        None => Ok(node),
+        Some(ty) => conform(node, ty, origin),
+    }
+}
+
+/// The first collection, in the order of the JSON text, that is nested too deeply.
+fn too_deep(root: &Node) -> Option<&Node> {
+    let mut work = vec![(root, 1)];
+    while let Some((node, depth)) = work.pop() {
+        match &node.value {
+            Value::List(_) | Value::Map(_) if depth > MAX_JSON_DEPTH => return Some(node),
+            Value::List(items) => work.extend(items.iter().rev().map(|item| (item, depth + 1))),
+            Value::Map(map) => work.extend(map.iter().rev().map(|(_, value)| (value, depth + 1))),
+            _ => {}
+        }
+    }
+    None
+}

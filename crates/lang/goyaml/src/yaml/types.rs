@@ -1,0 +1,238 @@
+//! Go types, as far as reading into them shows: which scalars become strings, and what errors say.
+
+use super::error::{Error, Origin};
+use crate::tree::{List, Map, Node, Value};
+
+/// A Go type to read into.
+#[derive(Debug, Clone, Copy)]
+pub struct Type {
+    /// Its name as Go prints it, such as `map[string]string` or `chart.Metadata`; of a pointer, what it points to.
+    pub go: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// Whether it is a pointer, so that null makes it nil.
+    pub pointer: bool,
+}
+
+/// What a Go type holds.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// `interface{}`.
+    Any,
+    /// `string`.
+    Str,
+    /// `bool`.
+    Bool,
+    /// A slice of the type.
+    List(&'static Type),
+    /// A map from strings to the type.
+    Map(&'static Type),
+    /// A struct.
+    Struct(&'static Struct),
+}
+
+/// A Go struct.
+#[derive(Debug)]
+pub struct Struct {
+    /// Its name without package; empty if it has none.
+    pub name: &'static str,
+    /// Its fields by their JSON names.
+    pub fields: &'static [(&'static str, &'static Type)],
+}
+
+/// `interface{}`.
+pub static ANY: Type = Type::new("interface {}", Kind::Any);
+/// `string`.
+pub static STRING: Type = Type::new("string", Kind::Str);
+/// `bool`.
+pub static BOOL: Type = Type::new("bool", Kind::Bool);
+/// `[]string`.
+pub static STRINGS: Type = Type::new("[]string", Kind::List(&STRING));
+/// `[]interface{}`.
+pub static LIST: Type = Type::new("[]interface {}", Kind::List(&ANY));
+/// `map[string]string`.
+pub static STRING_MAP: Type = Type::new("map[string]string", Kind::Map(&STRING));
+/// `map[string]interface{}`.
+pub static OBJECT: Type = Type::new("map[string]interface {}", Kind::Map(&ANY));
+
+impl Type {
+    /// A type that is no pointer.
+    pub const fn new(go: &'static str, kind: Kind) -> Self {
+        Self { go, kind, pointer: false }
+    }
+
+    /// A pointer to a type.
+    pub const fn pointer(go: &'static str, kind: Kind) -> Self {
+        Self { go, kind, pointer: true }
+    }
+
+    /// The type of the elements of a list.
+    pub(super) fn element(&self) -> Option<&Type> {
+        match self.kind {
+            Kind::List(element) => Some(element),
+            _ => None,
+        }
+    }
+
+    /// The type of the value of a key.
+    pub(super) fn of_key(&self, key: &str) -> Option<&Type> {
+        match self.kind {
+            Kind::Map(element) => Some(element),
+            Kind::Struct(of) => of.field(key).map(|(_, ty)| ty),
+            _ => None,
+        }
+    }
+}
+
+impl Struct {
+    /// The field of a name: the same one, or else one that differs in case only.
+    fn field(&self, key: &str) -> Option<(&'static str, &'static Type)> {
+        let exact = self.fields.iter().find(|(name, _)| *name == key);
+        exact.or_else(|| self.fields.iter().find(|(name, _)| folds_to(key, name))).copied()
+    }
+}
+
+/// Whether two names are equal but for their case, by Unicode's simple folding. The second one is ASCII.
+pub(super) fn folds_to(key: &str, name: &str) -> bool {
+    let fold = |c: char| match c {
+        '\u{212a}' => 'k',
+        '\u{17f}' => 's',
+        c => c.to_ascii_lowercase(),
+    };
+    key.chars().map(fold).eq(name.chars().map(fold))
+}
+
+/// Reads a value into a type, as Go's JSON decoder does.
+///
+/// A struct becomes a mapping from the names of its fields, without those that were not written.
+pub(super) fn conform(value: Node, ty: &Type, origin: Origin) -> Result<Node, Error> {
+    let mut fit = Fit { holder: None, path: Vec::new(), error: None };
+    let mut slot = Node { value: zero(ty), pos: value.pos };
+    fit.read(&mut slot, value, ty);
+    match fit.error {
+        None => Ok(slot),
+        Some((text, mut pos)) => {
+            pos.source = origin.source;
+            Err(Error::Decode { text, pos })
+        }
+    }
+}
+
+fn zero(ty: &Type) -> Value {
+    match ty.kind {
+        _ if ty.pointer => Value::Null,
+        Kind::Str => Value::String("".into()),
+        Kind::Bool => Value::Bool(false),
+        _ => Value::Null,
+    }
+}
+
+struct Fit {
+    /// The name of the struct around the value.
+    holder: Option<&'static str>,
+    path: Vec<&'static str>,
+    /// The first error; the rest is still read.
+    error: Option<(String, crate::tree::Pos)>,
+}
+
+impl Fit {
+    /// Reads into a place that may hold something already. The depth of recursion is that of the type.
+    fn read(&mut self, slot: &mut Node, node: Node, ty: &Type) {
+        let pos = node.pos;
+        match (ty.kind, node.value) {
+            (Kind::Any, value) => *slot = Node { value, pos },
+            (Kind::List(_) | Kind::Map(_), Value::Null) => *slot = Node { value: Value::Null, pos },
+            (_, Value::Null) if ty.pointer => *slot = Node { value: Value::Null, pos },
+            (_, Value::Null) => {}
+            (Kind::Str, value @ Value::String(_)) | (Kind::Bool, value @ Value::Bool(_)) => {
+                *slot = Node { value, pos }
+            }
+            (Kind::List(element), Value::List(items)) => {
+                slot.pos = pos;
+                self.read_list(slot, items, element);
+            }
+            (Kind::Map(element), Value::Map(entries)) => {
+                let mut map = take_map(slot);
+                for (key, value) in entries.into_entries() {
+                    let mut item = Node { value: zero(element), pos: value.pos };
+                    self.read(&mut item, value, element);
+                    map.insert(key, item);
+                }
+                *slot = Node { value: Value::Map(map), pos };
+            }
+            (Kind::Struct(of), Value::Map(entries)) => {
+                let mut map = take_map(slot);
+                self.read_struct(&mut map, entries, of);
+                *slot = Node { value: Value::Map(map), pos };
+            }
+            (_, value) => {
+                if self.error.is_none() {
+                    self.error = Some((self.mismatch(&value, ty), pos));
+                }
+            }
+        }
+    }
+
+    fn read_list(&mut self, slot: &mut Node, items: List, element: &Type) {
+        if !matches!(slot.value, Value::List(_)) {
+            slot.value = Value::List(List::new());
+        }
+        let Value::List(list) = &mut slot.value else { return };
+        let list = list.as_vec_mut();
+        let len = items.len();
+        for (at, item) in items.into_vec().into_iter().enumerate() {
+            if at == list.len() {
+                list.push(Node { value: zero(element), pos: item.pos });
+            }
+            if let Some(slot) = list.get_mut(at) {
+                self.read(slot, item, element);
+            }
+        }
+        list.truncate(len);
+    }
+
+    fn read_struct(&mut self, map: &mut Map, entries: Map, of: &'static Struct) {
+        // In the order of the keys, so that the later spelling of a field wins.
+        for (key, value) in entries.into_entries() {
+            let Some((name, ty)) = of.field(&key) else { continue };
+            let holder = self.holder.replace(of.name);
+            self.path.push(name);
+            let missing = !map.contains_key(name);
+            let mut item = map.remove(name).unwrap_or(Node { value: zero(ty), pos: value.pos });
+            let null = value.is_null();
+            self.read(&mut item, value, ty);
+            if !(missing && null && !ty.pointer) {
+                map.insert(name, item);
+            }
+            self.path.pop();
+            self.holder = holder;
+        }
+    }
+
+    fn mismatch(&self, value: &Value, ty: &Type) -> String {
+        let kind = match value {
+            Value::Null => "null",
+            Value::Bool(_) => "bool",
+            Value::Int(_) | Value::Float(_) => "number",
+            Value::String(_) => "string",
+            Value::List(_) => "array",
+            Value::Map(_) => "object",
+        };
+        let go = ty.go;
+        match self.holder {
+            None => format!("json: cannot unmarshal {kind} into Go value of type {go}"),
+            Some(holder) => {
+                let path = self.path.join(".");
+                format!("json: cannot unmarshal {kind} into Go struct field {holder}.{path} of type {go}")
+            }
+        }
+    }
+}
+
+/// Takes the mapping out of a place; an empty one if there is none.
+fn take_map(slot: &mut Node) -> Map {
+    match &mut slot.value {
+        Value::Map(map) => std::mem::take(map),
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,1 @@
+//! JSON Schema, all drafts, with the verdicts and messages that Helm shows.

@@ -1,0 +1,120 @@
+//! Deep copies.
+
+use std::collections::BTreeMap;
+
+use podium_gotmpl::types::ANY;
+use podium_gotmpl::{Ctx, Error, Func, List, Map, Str, Struct, Type, Value};
+
+use crate::args::{Outcome, any, func};
+
+/// The functions of this module.
+pub static FUNCS: &[Func] = &[func("deepCopy", &[&ANY], deep_copy), func("mustDeepCopy", &[&ANY], deep_copy)];
+
+fn deep_copy<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
+    match any(args, 0) {
+        Value::Nil | Value::NilAny => Err(Error::new("reflect: call of reflect.Value.Type on zero Value")),
+        value => copy(cx, value.clone()),
+    }
+}
+
+/// A container that is being copied.
+enum Frame<'h> {
+    List {
+        ty: &'static Type,
+        rest: std::slice::Iter<'h, Value<'h>>,
+        done: Vec<Value<'h>>,
+    },
+    Struct {
+        ty: &'static Type,
+        rest: std::slice::Iter<'h, Value<'h>>,
+        done: Vec<Value<'h>>,
+    },
+    Map {
+        ty: &'static Type,
+        rest: std::vec::IntoIter<(Str<'h>, Value<'h>)>,
+        key: Str<'h>,
+        done: BTreeMap<Str<'h>, Value<'h>>,
+    },
+}
+
+impl<'h> Frame<'h> {
+    fn list(list: &'h List<'h>) -> Self {
+        Frame::List { ty: list.ty, rest: list.items.iter(), done: Vec::with_capacity(list.items.len()) }
+    }
+
+    fn structure(structure: &'h Struct<'h>) -> Self {
+        let done = Vec::with_capacity(structure.fields.len());
+        Frame::Struct { ty: structure.ty, rest: structure.fields.iter(), done }
+    }
+
+    fn map(map: &'h Map<'h>) -> Self {
+        Frame::Map { ty: map.ty, rest: map.entries().into_iter(), key: "".into(), done: BTreeMap::new() }
+    }
+
+    /// The next child to copy.
+    fn next(&mut self) -> Option<Value<'h>> {
+        match self {
+            Frame::List { rest, .. } | Frame::Struct { rest, .. } => rest.next().cloned(),
+            Frame::Map { rest, key, .. } => {
+                let (next_key, value) = rest.next()?;
+                *key = next_key;
+                Some(value)
+            }
+        }
+    }
+
+    /// Takes the copy of the child that [`next`](Self::next) gave.
+    fn put(&mut self, value: Value<'h>) {
+        match self {
+            Frame::List { done, .. } | Frame::Struct { done, .. } => done.push(value),
+            Frame::Map { key, done, .. } => {
+                done.insert(std::mem::replace(key, "".into()), value);
+            }
+        }
+    }
+
+    fn finish(self, cx: &Ctx<'h>) -> Value<'h> {
+        match self {
+            Frame::List { ty, done, .. } => cx.heap.typed_list(ty, done),
+            Frame::Struct { ty, done, .. } => cx.heap.structure(ty, done),
+            Frame::Map { ty, done, .. } => Value::Map(cx.heap.typed_map(ty, done)),
+        }
+    }
+}
+
+/// Copies all containers. A value that contains itself ends at the memory limit.
+fn copy<'h>(cx: &Ctx<'h>, value: Value<'h>) -> Outcome<'h> {
+    let mut frames: Vec<Frame<'h>> = Vec::new();
+    let mut next = Some(value);
+    loop {
+        let mut ready = match next.take().or_else(|| frames.last_mut().and_then(Frame::next)) {
+            Some(Value::List(l)) if !l.nil => {
+                cx.heap.charge(size_of::<Frame>() + l.items.len() * size_of::<Value>())?;
+                frames.push(Frame::list(l));
+                continue;
+            }
+            Some(Value::Map(m)) if !m.nil => {
+                cx.heap.charge(size_of::<Frame>() + m.len() * 2 * size_of::<Value>())?;
+                frames.push(Frame::map(m));
+                continue;
+            }
+            Some(Value::Struct(s)) => {
+                frames.push(Frame::structure(s));
+                continue;
+            }
+            Some(Value::Opaque(o)) => crate::semver::copied(o.as_ref())
+                .or_else(|| crate::times::copied(o.as_ref()))
+                .unwrap_or(Value::Opaque(o)),
+            Some(other) => other,
+            // The innermost container is complete.
+            None => match frames.pop() {
+                Some(frame) => frame.finish(cx),
+                None => return Ok(Value::Nil),
+            },
+        };
+        match frames.last_mut() {
+            Some(frame) => frame.put(std::mem::take(&mut ready)),
+            None => return Ok(ready),
+        }
+    }
+}

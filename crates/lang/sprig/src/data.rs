@@ -1,0 +1,152 @@
+//! JSON, YAML and TOML, in and out.
+
+use std::fmt::Display;
+
+use podium_gotmpl::types::{ANY, LIST, MAP, STRING};
+use podium_gotmpl::{Ctx, Error, Func, Value};
+use podium_goyaml::{List, Map, Node, emit, json, toml, tree, yaml};
+
+use crate::args::{Outcome, any, func, string, text};
+use crate::convert::from_tree;
+use crate::document::{Document, Format};
+
+/// The functions of this module.
+pub static FUNCS: &[Func] = &[
+    func("toJson", &[&ANY], |cx, a| or_empty(to_json(cx, a))),
+    func("mustToJson", &[&ANY], |cx, a| string(to_json(cx, a)?)),
+    func("toPrettyJson", &[&ANY], |cx, a| or_empty(to_pretty_json(cx, a))),
+    func("mustToPrettyJson", &[&ANY], |cx, a| string(to_pretty_json(cx, a)?)),
+    func("toRawJson", &[&ANY], to_raw_json),
+    func("mustToRawJson", &[&ANY], to_raw_json),
+    func("fromJson", &[&STRING], |cx, a| {
+        room_to_read(cx, a)?;
+        let (map, error) = json::parse_map(text(a, 0), 0);
+        Ok(map_or_error(cx, map, error))
+    }),
+    func("fromJsonArray", &[&STRING], |cx, a| {
+        room_to_read(cx, a)?;
+        Ok(list_or_error(cx, json::parse_list(text(a, 0), 0)))
+    }),
+    func("mustFromJson", &[&STRING], |cx, a| {
+        room_to_read(cx, a)?;
+        let node = json::parse(text(a, 0), 0).map_err(|e| Error::new(e.to_string()))?;
+        Ok(from_tree(cx.heap, &node))
+    }),
+    func("toYaml", &[&ANY], |cx, a| or_empty(to_yaml(cx, a))),
+    func("toYamlPretty", &[&ANY], |cx, a| {
+        let document = Document::new(cx.heap, any(a, 0), Format::Yaml);
+        match emit::to_yaml_pretty(&document) {
+            // Go returns the other errors, which Helm drops, but panics with this one.
+            Err(error @ emit::Error::Type(_)) => Err(refused(cx, error)),
+            written => or_empty(written.map(without_break).map_err(|e| refused(cx, e))),
+        }
+    }),
+    func("fromYaml", &[&STRING], |cx, a| {
+        room_to_read(cx, a)?;
+        Ok(match yaml::parse_object(text(a, 0), 0) {
+            Ok(map) => map_or_error(cx, Some(map), None::<String>),
+            Err(error) => map_or_error(cx, Some(Map::new()), Some(error)),
+        })
+    }),
+    func("fromYamlArray", &[&STRING], |cx, a| {
+        room_to_read(cx, a)?;
+        Ok(match yaml::parse_as(text(a, 0), 0, &yaml::types::LIST) {
+            // Unlike JSON's, YAML's null leaves the list as it was: empty.
+            Ok(node) if node.is_null() => cx.heap.list(Vec::new()),
+            Ok(node) => from_tree(cx.heap, &node),
+            Err(error) => list_or_error(cx, Err(error)),
+        })
+    }),
+    func("toToml", &[&ANY], |cx, a| {
+        match toml::to_string(&Document::new(cx.heap, any(a, 0), Format::Toml)) {
+            Ok(text) => string(text),
+            Err(error) => match refused(cx, &error) {
+                refused if refused.fatal || error == toml::Error::Nil => Err(refused),
+                refused => string(refused.message),
+            },
+        }
+    }),
+    func("fromToml", &[&STRING], |cx, a| {
+        room_to_read(cx, a)?;
+        Ok(match toml::parse(text(a, 0), 0) {
+            Ok(map) => map_or_error(cx, Some(map), None::<String>),
+            Err(error) => map_or_error(cx, Some(Map::new()), Some(error)),
+        })
+    }),
+];
+
+/// Conversions that fail the render, which only Helm 4 has.
+pub static MUST_FUNCS: &[Func] = &[
+    func("mustToYaml", &[&ANY], |cx, a| string(to_yaml(cx, a)?)),
+    func("mustToToml", &[&ANY], |cx, a| {
+        let document = Document::new(cx.heap, any(a, 0), Format::Toml);
+        string(toml::to_string(&document).map_err(|e| refused(cx, e))?)
+    }),
+];
+
+/// An error of a writer, unless the document was refused because memory ran out.
+fn refused(cx: &Ctx<'_>, error: impl Display) -> Error {
+    match cx.heap.charge(1) {
+        Err(limit) => limit,
+        Ok(()) => Error::new(error.to_string()),
+    }
+}
+
+/// Helm prints nothing when a value cannot be written.
+fn or_empty<'h>(written: Result<Vec<u8>, Error>) -> Outcome<'h> {
+    match written {
+        Err(error) if error.fatal => Err(error),
+        written => string(written.unwrap_or_default()),
+    }
+}
+
+fn to_json<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Result<Vec<u8>, Error> {
+    json::to_string(&Document::new(cx.heap, any(args, 0), Format::Json)).map_err(|e| refused(cx, e))
+}
+
+fn to_pretty_json<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Result<Vec<u8>, Error> {
+    json::to_pretty(&Document::new(cx.heap, any(args, 0), Format::Json)).map_err(|e| refused(cx, e))
+}
+
+fn to_raw_json<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
+    let document = Document::new(cx.heap, any(args, 0), Format::Json);
+    string(json::to_raw_string(&document).map_err(|e| refused(cx, e))?)
+}
+
+fn to_yaml<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Result<Vec<u8>, Error> {
+    let document = Document::new(cx.heap, any(args, 0), Format::Json);
+    emit::to_yaml(&document).map(without_break).map_err(|e| refused(cx, e))
+}
+
+fn without_break(mut text: Vec<u8>) -> Vec<u8> {
+    if text.last() == Some(&b'\n') {
+        text.pop();
+    }
+    text
+}
+
+/// A text becomes a tree of many times its size.
+fn room_to_read(cx: &Ctx<'_>, args: &[Value<'_>]) -> Result<(), Error> {
+    cx.heap.charge(text(args, 0).len().saturating_mul(8))
+}
+
+/// What was read, with the text of an error under the key `Error`.
+fn map_or_error<'h>(cx: &Ctx<'h>, map: Option<Map>, error: Option<impl Display>) -> Value<'h> {
+    let value = match map {
+        Some(map) => from_tree(cx.heap, &Node::from(tree::Value::Map(map))),
+        None => cx.heap.nil_map(&MAP),
+    };
+    if let (Value::Map(m), Some(error)) = (&value, error) {
+        m.set("Error".into(), Value::string(error.to_string()));
+    }
+    value
+}
+
+/// What was read, or a list of nothing but the text of the error.
+fn list_or_error<'h>(cx: &Ctx<'h>, list: Result<Option<List>, impl Display>) -> Value<'h> {
+    match list {
+        Ok(Some(list)) => from_tree(cx.heap, &Node::from(tree::Value::List(list))),
+        Ok(None) => cx.heap.nil_list(&LIST),
+        Err(error) => cx.heap.list(vec![Value::string(error.to_string())]),
+    }
+}

@@ -1,0 +1,158 @@
+//! A template's value as the writers of JSON, YAML and TOML see it.
+
+use std::borrow::Cow;
+
+use podium_gotmpl::{Heap, Opaque, Shape, Str, Struct, Type, Value};
+use podium_goyaml::{Doc, View};
+
+use crate::encoding::base64_encode;
+
+/// Which of Go's writers asks: they see bytes, structs and objects differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `encoding/json`, and the YAML that goes through it.
+    Json,
+    /// go-yaml v3, which looks at the values themselves.
+    Yaml,
+    /// BurntSushi's TOML.
+    Toml,
+}
+
+/// A value on its way to a writer. Looking at it costs memory budget, so that a value that contains itself, or one part
+/// again and again, comes to an end.
+pub struct Document<'h> {
+    value: Value<'h>,
+    heap: &'h Heap<'h>,
+    format: Format,
+    /// Whether a nil list or map is the same as nothing.
+    nil_is_null: bool,
+}
+
+impl<'h> Document<'h> {
+    /// A document for a writer.
+    pub fn new(heap: &'h Heap<'h>, value: &Value<'h>, format: Format) -> Self {
+        Self { value: value.clone(), heap, format, nil_is_null: format == Format::Json }
+    }
+
+    fn child(&self, value: &Value<'h>) -> Self {
+        Self { nil_is_null: self.format != Format::Yaml, ..Self::new(self.heap, value, self.format) }
+    }
+
+    fn cost(&self) -> usize {
+        match &self.value {
+            Value::Str(s) => s.len(),
+            Value::Bytes(b) => b.len() * if self.format == Format::Json { 2 } else { size_of::<Self>() },
+            Value::List(l) => l.items.len() * size_of::<Self>(),
+            Value::Map(m) => m.len() * 2 * size_of::<Self>(),
+            _ => size_of::<Value>(),
+        }
+    }
+
+    fn list(&self, items: &[Value<'h>]) -> View<'_, Self> {
+        View::List(items.iter().map(|item| self.child(item)).collect())
+    }
+
+    fn bytes(&self, bytes: &[u8]) -> View<'_, Self> {
+        match self.format {
+            Format::Json => View::Str(Cow::Owned(base64_encode(bytes))),
+            Format::Yaml | Format::Toml => {
+                View::List(bytes.iter().map(|b| self.child(&Value::Uint8(*b))).collect())
+            }
+        }
+    }
+
+    fn structure(&self, structure: &Struct<'h>) -> View<'_, Self> {
+        let mut fields = Vec::new();
+        self.collect(structure, &mut fields);
+        View::Map(fields)
+    }
+
+    fn collect(&self, structure: &Struct<'h>, out: &mut Vec<(Cow<'static, [u8]>, Self)>) {
+        for (field, value) in fields_of(structure.ty).iter().zip(&structure.fields) {
+            let key = match self.format {
+                Format::Json if field.embedded => {
+                    if let Value::Struct(inner) = value {
+                        self.collect(inner, out);
+                    }
+                    continue;
+                }
+                Format::Json if field.json.is_empty() || field.omit_empty && !value.truth() => continue,
+                Format::Json => Cow::Borrowed(field.json.as_bytes()),
+                Format::Yaml => Cow::Owned(field.name.to_lowercase().into_bytes()),
+                Format::Toml => Cow::Borrowed(field.name.as_bytes()),
+            };
+            out.push((key, self.child(value)));
+        }
+    }
+
+    /// An object with a JSON form of its own has the same text for the other writers.
+    fn object(&self, object: &dyn Opaque) -> View<'_, Self> {
+        match (object.json(), object.basic()) {
+            (Some(Ok(json)), _) => from_json(&json),
+            (Some(Err(text)), _) => View::Unsupported(text),
+            (None, Some(_)) if self.format != Format::Json && is_duration(object.ty()) => {
+                View::Str(Cow::Owned(object.string().unwrap_or_default().into_bytes()))
+            }
+            (None, Some(Value::Int(i) | Value::Int64(i))) => View::Int(i),
+            _ => View::Map(Vec::new()),
+        }
+    }
+}
+
+fn is_duration(ty: &Type) -> bool {
+    matches!(ty.shape, Shape::Int(64))
+}
+
+fn fields_of(ty: &'static Type) -> &'static [podium_gotmpl::types::Field] {
+    match ty.shape {
+        Shape::Struct(fields) => fields,
+        Shape::Pointer(inner) => fields_of(inner),
+        _ => &[],
+    }
+}
+
+/// The JSON of an object is one text.
+fn from_json<'a, 'h>(json: &str) -> View<'a, Document<'h>> {
+    match podium_goyaml::json::parse(json.as_bytes(), 0) {
+        Ok(node) => View::Str(Cow::Owned(node.as_str().unwrap_or(json).as_bytes().to_vec())),
+        Err(error) => View::Unsupported(error.to_string()),
+    }
+}
+
+impl<'h> Doc for Document<'h> {
+    fn view(&self) -> View<'_, Self> {
+        if let Err(error) = self.heap.charge(self.cost()) {
+            return View::Unsupported(error.to_string());
+        }
+        match &self.value {
+            Value::Nil | Value::NilAny => View::Null,
+            Value::Bool(b) => View::Bool(*b),
+            Value::Int(i) | Value::Int64(i) => View::Int(*i),
+            Value::Int32(i) => View::Int(i64::from(*i)),
+            Value::Uint8(u) => View::Uint(u64::from(*u)),
+            Value::Uint64(u) => View::Uint(*u),
+            Value::Float(f) => View::Float(*f),
+            Value::Complex(..) => View::Unsupported(match self.format {
+                Format::Json => "json: unsupported type: complex128".to_owned(),
+                Format::Yaml | Format::Toml => "complex128".to_owned(),
+            }),
+            Value::Str(s) => View::Str(Cow::Borrowed(s)),
+            Value::Bytes(b) => self.bytes(b),
+            Value::List(l) if l.nil && self.nil_is_null => View::Null,
+            Value::List(l) => self.list(&l.items),
+            Value::Map(m) if m.nil && self.nil_is_null => View::Null,
+            Value::Map(m) => {
+                View::Map(m.borrow().iter().map(|(key, value)| (shared(key), self.child(value))).collect())
+            }
+            Value::Struct(s) => self.structure(s),
+            Value::Opaque(o) => self.object(o.as_ref()),
+        }
+    }
+}
+
+fn shared<'h>(key: &Str<'h>) -> Cow<'h, [u8]> {
+    match key {
+        Str::Borrowed(b) => Cow::Borrowed(b),
+        Str::Shared(b) => Cow::Owned(b.to_vec()),
+    }
+}

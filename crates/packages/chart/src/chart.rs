@@ -1,0 +1,332 @@
+//! A loaded chart: immutable, and shared by whoever renders it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use podium_goyaml::{Map, Node, Pos, Value, yaml};
+
+use crate::archive;
+use crate::dialect::Dialect;
+use crate::files::File;
+use crate::metadata::{self, API_V1, Draft, Lock, Metadata};
+use crate::origin::{Source, Sources};
+use crate::text::extension;
+use crate::values::{self, Values};
+use crate::warning::Warning;
+
+/// How deep charts can be inside of charts. Helm has no limit, but no real chart comes near it.
+const MAX_NESTING: usize = 64;
+
+/// A chart with its subcharts.
+#[derive(Clone, Debug)]
+pub struct Chart {
+    /// What `Chart.yaml` says.
+    pub metadata: Metadata,
+    /// What the lock file says.
+    pub lock: Option<Lock>,
+    /// The files below `templates/`.
+    pub templates: Vec<File>,
+    /// The defaults of `values.yaml`, if there is one.
+    pub values: Option<Arc<Values>>,
+    /// The content of `values.schema.json`, if there is one.
+    pub schema: Option<Arc<[u8]>>,
+    /// All other files.
+    pub files: Vec<File>,
+    /// Every file of the chart as it came, those of subcharts too.
+    pub raw: Vec<File>,
+    /// The charts below `charts/`, in the order of their file names.
+    pub dependencies: Vec<Arc<Chart>>,
+}
+
+/// What loading a chart gives.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The chart.
+    pub chart: Arc<Chart>,
+    /// Where its values come from.
+    pub sources: Sources,
+    /// What there is to warn about.
+    pub warnings: Vec<Warning>,
+}
+
+/// Why files are no chart. The texts are Helm's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// No `Chart.yaml`.
+    #[error("Chart.yaml file is missing")]
+    NoChartYaml,
+    /// Metadata says something that is not allowed.
+    #[error("{0}")]
+    Metadata(metadata::Error),
+    /// A metadata file cannot be read.
+    #[error("cannot load {file}: {error}")]
+    File {
+        /// The file.
+        file: &'static str,
+        /// What is wrong with it.
+        error: metadata::Error,
+    },
+    /// `values.yaml` cannot be read.
+    #[error("cannot load values.yaml: {0}")]
+    Values(ValuesError),
+    /// An archive of a subchart has another name than its entry in `charts/`.
+    #[error("error unpacking subchart tar in {parent}: expected {expected}, got {got}")]
+    SubchartName {
+        /// The chart around it.
+        parent: String,
+        /// The name that it should have.
+        expected: String,
+        /// The name that it has.
+        got: String,
+    },
+    /// A subchart cannot be loaded.
+    #[error("error unpacking subchart {name} in {parent}: {error}")]
+    Subchart {
+        /// The file or directory below `charts/`.
+        name: String,
+        /// The chart around it.
+        parent: String,
+        /// What is wrong with it.
+        error: Box<Error>,
+    },
+    /// An archive cannot be read.
+    #[error("{0}")]
+    Archive(#[from] archive::Error),
+    /// The `apiVersion` is of no chart that this dialect knows.
+    #[error("unsupported chart version")]
+    ApiVersion(String),
+    /// The `apiVersion` is of charts that are still an experiment in Helm.
+    #[error("invalid chart apiVersion")]
+    ExperimentalApiVersion,
+    /// Charts in charts without an end.
+    #[error("charts are nested more than {MAX_NESTING} deep")]
+    TooDeep,
+}
+
+/// Why a values file cannot be read. The texts are Helm's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ValuesError {
+    /// Its documents cannot be told apart.
+    #[error("error reading yaml document: {0}")]
+    Documents(yaml::Error),
+    /// A document is no map, or no YAML.
+    #[error("{prefix}{error}")]
+    Yaml {
+        /// What the dialect puts before it.
+        prefix: &'static str,
+        /// What is wrong with it.
+        error: yaml::Error,
+    },
+    /// There are too many values.
+    #[error("{0}")]
+    TooLarge(values::Error),
+}
+
+/// Reads a values file: one map, or several documents that are merged.
+pub fn parse_values(text: &[u8], source: u32, dialect: &Dialect) -> Result<Map, ValuesError> {
+    let prefix = dialect.values_error_prefix;
+    if !dialect.values_all_documents {
+        return yaml::parse_object(text, source).map_err(|error| ValuesError::Yaml { prefix, error });
+    }
+    let mut all = Map::new();
+    for document in yaml::documents(text) {
+        let document = document.map_err(ValuesError::Documents)?;
+        let origin = yaml::Origin { source, first_line: document.first_line };
+        let map = yaml::parse_object(&document.text, origin)
+            .map_err(|error| ValuesError::Yaml { prefix, error })?;
+        merge_maps(&mut all, map);
+    }
+    Ok(all)
+}
+
+/// Merges a map into another; the second one wins.
+pub fn merge_maps(into: &mut Map, from: Map) {
+    let mut work = vec![(into, from)];
+    while let Some((into, from)) = work.pop() {
+        let mut inner = BTreeMap::new();
+        for (key, node) in from.into_entries() {
+            let merges =
+                node.as_map().is_some() && into.get(&key).is_some_and(|there| there.as_map().is_some());
+            match node.value {
+                Value::Map(map) if merges => drop(inner.insert(key, map)),
+                value => drop(into.insert(key, Node { value, pos: node.pos })),
+            }
+        }
+        for (key, there) in into.iter_mut() {
+            if let (Some(there), Some(map)) = (there.as_map_mut(), inner.remove(key)) {
+                work.push((there, map));
+            }
+        }
+    }
+}
+
+/// Makes a chart of its files.
+pub fn load_files(files: Vec<File>, dialect: &Dialect) -> Result<Loaded, Error> {
+    let mut loader = Loader {
+        dialect,
+        sources: Sources::default(),
+        warnings: Vec::new(),
+        nested_archives: archive::MAX_SIZE,
+    };
+    let chart = loader.load(files, "", 0)?;
+    Ok(Loaded { chart: Arc::new(chart), sources: loader.sources, warnings: loader.warnings })
+}
+
+/// Refuses charts of an `apiVersion` that the dialect does not know.
+pub fn check_api_version(chart_yaml: &[u8], dialect: &Dialect) -> Result<(), Error> {
+    if !dialect.checks_api_version {
+        return Ok(());
+    }
+    let version = metadata::api_version(chart_yaml)
+        .map_err(|error| Error::File { file: "Chart.yaml", error: metadata::Error::Yaml(error) })?;
+    match version.as_str() {
+        "" | metadata::API_V1 | metadata::API_V2 => Ok(()),
+        "v3" => Err(Error::ExperimentalApiVersion),
+        _ => Err(Error::ApiVersion(version)),
+    }
+}
+
+struct Loader<'a> {
+    dialect: &'a Dialect,
+    sources: Sources,
+    warnings: Vec<Warning>,
+    /// What all archives in archives can still unpack to.
+    nested_archives: u64,
+}
+
+impl Loader<'_> {
+    /// Makes a chart of its files. `place` is where the chart is below the outermost one, with a slash at its end.
+    fn load(&mut self, files: Vec<File>, place: &str, depth: usize) -> Result<Chart, Error> {
+        if depth > MAX_NESTING {
+            return Err(Error::TooDeep);
+        }
+        let mut draft = self.read_chart_yaml(&files)?;
+        let mut chart = Chart {
+            metadata: Metadata::default(),
+            lock: None,
+            templates: Vec::new(),
+            values: None,
+            schema: None,
+            files: Vec::new(),
+            raw: files.clone(),
+            dependencies: Vec::new(),
+        };
+        let mut subcharts: BTreeMap<String, Vec<File>> = BTreeMap::new();
+        for file in files {
+            match &*file.name {
+                "Chart.yaml" => {}
+                "Chart.lock" => chart.lock = self.read_lock("Chart.lock", &file)?,
+                "values.yaml" => {
+                    let name = draft.as_ref().map_or("", |draft| &draft.metadata.name);
+                    chart.values = Some(Arc::new(self.read_values(&file, name, place)?));
+                }
+                "values.schema.json" => chart.schema = Some(file.data),
+                "requirements.yaml" => {
+                    let draft = draft.get_or_insert_default();
+                    if draft.metadata.api_version != API_V1 {
+                        self.warnings.push(Warning::OldRequirements);
+                    }
+                    let read = draft.read(&file.data, self.dialect);
+                    read.map_err(|error| Error::File { file: "requirements.yaml", error })?;
+                    if draft.metadata.api_version == API_V1 {
+                        chart.files.push(file);
+                    }
+                }
+                "requirements.lock" => {
+                    chart.lock = self.read_lock("requirements.lock", &file)?;
+                    if draft.get_or_insert_default().metadata.api_version == API_V1 {
+                        chart.files.push(file);
+                    } else {
+                        self.warnings.push(Warning::OldLock);
+                    }
+                }
+                name => match name.strip_prefix("charts/") {
+                    None if name.starts_with("templates/") => chart.templates.push(file),
+                    Some(inner) if extension(name) != ".prov" => {
+                        let (directory, _) = inner.split_once('/').unwrap_or((inner, ""));
+                        let inner = File { name: inner.into(), data: file.data.clone() };
+                        subcharts.entry(directory.to_owned()).or_default().push(inner);
+                    }
+                    _ => chart.files.push(file),
+                },
+            }
+        }
+        chart.metadata = draft.ok_or(Error::NoChartYaml)?.finish().map_err(Error::Metadata)?;
+        for (name, files) in subcharts {
+            if name.starts_with(['_', '.']) {
+                continue;
+            }
+            let parent = &chart.metadata.name;
+            let subchart =
+                self.load_subchart(&name, files, parent, &format!("{place}charts/{name}/"), depth)?;
+            chart.dependencies.push(Arc::new(subchart));
+        }
+        Ok(chart)
+    }
+
+    fn load_subchart(
+        &mut self,
+        name: &str,
+        files: Vec<File>,
+        parent: &str,
+        place: &str,
+        depth: usize,
+    ) -> Result<Chart, Error> {
+        let files = if extension(name) == ".tgz" {
+            let Some(file) = files.first().filter(|file| *file.name == *name) else {
+                let got = files.first().map(|file| file.name.to_string()).unwrap_or_default();
+                return Err(Error::SubchartName {
+                    parent: parent.to_owned(),
+                    expected: name.to_owned(),
+                    got,
+                });
+            };
+            self.extract(&file.data)
+        } else {
+            // Files directly in charts/ belong to no chart.
+            let inner = |file: &File| {
+                let (_, name) = file.name.split_once('/')?;
+                Some(File { name: name.into(), data: file.data.clone() })
+            };
+            Ok(files.iter().filter_map(inner).collect())
+        };
+        files.and_then(|files| self.load(files, place, depth + 1)).map_err(|error| Error::Subchart {
+            name: name.to_owned(),
+            parent: parent.to_owned(),
+            error: Box::new(error),
+        })
+    }
+
+    /// Unpacks an archive inside of a chart. All of them together can only unpack to so much.
+    fn extract(&mut self, archive: &[u8]) -> Result<Vec<File>, Error> {
+        Ok(archive::extract(archive, self.dialect, &mut self.nested_archives)?)
+    }
+
+    fn read_chart_yaml(&mut self, files: &[File]) -> Result<Option<Draft>, Error> {
+        let mut draft: Option<Draft> = None;
+        for file in files.iter().filter(|file| *file.name == *"Chart.yaml") {
+            let draft = draft.get_or_insert_default();
+            let read = draft.read(&file.data, self.dialect);
+            read.map_err(|error| Error::File { file: "Chart.yaml", error })?;
+            if draft.metadata.api_version.is_empty() {
+                draft.metadata.api_version = API_V1.to_owned();
+            }
+        }
+        Ok(draft)
+    }
+
+    fn read_lock(&mut self, name: &'static str, file: &File) -> Result<Option<Lock>, Error> {
+        metadata::parse_lock(&file.data, self.dialect).map_err(|error| Error::File { file: name, error })
+    }
+
+    fn read_values(&mut self, file: &File, chart: &str, place: &str) -> Result<Values, Error> {
+        let source = Source::Chart { chart: chart.to_owned(), file: format!("{place}values.yaml") };
+        let source = self.sources.add(source);
+        let map = parse_values(&file.data, source, self.dialect).map_err(Error::Values)?;
+        let pos = Pos { source, line: 1, column: 1 };
+        Values::from_map(&map, pos).map_err(|error| Error::Values(ValuesError::TooLarge(error)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

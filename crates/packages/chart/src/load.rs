@@ -1,0 +1,309 @@
+//! Charts from disk: the only module that touches the file system.
+
+use std::fs::{self, File as Handle, Metadata};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use crate::archive::{self, content_type, extract};
+use crate::chart::{self, Loaded, check_api_version, load_files};
+use crate::dialect::Dialect;
+use crate::files::File;
+use crate::ignore::{self, Rules};
+use crate::text::quote;
+use crate::warning::Warning;
+
+/// More files and directories than this are refused: links could make a directory endless.
+const MAX_ENTRIES: usize = 200_000;
+
+/// The largest archive file that is read at all.
+const MAX_ARCHIVE: u64 = 2 * archive::MAX_SIZE;
+
+/// Why a chart cannot be loaded. The texts are Helm's, except where Helm has no check.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The operating system said no.
+    #[error("{0}")]
+    Io(String),
+    /// A directory without a `Chart.yaml`.
+    #[error("unable to detect chart at {path}: {error}")]
+    NoChart {
+        /// Where `Chart.yaml` should be.
+        path: String,
+        /// The operating system's words.
+        error: String,
+    },
+    /// An archive without a `Chart.yaml`.
+    #[error("unable to detect chart version, no Chart.yaml found")]
+    NoChartYaml,
+    /// A YAML file where an archive should be.
+    #[error("file '{0}' seems to be a YAML file, but expected a gzipped archive")]
+    YamlFile(String),
+    /// Something else where an archive should be.
+    #[error("file '{path}' does not appear to be a gzipped archive; got '{content_type}'")]
+    NotAnArchive {
+        /// The file.
+        path: String,
+        /// What it seems to be.
+        content_type: &'static str,
+    },
+    /// An archive with a damaged start.
+    #[error("file '{path}' does not appear to be a valid chart file (details: {error})")]
+    DamagedArchive {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        error: archive::Error,
+    },
+    /// An archive that cannot be read; Helm does not tell why.
+    #[error("unable to load chart archive")]
+    Archive(archive::Error),
+    /// The files are no chart.
+    #[error("{0}")]
+    Chart(#[from] chart::Error),
+    /// `.helmignore` cannot be used.
+    #[error("{0}")]
+    Ignore(#[from] ignore::Error),
+    /// A link that leads nowhere.
+    #[error("error evaluating symlink {path}: {error}")]
+    Link {
+        /// The link.
+        path: String,
+        /// The operating system's words.
+        error: String,
+    },
+    /// A link to a directory that the link is in.
+    #[error(
+        "symlink {path} leads to {resolved}, which contains it; remove the link or list it in .helmignore"
+    )]
+    LinkLoop {
+        /// The link.
+        path: String,
+        /// Where it leads.
+        resolved: String,
+    },
+    /// A device, a socket or a pipe.
+    #[error("cannot load irregular file {0} as it has file mode type bits set")]
+    Irregular(String),
+    /// A file that is larger than a single file can be.
+    #[error("chart file {} is larger than the maximum file size {limit}", quote(name))]
+    FileTooLarge {
+        /// The file's name.
+        name: String,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// More bytes than a chart can have.
+    #[error("error reading {path}: chart exceeds maximum decompressed size of {limit} bytes")]
+    TooLarge {
+        /// The file at which the limit was passed.
+        path: String,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// A file that cannot be read.
+    #[error("error reading {path}: {error}")]
+    Read {
+        /// The file.
+        path: String,
+        /// The operating system's words.
+        error: String,
+    },
+    /// Too many files.
+    #[error(
+        "chart directory has more than {MAX_ENTRIES} files; list what is no part of the chart in .helmignore"
+    )]
+    TooManyEntries,
+}
+
+/// Loads a chart from a directory or an archive.
+pub fn load(path: &Path, dialect: &Dialect) -> Result<Loaded, Error> {
+    let metadata = fs::metadata(path).map_err(|error| Error::Io(go_error("stat", path, &error)))?;
+    if metadata.is_dir() { load_dir(path, dialect) } else { load_archive(path, dialect) }
+}
+
+/// Loads a chart from a directory, without what `.helmignore` leaves out.
+pub fn load_dir(path: &Path, dialect: &Dialect) -> Result<Loaded, Error> {
+    let top = std::path::absolute(path).map_err(|error| Error::Io(error.to_string()))?;
+    if dialect.checks_api_version {
+        let chart_yaml = top.join("Chart.yaml");
+        let no_chart = |error: io::Error| Error::NoChart {
+            path: shown(&chart_yaml),
+            error: go_error("open", &chart_yaml, &error),
+        };
+        let text = read_limited(&chart_yaml, archive::MAX_SIZE).map_err(no_chart)?;
+        check_api_version(&text, dialect)?;
+    }
+    let rules_file = top.join(ignore::FILE);
+    let rules = match fs::metadata(&rules_file) {
+        Ok(_) => read_limited(&rules_file, archive::MAX_SIZE)
+            .map_err(|error| Error::Io(go_error("open", &rules_file, &error)))?,
+        Err(_) => Vec::new(),
+    };
+    let mut walk = Walk {
+        rules: Rules::parse(&rules, dialect)?,
+        dialect,
+        files: Vec::new(),
+        warnings: Vec::new(),
+        room: dialect.max_directory_size,
+        entries: 0,
+    };
+    walk.directory(&top, "")?;
+    let Walk { files, warnings, .. } = walk;
+    let mut loaded = load_files(files, dialect)?;
+    loaded.warnings.splice(0..0, warnings);
+    Ok(loaded)
+}
+
+/// Loads a chart from an archive.
+pub fn load_archive(path: &Path, dialect: &Dialect) -> Result<Loaded, Error> {
+    let name = shown(path);
+    let bytes = read_limited(path, MAX_ARCHIVE).map_err(|error| Error::Io(go_error("open", path, &error)))?;
+    load_archive_bytes(&bytes, &name, dialect)
+}
+
+/// Loads a chart from the bytes of an archive; the name is for messages.
+pub fn load_archive_bytes(bytes: &[u8], name: &str, dialect: &Dialect) -> Result<Loaded, Error> {
+    let content_type = content_type(bytes.get(..512).unwrap_or(bytes));
+    if content_type != "application/x-gzip" && !bytes.starts_with(b"\x1F\x8B\x08") {
+        return Err(if name.ends_with(".yml") || name.ends_with(".yaml") {
+            Error::YamlFile(name.to_owned())
+        } else {
+            Error::NotAnArchive { path: name.to_owned(), content_type }
+        });
+    }
+    let files = extract(bytes, dialect, &mut archive::MAX_SIZE.clone()).map_err(|error| match error {
+        archive::Error::GzipHeader => Error::DamagedArchive { path: name.to_owned(), error },
+        error if dialect.hides_archive_errors => Error::Archive(error),
+        error => Error::Chart(chart::Error::Archive(error)),
+    })?;
+    if dialect.checks_api_version {
+        let chart_yaml = files.iter().find(|file| *file.name == *"Chart.yaml").ok_or(Error::NoChartYaml)?;
+        check_api_version(&chart_yaml.data, dialect)?;
+    }
+    Ok(load_files(files, dialect)?)
+}
+
+/// Reads a file of `--values` or `--set-file`.
+pub fn read_values_file(path: &str) -> Result<Vec<u8>, String> {
+    read_limited(Path::new(path), archive::MAX_SIZE)
+        .map_err(|error| go_error("open", Path::new(path), &error))
+}
+
+fn read_limited(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    Handle::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(io::Error::other(format!("larger than {limit} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// An error of the operating system in Go's words.
+fn go_error(operation: &str, path: &Path, error: &io::Error) -> String {
+    format!("{operation} {}: {}", shown(path), errno_text(error))
+}
+
+fn errno_text(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error ").next().unwrap_or(&text);
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+struct Walk<'a> {
+    rules: Rules,
+    dialect: &'a Dialect,
+    files: Vec<File>,
+    warnings: Vec<Warning>,
+    room: u64,
+    entries: usize,
+}
+
+impl Walk<'_> {
+    /// Takes in a directory: entries by name, each with all that is below it. `prefix` is its path below the chart,
+    /// with a slash at its end. The depth of recursion is bounded by the length that a path can have.
+    fn directory(&mut self, path: &Path, prefix: &str) -> Result<(), Error> {
+        let error = |error: io::Error| Error::Io(go_error("open", path, &error));
+        let entries = fs::read_dir(path).map_err(error)?;
+        let mut names =
+            entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>().map_err(error)?;
+        names.sort();
+        for name in names {
+            self.entries += 1;
+            if self.entries > MAX_ENTRIES {
+                return Err(Error::TooManyEntries);
+            }
+            let local = format!("{prefix}{}", name.to_string_lossy());
+            self.entry(&path.join(&name), &local)?;
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, path: &Path, local: &str) -> Result<(), Error> {
+        let lstat = |path: &Path| {
+            fs::symlink_metadata(path).map_err(|error| Error::Io(go_error("lstat", path, &error)))
+        };
+        let mut metadata = lstat(path)?;
+        let mut real = path.to_owned();
+        if metadata.is_symlink() {
+            real = self.follow(path)?;
+            metadata = lstat(&real)?;
+        }
+        if self.rules.ignores(local, metadata.is_dir()) {
+            return Ok(());
+        }
+        if metadata.is_dir() {
+            return self.directory(path, &format!("{local}/"));
+        }
+        self.file(path, &real, local, &metadata)
+    }
+
+    fn follow(&mut self, path: &Path) -> Result<PathBuf, Error> {
+        let resolved = fs::canonicalize(path).map_err(|error| Error::Link {
+            path: shown(path),
+            error: go_error("lstat", &link_target(path), &error),
+        })?;
+        let parent = path.parent().and_then(|parent| fs::canonicalize(parent).ok());
+        if parent.is_some_and(|parent| parent.starts_with(&resolved)) {
+            return Err(Error::LinkLoop { path: shown(path), resolved: shown(&resolved) });
+        }
+        self.warnings.push(Warning::SymbolicLink { path: shown(path), resolved: shown(&resolved) });
+        Ok(resolved)
+    }
+
+    fn file(&mut self, path: &Path, real: &Path, local: &str, metadata: &Metadata) -> Result<(), Error> {
+        if !metadata.is_file() {
+            return Err(Error::Irregular(shown(path)));
+        }
+        if let Some(limit) = self.dialect.max_file_size
+            && metadata.len() > limit
+        {
+            let name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            return Err(Error::FileTooLarge { name, limit });
+        }
+        let too_large = || Error::TooLarge { path: local.to_owned(), limit: self.dialect.max_directory_size };
+        if metadata.len() > self.room {
+            return Err(too_large());
+        }
+        let mut data = Vec::new();
+        let read = Handle::open(path).and_then(|handle| handle.take(self.room + 1).read_to_end(&mut data));
+        read.map_err(|error| Error::Read { path: local.to_owned(), error: go_error("open", path, &error) })?;
+        self.room = self.room.checked_sub(data.len() as u64).ok_or_else(too_large)?;
+        self.files.push(File::new(local, &data));
+        Ok(())
+    }
+}
+
+/// Where a link points to, for the message that it is not there.
+fn link_target(path: &Path) -> PathBuf {
+    let target = fs::read_link(path).unwrap_or_default();
+    let joined = path.parent().unwrap_or(path).join(target);
+    PathBuf::from(crate::text::clean(&shown(&joined)))
+}
+
+#[cfg(test)]
+mod tests;

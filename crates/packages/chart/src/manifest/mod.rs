@@ -1,0 +1,33 @@
+//! Rendered files to ordered manifests, and to the text that `helm template` prints.
+
+mod print;
+mod sort;
+mod split;
+
+pub use print::{Output, Printed, WriteError, pieces, print, raw, show_only};
+pub use sort::{Error, Hook, Manifest, Sorted, sort};
+pub use split::split;
+
+use crate::render::Rendered;
+
+/// The end of the name of the files that are notes for people and not objects.
+const NOTES: &str = "NOTES.txt";
+
+/// Takes the notes out of the rendered files: those of the root chart, or of all charts.
+pub fn take_notes(files: &mut Vec<Rendered>, root: &str, of_subcharts: bool) -> Vec<u8> {
+    let own = format!("{root}/templates/{NOTES}");
+    let mut notes: Vec<u8> = Vec::new();
+    files.retain(|file| {
+        if !file.name.ends_with(NOTES) {
+            return true;
+        }
+        if of_subcharts || file.name == own {
+            if !notes.is_empty() {
+                notes.push(b'\n');
+            }
+            notes.extend_from_slice(&file.text);
+        }
+        false
+    });
+    notes
+}

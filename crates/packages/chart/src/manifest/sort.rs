@@ -1,0 +1,162 @@
+//! Heads, hooks and the order of kinds.
+
+use podium_goyaml::yaml::{self, Head};
+
+use super::split::{split, trim};
+use crate::dialect::Dialect;
+use crate::render::Rendered;
+
+/// An object that is no hook.
+#[derive(Clone, Debug)]
+pub struct Manifest<'r> {
+    /// The template it came from.
+    pub name: &'r str,
+    /// Its text.
+    pub content: &'r [u8],
+    /// What Helm reads of it.
+    pub head: Head,
+}
+
+/// An object that is installed at a certain moment and not with the others.
+#[derive(Clone, Debug)]
+pub struct Hook<'r> {
+    /// The object's name.
+    pub name: String,
+    /// The object's kind.
+    pub kind: String,
+    /// The template it came from.
+    pub path: &'r str,
+    /// Its text.
+    pub manifest: &'r [u8],
+    /// When it runs.
+    pub events: Vec<&'static str>,
+    /// Its place among the hooks of one moment.
+    pub weight: i64,
+    /// When it is deleted.
+    pub delete_policies: Vec<String>,
+    /// When its logs are shown.
+    pub output_log_policies: Vec<String>,
+}
+
+/// All objects of a chart, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Sorted<'r> {
+    /// The hooks, in the order of their kinds.
+    pub hooks: Vec<Hook<'r>>,
+    /// The other objects, in the order in which they are installed.
+    pub manifests: Vec<Manifest<'r>>,
+    /// The event lists of hooks that were left out because one of their events is not known.
+    pub unknown_hooks: Vec<String>,
+}
+
+/// A rendered document that is no YAML, or no object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("YAML parse error on {path}: {source}")]
+pub struct Error {
+    /// The template.
+    pub path: String,
+    /// What is wrong, with the place in the document.
+    pub source: yaml::Error,
+    /// The line of the rendered file at which the document starts, from 1.
+    pub first_line: usize,
+}
+
+const HOOK: &str = "helm.sh/hook";
+const WEIGHT: &str = "helm.sh/hook-weight";
+const DELETE_POLICY: &str = "helm.sh/hook-delete-policy";
+const OUTPUT_LOG_POLICY: &str = "helm.sh/hook-output-log-policy";
+
+/// The moments at which hooks run, as they are written and as they are called.
+const EVENTS: &[(&str, &str)] = &[
+    ("pre-install", "pre-install"),
+    ("post-install", "post-install"),
+    ("pre-delete", "pre-delete"),
+    ("post-delete", "post-delete"),
+    ("pre-upgrade", "pre-upgrade"),
+    ("post-upgrade", "post-upgrade"),
+    ("pre-rollback", "pre-rollback"),
+    ("post-rollback", "post-rollback"),
+    ("test", "test"),
+    ("test-success", "test"),
+];
+
+/// Cuts files (sorted by name) into documents and puts those in the order of installation.
+pub fn sort<'r>(files: &'r [Rendered], dialect: &Dialect) -> Result<Sorted<'r>, Error> {
+    let mut sorted = Sorted::default();
+    for file in files {
+        if crate::text::base(&file.name).starts_with('_') || trim(&file.text).is_empty() {
+            continue;
+        }
+        for document in split(&file.text, dialect) {
+            let head = yaml::check_head(document, 0, dialect.head_type).map_err(|source| Error {
+                path: file.name.clone(),
+                source,
+                first_line: first_line(&file.text, document),
+            })?;
+            sorted.add(&file.name, document, head);
+        }
+    }
+    sorted.manifests.sort_by(|a, b| order(&a.head.kind, &b.head.kind, dialect.install_order));
+    sorted.hooks.sort_by(|a, b| order(&a.kind, &b.kind, dialect.install_order));
+    Ok(sorted)
+}
+
+/// The line of a file at which one of its documents starts.
+fn first_line(file: &[u8], document: &[u8]) -> usize {
+    let offset = (document.as_ptr() as usize).saturating_sub(file.as_ptr() as usize).min(file.len());
+    1 + file[..offset].iter().filter(|b| **b == b'\n').count()
+}
+
+/// Known kinds by their place, then the others by name.
+fn order(a: &str, b: &str, kinds: &[&str]) -> std::cmp::Ordering {
+    let place = |kind: &str| kinds.iter().position(|k| *k == kind);
+    match (place(a), place(b)) {
+        (Some(a), Some(b)) => a.cmp(&b),
+        (None, None) => a.cmp(b),
+        (None, Some(_)) => std::cmp::Ordering::Greater,
+        (Some(_), None) => std::cmp::Ordering::Less,
+    }
+}
+
+/// A list with commas, trimmed and in lower case.
+fn words(list: &str) -> Vec<String> {
+    let lower =
+        |word: &str| crate::text::trim_space(word).chars().map(podium_gotmpl::gostr::to_lower).collect();
+    list.split(',').map(lower).collect()
+}
+
+/// Go's `strconv.Atoi`; 0 for what is no number.
+fn weight(text: &str) -> i64 {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return 0;
+    }
+    text.parse().unwrap_or(0)
+}
+
+impl<'r> Sorted<'r> {
+    fn add(&mut self, path: &'r str, document: &'r [u8], head: Head) {
+        let metadata = head.metadata.as_ref();
+        let Some((metadata, hook)) = metadata.and_then(|m| Some((m, m.annotations.get(HOOK)?))) else {
+            self.manifests.push(Manifest { name: path, content: document, head });
+            return;
+        };
+        let known =
+            |word: &String| EVENTS.iter().find(|(written, _)| written == word).map(|(_, event)| *event);
+        let Some(events) = words(hook).iter().map(known).collect::<Option<Vec<_>>>() else {
+            self.unknown_hooks.push(hook.clone());
+            return;
+        };
+        let annotation = |name: &str| metadata.annotations.get(name);
+        self.hooks.push(Hook {
+            name: metadata.name.clone(),
+            kind: head.kind.clone(),
+            path,
+            manifest: document,
+            events,
+            weight: annotation(WEIGHT).map_or(0, |w| weight(w)),
+            delete_policies: annotation(DELETE_POLICY).map(|p| words(p)).unwrap_or_default(),
+            output_log_policies: annotation(OUTPUT_LOG_POLICY).map(|p| words(p)).unwrap_or_default(),
+        });
+    }
+}

@@ -1,0 +1,284 @@
+//! Charts to text: the objects that templates see, the order in which they run, and Helm's words when they fail.
+
+mod capabilities;
+mod chart_object;
+mod error;
+mod files_object;
+mod values_graph;
+mod values_object;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use podium_gotmpl::{
+    Functions, Heap, Limits, Machine, Map, Str, Templates, Texts, Value, World, without_no_value,
+};
+
+use crate::capabilities::Capabilities;
+use crate::dialect::Dialect;
+use crate::files::File;
+use crate::metadata::Metadata;
+use crate::values::Values;
+use crate::view::{ChartId, View};
+
+pub use error::RenderError;
+
+/// One chart of a view, with what its templates are to see.
+#[derive(Debug)]
+struct Part<'c> {
+    name: Arc<str>,
+    path: String,
+    metadata: Metadata,
+    files: &'c [File],
+    templates: &'c [File],
+    parts: Vec<Part<'c>>,
+}
+
+impl<'c> Part<'c> {
+    /// A chart with its subcharts. Charts nest a few dozen deep at most, so recursion is fine.
+    fn new(view: &'c View, id: ChartId) -> Self {
+        let chart = view.chart(id);
+        Self {
+            name: view.name(id),
+            path: view.full_path(id),
+            metadata: view.metadata(id),
+            files: chart.map_or(&[], |c| &c.files),
+            templates: chart.map_or(&[], |c| &c.templates),
+            parts: view.dependencies(id).iter().map(|id| Part::new(view, *id)).collect(),
+        }
+    }
+}
+
+/// What `.Release` says.
+#[derive(Clone, Debug)]
+pub struct Release {
+    /// The name.
+    pub name: String,
+    /// The namespace.
+    pub namespace: String,
+    /// Whether this is an upgrade (or a rollback) and not an installation.
+    pub is_upgrade: bool,
+    /// The revision.
+    pub revision: i64,
+}
+
+/// One rendered file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendered {
+    /// The path of the template below the root chart.
+    pub name: String,
+    /// Its text.
+    pub text: Vec<u8>,
+}
+
+/// The compiled templates of a chart, kept for its next render. Which templates there are depends on which
+/// subcharts are on, so there may be a few sets.
+#[derive(Debug, Default)]
+pub struct Cache(Mutex<HashMap<Vec<String>, Arc<Templates>>>);
+
+/// How many sets of templates a chart keeps.
+const MAX_SETS: usize = 8;
+
+/// Everything that a render depends on.
+pub struct Job<'c> {
+    /// Which Helm to be like.
+    pub dialect: &'static Dialect,
+    /// The charts that take part.
+    pub view: &'c View,
+    /// The values of the root chart, with those of its subcharts inside.
+    pub values: &'c Values,
+    /// The release.
+    pub release: &'c Release,
+    /// What the cluster can do.
+    pub capabilities: &'c Capabilities,
+    /// Time, chance, names and a cluster to look things up in.
+    pub world: &'c dyn World,
+    /// What the render may use.
+    pub limits: Limits,
+    /// Compiled templates of earlier renders.
+    pub cache: &'c Cache,
+}
+
+/// A template that will be parsed, and rendered unless it is a partial.
+struct Source<'c> {
+    name: String,
+    text: &'c [u8],
+    part: &'c Part<'c>,
+}
+
+/// The functions of a dialect, made once.
+fn functions(dialect: &'static Dialect) -> &'static Functions {
+    static HELM3: OnceLock<Functions> = OnceLock::new();
+    static HELM4: OnceLock<Functions> = OnceLock::new();
+    let cell = if dialect.functions.durations { &HELM4 } else { &HELM3 };
+    cell.get_or_init(|| {
+        let mut functions = podium_sprig::functions(&dialect.functions);
+        functions.extend(podium_gotmpl::RENDERERS);
+        functions
+    })
+}
+
+/// The name of a release, made by a template that sees no values.
+pub fn name_from_template(template: &str, world: &dyn World) -> Result<String, RenderError> {
+    const NAME: &str = "name-template";
+    let functions = podium_sprig::functions(&podium_sprig::Library::default());
+    let mut templates = Templates::default();
+    templates
+        .add(NAME.as_bytes(), template.as_bytes(), &functions)
+        .map_err(|e| RenderError::plain(NAME, e.to_string()))?;
+    let limits = Limits::default();
+    let heap = Heap::new(limits.memory);
+    let texts = Texts::default();
+    let mut machine = Machine::new(&heap, world, &templates, &functions, &texts, limits);
+    machine
+        .render(NAME.as_bytes(), Value::Nil, |out| String::from_utf8_lossy(out).into_owned())
+        .map_err(|e| RenderError::plain(NAME, e.to_string()))
+}
+
+impl Job<'_> {
+    /// Renders every template that is no partial, in Helm's order. The result is sorted by name.
+    pub fn run(&self) -> Result<Vec<Rendered>, RenderError> {
+        let root = Part::new(self.view, self.view.root());
+        let mut sources = Vec::new();
+        collect(&root, &mut sources);
+        sources.sort_by(|a, b| b.depth().cmp(&a.depth()).then_with(|| b.name.cmp(&a.name)));
+        // Of two files with one path the last one loaded counts; charts do not have two.
+        sources.dedup_by(|a, b| a.name == b.name);
+        let functions = functions(self.dialect);
+        let templates = self.templates(&sources, functions)?;
+        let heap = Heap::new(self.limits.memory);
+        let texts = Texts::default();
+        let mut machine = Machine::new(&heap, self.world, &templates, functions, &texts, self.limits);
+        let scopes = Scopes::new(self, &root, &heap);
+        let mut rendered = Vec::new();
+        for source in &sources {
+            if base_name(&source.name).starts_with('_') {
+                continue;
+            }
+            let scope = scopes.of(source.part);
+            let template = values_object::typed(
+                &heap,
+                self.dialect,
+                BTreeMap::from([
+                    ("Name".into(), Value::string(source.name.clone())),
+                    ("BasePath".into(), Value::string(format!("{}/templates", source.part.path))),
+                ]),
+            );
+            scope.set("Template".into(), Value::Map(template));
+            let text = machine
+                .render(source.name.as_bytes(), Value::Map(scope), |out| without_no_value(out).into_owned())
+                .map_err(|e| RenderError::exec(&source.name, e, self.dialect))?;
+            rendered.push(Rendered { name: source.name.clone(), text });
+        }
+        rendered.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(rendered)
+    }
+
+    fn templates(
+        &self,
+        sources: &[Source<'_>],
+        functions: &Functions,
+    ) -> Result<Arc<Templates>, RenderError> {
+        let key: Vec<String> = sources.iter().map(|s| s.name.clone()).collect();
+        if let Ok(sets) = self.cache.0.lock()
+            && let Some(set) = sets.get(&key)
+        {
+            return Ok(Arc::clone(set));
+        }
+        let mut set = Templates::default();
+        for source in sources {
+            set.add(source.name.as_bytes(), source.text, functions)
+                .map_err(|e| RenderError::parse(&source.name, e))?;
+        }
+        let set = Arc::new(set);
+        if let Ok(mut sets) = self.cache.0.lock() {
+            if sets.len() >= MAX_SETS {
+                sets.clear();
+            }
+            sets.insert(key, Arc::clone(&set));
+        }
+        Ok(set)
+    }
+}
+
+impl Source<'_> {
+    fn depth(&self) -> usize {
+        self.name.bytes().filter(|b| *b == b'/').count()
+    }
+}
+
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn collect<'c>(part: &'c Part<'c>, sources: &mut Vec<Source<'c>>) {
+    let mut work = vec![part];
+    while let Some(part) = work.pop() {
+        work.extend(&part.parts);
+        for file in part.templates {
+            if part.metadata.is_library() && !base_name(&file.name).starts_with('_') {
+                continue;
+            }
+            sources.push(Source { name: format!("{}/{}", part.path, file.name), text: &file.data, part });
+        }
+    }
+}
+
+/// The top-level object of each chart.
+struct Scopes<'h>(HashMap<String, &'h Map<'h>>);
+
+impl<'h> Scopes<'h> {
+    fn new(job: &'h Job<'_>, root: &'h Part<'_>, heap: &'h Heap<'h>) -> Self {
+        let values = values_graph::to_map(heap, job.values);
+        let release = Value::Map(heap.map(BTreeMap::from([
+            ("Name".into(), Value::Str(Str::from(job.release.name.as_str()))),
+            ("Namespace".into(), Value::Str(Str::from(job.release.namespace.as_str()))),
+            ("IsUpgrade".into(), Value::Bool(job.release.is_upgrade)),
+            ("IsInstall".into(), Value::Bool(!job.release.is_upgrade)),
+            ("Revision".into(), Value::Int(job.release.revision)),
+            ("Service".into(), Value::Str(Str::from("Helm"))),
+        ])));
+        let capabilities = capabilities::to_value(heap, job.capabilities, job.dialect);
+        let mut scopes = Self(HashMap::new());
+        scopes.add(job, heap, root, true, values, &release, &capabilities);
+        scopes
+    }
+
+    fn of(&self, part: &Part<'_>) -> &'h Map<'h> {
+        self.0[&part.path]
+    }
+
+    /// Makes the object of a chart and those of its subcharts. Charts nest as deep as their archives allow, a few
+    /// dozen at most, so recursion is fine.
+    fn add(
+        &mut self,
+        job: &'h Job<'_>,
+        heap: &'h Heap<'h>,
+        part: &'h Part<'_>,
+        is_root: bool,
+        values: &'h Map<'h>,
+        release: &Value<'h>,
+        capabilities: &Value<'h>,
+    ) -> &'h Map<'h> {
+        let subcharts = heap.map(BTreeMap::new());
+        let values = heap.retyped(values, values_object::ty(job.dialect));
+        let scope = heap.map(BTreeMap::from([
+            ("Chart".into(), chart_object::to_value(heap, &part.metadata, is_root, job.dialect)),
+            ("Files".into(), files_object::to_value(heap, part.files)),
+            ("Release".into(), release.clone()),
+            ("Capabilities".into(), capabilities.clone()),
+            ("Values".into(), Value::Map(values)),
+            ("Subcharts".into(), Value::Map(subcharts)),
+        ]));
+        for child in &part.parts {
+            let own = match values.get(child.name.as_bytes()) {
+                Some(Value::Map(map)) => map,
+                _ => heap.map(BTreeMap::new()),
+            };
+            let scope = self.add(job, heap, child, false, own, release, capabilities);
+            subcharts.set(Str::from(&*child.name), Value::Map(scope));
+        }
+        self.0.insert(part.path.clone(), scope);
+        scope
+    }
+}

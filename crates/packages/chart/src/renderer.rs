@@ -1,0 +1,155 @@
+//! From a loaded chart and values to rendered files: all steps of Helm's `template`, in its order.
+
+use std::sync::Arc;
+
+use podium_gotmpl::{Limits, World};
+
+use crate::capabilities::Capabilities;
+use crate::chart::Chart;
+use crate::dependencies;
+use crate::dialect::Dialect;
+use crate::manifest;
+use crate::render::{Cache, Job, Release, RenderError, Rendered};
+use crate::values::{self, Coalesce, Values};
+use crate::view::{Of, View};
+use crate::warning::Warning;
+
+/// A chart that is ready to be rendered again and again, by several threads at once.
+#[derive(Debug)]
+pub struct Renderer {
+    chart: Arc<Chart>,
+    dialect: &'static Dialect,
+    cache: Cache,
+}
+
+/// What the values of a chart and its subcharts have become, and which charts take part.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The charts.
+    pub view: View,
+    /// The values.
+    pub values: Values,
+    /// What there is to warn about.
+    pub warnings: Vec<Warning>,
+}
+
+/// Why a chart cannot be rendered. The texts are Helm's.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The chart is for other charts to use.
+    #[error("{0} charts are not installable")]
+    NotInstallable(String),
+    /// Dependencies are not there.
+    #[error("{prefix}found in Chart.yaml, but missing in charts/ directory: {}", names.join(", "))]
+    MissingDependencies {
+        /// What the dialect puts before it.
+        prefix: &'static str,
+        /// Which are missing.
+        names: Vec<String>,
+    },
+    /// Dependencies cannot be switched on and off.
+    #[error("{prefix}{error}")]
+    Dependencies {
+        /// What the dialect puts before it.
+        prefix: &'static str,
+        /// Why.
+        error: values::Error,
+    },
+    /// Values cannot be merged.
+    #[error(transparent)]
+    Values(#[from] values::Error),
+    /// The values are not what the schemas ask for.
+    #[error("values don't meet the specifications of the schema(s) in the following chart(s):\n{0}")]
+    Schema(String),
+    /// The chart is not for this version of Kubernetes.
+    #[error("chart requires kubeVersion: {wanted} which is incompatible with Kubernetes {actual}")]
+    KubeVersion {
+        /// The chart's constraint.
+        wanted: String,
+        /// The version.
+        actual: String,
+    },
+    /// A template failed.
+    #[error(transparent)]
+    Render(#[from] Box<RenderError>),
+    /// What was rendered is no YAML.
+    #[error(transparent)]
+    Manifest(#[from] manifest::Error),
+}
+
+impl Error {
+    /// Whether it happened after the values were settled: Helm then says how to see what was rendered.
+    pub fn while_rendering(&self) -> bool {
+        matches!(self, Error::KubeVersion { .. } | Error::Render(_) | Error::Manifest(_))
+    }
+}
+
+impl Renderer {
+    /// Makes a chart ready.
+    pub fn new(chart: Arc<Chart>, dialect: &'static Dialect) -> Self {
+        Self { chart, dialect, cache: Cache::default() }
+    }
+
+    /// The chart.
+    pub fn chart(&self) -> &Arc<Chart> {
+        &self.chart
+    }
+
+    /// The dialect.
+    pub fn dialect(&self) -> &'static Dialect {
+        self.dialect
+    }
+
+    /// Refuses charts that cannot be installed on their own, and those that are not complete.
+    pub fn check(&self) -> Result<(), Error> {
+        let kind = &self.chart.metadata.kind;
+        if !matches!(kind.as_str(), "" | "application") {
+            return Err(Error::NotInstallable(kind.clone()));
+        }
+        let names = dependencies::missing(&self.chart);
+        if !names.is_empty() {
+            return Err(Error::MissingDependencies { prefix: self.dialect.missing_dependency_prefix, names });
+        }
+        Ok(())
+    }
+
+    /// Decides which subcharts take part and merges all values.
+    pub fn prepare(&self, set: &Values, schemas: bool) -> Result<Prepared, Error> {
+        let mut warnings = Vec::new();
+        let mut view = View::new(&self.chart);
+        dependencies::process(&mut view, set, self.dialect, &mut warnings)
+            .map_err(|error| Error::Dependencies { prefix: self.dialect.dependency_error_prefix, error })?;
+        let values = Coalesce::coalesce(Of(&view, view.root()), set, self.dialect, &mut warnings)?;
+        if schemas {
+            crate::schema::validate(&view, &values).map_err(Error::Schema)?;
+        }
+        Ok(Prepared { view, values, warnings })
+    }
+
+    /// Renders all templates. The files are sorted by name; notes are among them.
+    pub fn render(
+        &self,
+        prepared: &Prepared,
+        release: &Release,
+        capabilities: &Capabilities,
+        world: &dyn World,
+        limits: Limits,
+    ) -> Result<Vec<Rendered>, Error> {
+        let wanted = &self.chart.metadata.kube_version;
+        let kube = &capabilities.kube_version;
+        if !wanted.is_empty() && !dependencies::is_compatible(wanted, &kube.normalized) {
+            return Err(Error::KubeVersion { wanted: wanted.clone(), actual: kube.version.clone() });
+        }
+        let job = Job {
+            dialect: self.dialect,
+            view: &prepared.view,
+            values: &prepared.values,
+            release,
+            capabilities,
+            world,
+            limits,
+            cache: &self.cache,
+        };
+        Ok(job.run().map_err(Box::new)?)
+    }
+}

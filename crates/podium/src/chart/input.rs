@@ -1,0 +1,215 @@
+//! What the flags of a render mean: the chart, the values, the release.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::ArgMatches;
+use podium_chart::capabilities::{Capabilities, KubeVersion};
+use podium_chart::chart::Loaded;
+use podium_chart::dialect::{Dialect, HELM3, HELM4};
+use podium_chart::origin::Sources;
+use podium_chart::render::Release;
+use podium_chart::renderer::Renderer;
+use podium_chart::user_values::Options;
+use podium_chart::values::Values;
+use podium_goyaml::{Pos, yaml};
+
+use crate::chart::flags;
+use crate::flag::{list, many, on, one, refuse};
+use crate::output::complain;
+use crate::world::Machine;
+
+/// How long a render may take unless it is said otherwise.
+const DEFAULT_SECONDS: u64 = 60;
+
+/// Everything that a render needs.
+pub struct Input {
+    /// The chart, ready to be rendered.
+    pub renderer: Renderer,
+    /// Where values come from.
+    pub sources: Sources,
+    /// What the user set.
+    pub set: Values,
+    /// The release.
+    pub release: Release,
+    /// What the cluster is said to be able to do.
+    pub capabilities: Capabilities,
+    /// Whether schemas count.
+    pub schemas: bool,
+    /// Time, chance and names.
+    pub world: Machine,
+}
+
+impl Input {
+    /// Reads flags, values and the chart, in the order in which Helm does.
+    pub fn read(command: &str, matches: &ArgMatches) -> anyhow::Result<Self> {
+        refuse(flags::REFUSED, matches)?;
+        let dialect = dialect(one(matches, "helm-version"))?;
+        let args = many(matches, "args");
+        if args.is_empty() {
+            bail!(
+                "\"podium chart {command}\" requires at least 1 argument\n\nUsage:  podium chart {command} [NAME] CHART \
+                 [flags]\nTry:    podium chart {command} --help"
+            );
+        }
+        let mut capabilities = Capabilities::default();
+        if let Some(text) = one(matches, "kube-version").filter(|text| !text.is_empty()) {
+            capabilities.kube_version = KubeVersion::parse(text, dialect)
+                .with_context(|| format!("invalid kube version '{text}'"))?;
+        }
+        capabilities.api_versions.extend(list(matches, "api-versions"));
+        let seconds = match one(matches, "max-seconds") {
+            Some(text) => text.parse().with_context(|| format!("--max-seconds {text}: write a number of seconds"))?,
+            None => DEFAULT_SECONDS,
+        };
+        let dns = matches.try_contains_id("enable-dns").is_ok() && on(matches, "enable-dns");
+        let world = Machine::new(dns, (seconds > 0).then(|| Duration::from_secs(seconds)));
+        let (name, path) = name_and_chart(&args, matches, &world)?;
+        locate(&path)?;
+        let loaded = podium_chart::load::load(Path::new(&path), dialect);
+        // A mistake in the values is told before one in the chart, as Helm does; but the chart's sources come first.
+        let mut sources = loaded.as_ref().map(|l| l.sources.clone()).unwrap_or_default();
+        let set = options(matches).merge(&mut sources, dialect, &mut read_file)?;
+        let set = Values::from_map(&set, Pos::default())?;
+        let Loaded { chart, warnings, .. } = loaded?;
+        for warning in &warnings {
+            complain(&warning.line(dialect));
+        }
+        let release = Release {
+            name,
+            namespace: namespace(matches),
+            is_upgrade: on(matches, "is-upgrade"),
+            revision: 1,
+        };
+        if chart.metadata.deprecated {
+            complain(&podium_chart::warning::Warning::Deprecated.line(dialect));
+        }
+        let renderer = Renderer::new(chart, dialect);
+        renderer.check()?;
+        let schemas = !on(matches, "skip-schema-validation");
+        Ok(Self { renderer, sources, set, release, capabilities, schemas, world })
+    }
+}
+
+/// Which Helm to be like.
+fn dialect(version: Option<&str>) -> anyhow::Result<&'static Dialect> {
+    match version.map(|v| v.trim_start_matches('v').split('.').next().unwrap_or_default()) {
+        None | Some("4") => Ok(&HELM4),
+        Some("3") => Ok(&HELM3),
+        Some(other) => bail!("--helm-version {other}: podium can be like helm 3 and helm 4; write 3 or 4"),
+    }
+}
+
+fn name_and_chart(
+    args: &[String],
+    matches: &ArgMatches,
+    world: &Machine,
+) -> anyhow::Result<(String, String)> {
+    let template = one(matches, "name-template").filter(|t| !t.is_empty());
+    match args {
+        [chart] => match template {
+            Some(template) => Ok((podium_chart::render::name_from_template(template, world)?, chart.clone())),
+            None => Ok(("release-name".to_owned(), chart.clone())),
+        },
+        [name, chart] => {
+            if matches.try_contains_id("generate-name").is_ok() && on(matches, "generate-name") {
+                bail!("cannot set --generate-name and also specify a name");
+            }
+            if template.is_some() {
+                bail!("cannot set --name-template and also specify a name");
+            }
+            Ok((name.clone(), chart.clone()))
+        }
+        [_, _, more @ ..] => {
+            bail!("expected at most two arguments, unexpected arguments: {}", more.join(", "))
+        }
+        [] => bail!("a chart is missing"),
+    }
+}
+
+/// Says where a chart that is not on this machine would be, and that we do not fetch it.
+fn locate(path: &str) -> anyhow::Result<()> {
+    if Path::new(path.trim()).exists() {
+        return Ok(());
+    }
+    if Path::new(path).is_absolute() || path.starts_with('.') {
+        bail!("path {path:?} not found");
+    }
+    let remote = path.contains("://") || path.contains('/');
+    if remote {
+        bail!(
+            "{path:?} is not on this machine, and podium does not fetch charts from registries and repositories yet: \
+             pull it first, then give its directory or archive"
+        );
+    }
+    bail!(
+        "there is no file or directory {path:?}: give the path of a chart's directory or archive, for example ./{path}"
+    )
+}
+
+/// The values files and flags.
+fn options(matches: &ArgMatches) -> Options {
+    Options {
+        files: list(matches, "values"),
+        json: many(matches, "set-json"),
+        set: many(matches, "set"),
+        strings: many(matches, "set-string"),
+        file_values: many(matches, "set-file"),
+        literals: many(matches, "set-literal"),
+    }
+}
+
+/// Reads a file, or standard input for `-`.
+fn read_file(path: &str) -> Result<Vec<u8>, String> {
+    use std::io::Read;
+    if path.trim() == "-" {
+        let mut text = Vec::new();
+        return std::io::stdin().read_to_end(&mut text).map(|_| text).map_err(|e| e.to_string());
+    }
+    if path.starts_with("http://") || path.starts_with("https://") {
+        return Err(format!("{path}: values are not fetched from the network; download the file first"));
+    }
+    std::fs::read(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => format!("open {path}: no such file or directory"),
+        std::io::ErrorKind::PermissionDenied => format!("open {path}: permission denied"),
+        std::io::ErrorKind::IsADirectory => format!("read {path}: is a directory"),
+        _ => format!("open {path}: {e}"),
+    })
+}
+
+/// The namespace: the flag, `HELM_NAMESPACE`, the kubeconfig's context, or `default`.
+fn namespace(matches: &ArgMatches) -> String {
+    if let Some(name) = one(matches, "namespace").filter(|n| !n.is_empty()) {
+        return name.to_owned();
+    }
+    if let Ok(name) = std::env::var("HELM_NAMESPACE")
+        && !name.is_empty()
+    {
+        return name;
+    }
+    kubeconfig_namespace(matches).unwrap_or_else(|| "default".to_owned())
+}
+
+fn kubeconfig_namespace(matches: &ArgMatches) -> Option<String> {
+    let paths = match one(matches, "kubeconfig") {
+        Some(path) => path.to_owned(),
+        None => std::env::var("KUBECONFIG")
+            .ok()
+            .filter(|paths| !paths.is_empty())
+            .or_else(|| Some(format!("{}/.kube/config", std::env::var("HOME").ok()?)))?,
+    };
+    let files: Vec<_> = std::env::split_paths(&paths)
+        .filter_map(|path| std::fs::read(path).ok())
+        .filter_map(|text| yaml::parse(&text, 0).ok())
+        .collect();
+    let context = match one(matches, "kube-context") {
+        Some(name) => name.to_owned(),
+        None => files.iter().find_map(|f| f.get("current-context")?.as_str().map(str::to_owned))?,
+    };
+    let contexts = files.iter().filter_map(|f| f.get("contexts")?.as_list());
+    let found = contexts.flat_map(|list| list.iter()).find(|c| {
+        c.get("name").and_then(podium_goyaml::Node::as_str) == Some(context.as_str())
+    })?;
+    found.get("context")?.get("namespace")?.as_str().filter(|n| !n.is_empty()).map(str::to_owned)
+}

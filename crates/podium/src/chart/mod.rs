@@ -1,0 +1,62 @@
+//! `podium chart`.
+
+pub mod flags;
+mod input;
+mod report;
+mod template;
+mod values;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use crate::flag::Flag;
+
+/// The commands.
+pub fn commands() -> Command {
+    Command::new("chart")
+        .about("Works with Helm charts: renders them, and shows what their values become")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(template_command())
+        .subcommand(values_command())
+}
+
+fn with_flags(command: Command, tables: &[&[Flag]]) -> Command {
+    command.args(tables.iter().copied().flatten().map(|flag| flag.to_arg()))
+}
+
+/// `[NAME] CHART`, as Helm takes them.
+fn name_and_chart() -> Arg {
+    Arg::new("args").value_name("[NAME] CHART").action(ArgAction::Append).num_args(0..)
+}
+
+fn template_command() -> Command {
+    let command = Command::new("template")
+        .about("Renders a chart and prints its manifests, byte for byte as `helm template` does")
+        .after_help(
+            "Examples:\n  podium chart template ./mychart\n  podium chart template demo ./mychart -f prod.yaml --set replicas=3\n  \
+             podium chart template demo mychart-1.2.3.tgz --show-only templates/deployment.yaml\n  \
+             podium chart template demo ./mychart --helm-version 3",
+        )
+        .arg(name_and_chart());
+    let tables = [flags::VALUES, flags::RENDER, flags::OUTPUT, &[flags::DRY_RUN], flags::INERT, flags::REFUSED];
+    with_flags(command, &tables)
+}
+
+fn values_command() -> Command {
+    let command = Command::new("values")
+        .about("Shows the values that a render would see, each with the place that it comes from")
+        .after_help(
+            "Examples:\n  podium chart values ./mychart -f prod.yaml\n  podium chart values ./mychart --set image.tag=1.2 -o json",
+        )
+        .arg(name_and_chart());
+    with_flags(command, &[flags::VALUES, flags::RENDER, values::FLAGS, flags::REFUSED])
+}
+
+/// Runs one of them.
+pub fn dispatch(matches: &ArgMatches) -> anyhow::Result<()> {
+    match matches.subcommand() {
+        Some(("template", matches)) => template::run(matches),
+        Some(("values", matches)) => values::run(matches),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,125 @@
+//! `podium chart template`.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::ArgMatches;
+use podium_chart::dialect::Dialect;
+use podium_chart::manifest::{self, Output, Printed};
+use podium_chart::renderer::{Error, Prepared};
+use podium_gotmpl::Limits;
+
+use crate::chart::flags::DRY_RUN_SERVER;
+use crate::chart::input::Input;
+use crate::chart::report;
+use crate::flag::{many, on, one};
+use crate::output::{complain, person_reads_errors, print};
+
+/// Renders a chart and prints or writes it.
+pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
+    match one(matches, "dry-run") {
+        Some("server") => bail!("--dry-run=server is not available: {DRY_RUN_SERVER}"),
+        Some("client" | "true" | "unset") | None => {}
+        Some(other) => {
+            bail!("invalid dry-run value ({other}). Must be \"client\"; nothing is ever sent anywhere")
+        }
+    }
+    let input = Input::read("template", matches)?;
+    let dialect = input.renderer.dialect();
+    let debug = on(matches, "debug");
+    let wanted = many(matches, "show-only");
+    let prepared = input.renderer.prepare(&input.set, input.schemas)?;
+    for warning in &prepared.warnings {
+        complain(&warning.line(dialect));
+    }
+    let rendered = input.renderer.render(
+        &prepared,
+        &input.release,
+        &input.capabilities,
+        &input.world,
+        Limits::default(),
+    );
+    let mut files = match rendered {
+        Ok(files) => files,
+        Err(e) => {
+            if debug && wanted.is_empty() {
+                print(b"\n")?;
+            }
+            return Err(failed(e, &prepared, debug));
+        }
+    };
+    manifest::take_notes(&mut files, &prepared.view.name(prepared.view.root()), false);
+    let sorted = match manifest::sort(&files, dialect) {
+        Ok(sorted) => sorted,
+        Err(e) => {
+            if debug && wanted.is_empty() {
+                print(&manifest::raw(&files))?;
+            }
+            return Err(failed(e.into(), &prepared, debug));
+        }
+    };
+    for events in &sorted.unknown_hooks {
+        complain(&podium_chart::warning::Warning::UnknownHook { events: events.clone() }.line(dialect));
+    }
+    let crds = if on(matches, "include-crds") { prepared.view.crds() } else { Vec::new() };
+    let crds: Vec<_> = crds.into_iter().map(|crd| (crd.path, crd.file)).collect();
+    let output = Output { no_hooks: on(matches, "no-hooks"), skip_tests: on(matches, "skip-tests") };
+    if let Some(directory) = one(matches, "output-dir").filter(|d| !d.is_empty()) {
+        let below = if on(matches, "release-name") { input.release.name.as_str() } else { "" };
+        write_files(Path::new(directory), below, &manifest::pieces(&sorted, &crds, &output))?;
+        return show(b"\n".to_vec(), &wanted, dialect);
+    }
+    show(manifest::print(&sorted, &crds, &output), &wanted, dialect)
+}
+
+fn show(printed: Vec<u8>, wanted: &[String], dialect: &Dialect) -> anyhow::Result<()> {
+    if wanted.is_empty() {
+        return print(&printed);
+    }
+    print(&manifest::show_only(&printed, wanted, dialect)?)
+}
+
+/// Helm's words, the way on, and for a person the place.
+fn failed(error: Error, prepared: &Prepared, debug: bool) -> anyhow::Error {
+    let mut message = error.to_string();
+    if error.while_rendering() && !debug {
+        message.push_str("\n\nUse --debug flag to render out invalid YAML");
+    }
+    if person_reads_errors()
+        && let Error::Render(render) = &error
+        && let Some(excerpt) = report::excerpt(render, |name| prepared.view.template(name))
+    {
+        message.push_str("\n\n");
+        message.push_str(excerpt.trim_end());
+    }
+    anyhow::anyhow!(message)
+}
+
+/// Writes a file per template, as Helm lays them out.
+fn write_files(directory: &Path, below: &str, pieces: &[Printed<'_>]) -> anyhow::Result<()> {
+    let mut written: HashSet<PathBuf> = HashSet::new();
+    for piece in pieces {
+        let base = if piece.crd { directory.to_path_buf() } else { directory.join(below) };
+        let path = base.join(piece.name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+        }
+        let again = !written.insert(path.clone());
+        let mut file = std::fs::OpenOptions::new()
+            .create(true)
+            .write(true)
+            .append(again)
+            .truncate(!again)
+            .open(&path)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        file.write_all(b"---\n# Source: ")?;
+        file.write_all(piece.name.as_bytes())?;
+        file.write_all(b"\n")?;
+        file.write_all(piece.text)?;
+        file.write_all(b"\n")?;
+        print(format!("wrote {}\n", path.display()).as_bytes())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,31 @@
+//! Standard output and standard error.
+
+use std::io::{self, IsTerminal, Write};
+
+/// Writes to standard output. A reader that has gone away (`| head`) is no error.
+pub fn print(text: &[u8]) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text).and_then(|()| out.flush()) {
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+/// Writes a line to standard error; nothing can be done when that fails.
+pub fn complain(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Whether a person reads standard error.
+pub fn person_reads_errors() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Marks a piece of text for a terminal, where there is one and the user has not asked for plain text.
+pub fn styled(text: &str, code: &str) -> String {
+    if person_reads_errors() && std::env::var_os("NO_COLOR").is_none() {
+        format!("\x1b[{code}m{text}\x1b[0m")
+    } else {
+        text.to_owned()
+    }
+}

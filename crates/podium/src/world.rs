@@ -1,0 +1,74 @@
+//! The clock, chance and names of this machine.
+
+use std::cell::Cell;
+use std::net::ToSocketAddrs;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use podium_gotmpl::World;
+
+/// This machine, as templates may see it.
+pub struct Machine {
+    /// Whether `getHostByName` may ask for names.
+    pub dns: bool,
+    deadline: Option<Instant>,
+    zone: String,
+    late: Cell<bool>,
+}
+
+impl Machine {
+    /// A world whose renders have to be done within a time.
+    pub fn new(dns: bool, time: Option<Duration>) -> Self {
+        let deadline = time.and_then(|t| Instant::now().checked_add(t));
+        Self { dns, deadline, zone: local_zone(), late: Cell::new(false) }
+    }
+}
+
+/// The name of the local zone, from `TZ` or from where `/etc/localtime` points.
+fn local_zone() -> String {
+    if let Ok(zone) = std::env::var("TZ") {
+        return if zone.is_empty() { "UTC".to_owned() } else { zone.trim_start_matches(':').to_owned() };
+    }
+    let link = std::fs::read_link("/etc/localtime").unwrap_or_default();
+    let path = link.to_string_lossy().into_owned();
+    match path.split_once("zoneinfo/") {
+        Some((_, zone)) => zone.to_owned(),
+        None => "UTC".to_owned(),
+    }
+}
+
+impl World for Machine {
+    fn now(&self) -> (i64, u32) {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        (i64::try_from(since.as_secs()).unwrap_or(i64::MAX), since.subsec_nanos())
+    }
+
+    fn random(&self, buffer: &mut [u8]) {
+        // Without a source of chance there must be no secrets: better none than the same for everybody.
+        if getrandom::fill(buffer).is_err() {
+            std::process::abort();
+        }
+    }
+
+    fn local_zone(&self) -> &str {
+        &self.zone
+    }
+
+    fn resolve_host(&self, name: &str) -> Result<String, String> {
+        if !self.dns {
+            return Ok(String::new());
+        }
+        match (name, 0).to_socket_addrs() {
+            Ok(mut addresses) => Ok(addresses.next().map(|a| a.ip().to_string()).unwrap_or_default()),
+            Err(_) => Ok(String::new()),
+        }
+    }
+
+    fn out_of_time(&self) -> bool {
+        if self.late.get() {
+            return true;
+        }
+        let late = self.deadline.is_some_and(|deadline| Instant::now() > deadline);
+        self.late.set(late);
+        late
+    }
+}

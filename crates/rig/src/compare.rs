@@ -1,0 +1,224 @@
+//! Runs cases on an original and on a subject, and judges the pairs.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::generate::{Case, Check, Family};
+use crate::request::{Dialect, Outcome, RenderRequest};
+use crate::subject::Subject;
+
+/// How many cases travel to the original at once.
+const BATCH: usize = 500;
+/// An answer that may be random is asked for this often before a difference is believed.
+const AGAIN: usize = 5;
+/// And this often when it proved to vary: one of its orders may be ours.
+const OFTEN: usize = 60;
+
+/// A case on which the two do not agree.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    /// The case, with its dialect set.
+    pub case: Case,
+    /// What the original says.
+    pub original: Outcome,
+    /// What the subject says.
+    pub subject: Outcome,
+}
+
+impl Difference {
+    /// Both outcomes around the first byte at which they part.
+    pub fn excerpts(&self) -> (String, String) {
+        let (a, b) = (self.original.to_string(), self.subject.to_string());
+        let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+        let common = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
+        let cut = |text: &[char]| {
+            let start = common.saturating_sub(300);
+            let end = (common + 500).min(text.len());
+            let dots = |more: bool| if more { "…" } else { "" };
+            let middle: String = text.get(start..end).unwrap_or_default().iter().collect();
+            format!("{}{middle}{}", dots(start > 0), dots(end < text.len()))
+        };
+        (cut(&a), cut(&b))
+    }
+}
+
+/// The figures of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Cases per family: all, and those on which the original gives an error.
+    pub families: BTreeMap<Family, (usize, usize)>,
+    /// How often each function was called in a case that the original renders.
+    pub rendered: BTreeMap<&'static str, usize>,
+    /// Cases whose answer varies by itself.
+    pub random: usize,
+    /// Cases on which the original itself breaks; they are not judged.
+    pub broken: usize,
+    /// Where the two differ.
+    pub differences: Vec<Difference>,
+}
+
+impl Tally {
+    /// Number of cases judged.
+    pub fn cases(&self) -> usize {
+        self.families.values().map(|(all, _)| all).sum()
+    }
+
+    /// Share of cases that are errors, in percent.
+    pub fn error_share(&self) -> f64 {
+        let errors: usize = self.families.values().map(|(_, errors)| errors).sum();
+        100.0 * errors as f64 / self.cases().max(1) as f64
+    }
+}
+
+/// Judges all cases in a dialect.
+pub fn run(cases: &[Case], dialect: Dialect, original: &dyn Subject, subject: &dyn Subject) -> Tally {
+    let mut tally = Tally::default();
+    for batch in cases.chunks(BATCH) {
+        let requests: Vec<RenderRequest> =
+            batch.iter().map(|case| RenderRequest { dialect, ..case.request.clone() }).collect();
+        let theirs = original.render_many(&requests);
+        let ours = subject.render_many(&requests);
+        for (((case, request), theirs), ours) in batch.iter().zip(requests).zip(theirs).zip(ours) {
+            let entry = tally.families.entry(case.family).or_default();
+            entry.0 += 1;
+            entry.1 += usize::from(theirs.is_error());
+            if let (false, Some((name, _))) = (theirs.is_error(), case.cells.first()) {
+                *tally.rendered.entry(name).or_default() += 1;
+            }
+            if matches!(theirs, Outcome::Crash(_)) {
+                tally.broken += 1;
+                continue;
+            }
+            match judge(case.check, &request, original, theirs, &ours) {
+                Verdict::Equal => {}
+                Verdict::Varies => tally.random += 1,
+                Verdict::Differs(original) => {
+                    let case = Case { request, ..case.clone() };
+                    tally.differences.push(Difference { case, original, subject: ours });
+                }
+            }
+        }
+    }
+    tally
+}
+
+/// What became of one pair.
+pub enum Verdict {
+    /// They agree.
+    Equal,
+    /// The original's answer varies, and ours is one of them or looks like one.
+    Varies,
+    /// They do not agree.
+    Differs(Outcome),
+}
+
+/// Compares a pair; asks the original again when they differ, since some answers vary by themselves.
+pub fn judge(
+    check: Check,
+    request: &RenderRequest,
+    original: &dyn Subject,
+    theirs: Outcome,
+    ours: &Outcome,
+) -> Verdict {
+    if equal(check, &theirs, ours) {
+        return Verdict::Equal;
+    }
+    let again: Vec<RenderRequest> = vec![request.clone(); AGAIN];
+    let mut answers = original.render_many(&again);
+    answers.push(theirs.clone());
+    if answers.iter().all(|answer| *answer == theirs) {
+        return Verdict::Differs(theirs);
+    }
+    answers.extend(original.render_many(&vec![request.clone(); OFTEN]));
+    if answers.iter().any(|a| equal(check, a, ours) || equal(Check::Shape, a, ours)) {
+        return Verdict::Varies;
+    }
+    Verdict::Differs(theirs)
+}
+
+/// Whether two outcomes count as the same.
+pub fn equal(check: Check, a: &Outcome, b: &Outcome) -> bool {
+    match (a, b) {
+        (Outcome::Files(a), Outcome::Files(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x.0 == y.0 && same(check, x.1, y.1))
+        }
+        (Outcome::Stdout(a), Outcome::Stdout(b)) | (Outcome::Error(a), Outcome::Error(b)) => {
+            same(check, a, b)
+        }
+        _ => false,
+    }
+}
+
+fn same(check: Check, a: &[u8], b: &[u8]) -> bool {
+    a == b || normal(check, a) == normal(check, b)
+}
+
+/// What of a text counts.
+pub fn normal(check: Check, bytes: &[u8]) -> Vec<u8> {
+    let bytes = without_go_version(bytes);
+    match check {
+        Check::Exact => bytes.into_owned(),
+        Check::Shape => shape(&bytes),
+        Check::SchemaHead => schema_head(&bytes).to_vec(),
+    }
+}
+
+/// The patch version of the Go that built the original is no behaviour.
+fn without_go_version(bytes: &[u8]) -> Cow<'_, [u8]> {
+    const MARK: &[u8] = b"go1.";
+    if !bytes.windows(MARK.len()).any(|w| w == MARK) {
+        return Cow::Borrowed(bytes);
+    }
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(at) = rest.windows(MARK.len()).position(|w| w == MARK) {
+        out.extend_from_slice(&rest[..at + MARK.len()]);
+        rest = &rest[at + MARK.len()..];
+        let end = rest.iter().position(|b| !b.is_ascii_digit() && *b != b'.').unwrap_or(rest.len());
+        rest = &rest[end..];
+    }
+    out.extend_from_slice(rest);
+    Cow::Owned(out)
+}
+
+/// Letters, digits, base64 and blanks in a row count as one.
+fn shape(bytes: &[u8]) -> Vec<u8> {
+    let mut out: Vec<u8> = Vec::new();
+    for byte in bytes {
+        let random = byte.is_ascii_alphanumeric() || byte.is_ascii_whitespace() || b"+/=".contains(byte);
+        match (random, out.last()) {
+            (true, Some(b'w')) => {}
+            (true, _) => out.push(b'w'),
+            (false, _) => out.push(*byte),
+        }
+    }
+    out
+}
+
+/// Everything up to and with the first line that names a path.
+fn schema_head(bytes: &[u8]) -> &[u8] {
+    let Some(at) = bytes.windows(5).position(|w| w == b"- at ") else { return bytes };
+    let end = bytes[at..].iter().position(|b| *b == b'\n').map_or(bytes.len(), |n| at + n);
+    &bytes[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_texts_have_the_same_shape_and_others_do_not() {
+        assert!(same(Check::Shape, b"7f-a0\n", b"00-zz\n"));
+        assert!(!same(Check::Shape, b"7f-a0", b"7f_a0"));
+        assert!(!same(Check::Exact, b"a", b"b"));
+        assert!(same(Check::Exact, b"x go1.26.8 y", b"x go1.26.9 y"));
+        assert!(!same(Check::Exact, b"x go1.26.8 y", b"x go1.26.8 z"));
+    }
+
+    #[test]
+    fn only_the_head_of_a_schema_error_counts() {
+        let a = b"x:\n- at '/a': got number, want string\n- at '/b': y\n";
+        assert!(same(Check::SchemaHead, a, b"x:\n- at '/a': got number, want string\nmore\n"));
+        assert!(!same(Check::SchemaHead, a, b"x:\n- at '/b': got number, want string\n"));
+    }
+}

@@ -1,0 +1,22 @@
+//! Runs the originals beside Podium and compares, for tests and benchmarks; never shipped.
+//!
+//! ```text
+//! generate ──> RenderRequest ──┬─> Helm's own engine (probe) ──> Outcome ──┐
+//!   (seed)                     └─> a Subject (ours)  ──────────> Outcome ──┴─> compare ─> shrink ─> report
+//! ```
+
+pub mod compare;
+pub mod dialects;
+pub mod generate;
+pub mod histogram;
+pub mod mutants;
+pub mod paths;
+pub mod probe;
+pub mod random;
+pub mod record;
+pub mod request;
+pub mod shrink;
+pub mod subject;
+pub mod text;
+pub mod tools;
+pub mod world;

@@ -1,0 +1,59 @@
+//! Where the pinned originals are, and in which environment they run.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::request::Dialect;
+
+/// Why an original cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The binary has not been built.
+    #[error("{0} is not there: run `make tools` (it builds the pinned originals once, outside the checkout)")]
+    Missing(PathBuf),
+    /// Neither PODIUM_TOOLS nor HOME says where the cache is.
+    #[error("neither PODIUM_TOOLS nor HOME is set")]
+    NoCache,
+}
+
+/// The folder that `make tools` builds into.
+pub fn cache() -> Result<PathBuf, Error> {
+    if let Some(dir) = std::env::var_os("PODIUM_TOOLS") {
+        return Ok(PathBuf::from(dir));
+    }
+    let home = std::env::var_os("HOME").ok_or(Error::NoCache)?;
+    Ok(PathBuf::from(home).join(".cache/podium/tools"))
+}
+
+fn find(name: &str) -> Result<PathBuf, Error> {
+    let path = cache()?.join(name);
+    if path.is_file() { Ok(path) } else { Err(Error::Missing(path)) }
+}
+
+/// The helm command of a dialect.
+pub fn helm(dialect: Dialect) -> Result<PathBuf, Error> {
+    find(match dialect {
+        Dialect::Helm3 => "helm3",
+        Dialect::Helm4 => "helm4",
+    })
+}
+
+/// The program that answers probes with a dialect's own packages.
+pub fn probe(dialect: Dialect) -> Result<PathBuf, Error> {
+    find(match dialect {
+        Dialect::Helm3 => "probe3",
+        Dialect::Helm4 => "probe4",
+    })
+}
+
+/// A command that depends on nothing of the caller's environment but PATH and HOME.
+pub fn quiet_command(program: &std::path::Path) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().env("TZ", "UTC");
+    for name in ["PATH", "HOME", "TMPDIR"] {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    command
+}
