@@ -18,13 +18,10 @@ pub fn known(difference: &Difference) -> Option<&'static str> {
     if three == four {
         return Some("names of Go types");
     }
-    if difference.original.is_error()
-        && difference.subject.is_error()
-        && error_core(&three) == error_core(&four)
-    {
+    if difference.original.is_error() && difference.subject.is_error() && same_core(&three, &four) {
         return Some("layout of error messages");
     }
-    if mentions(&[".Chart"]) || three.contains("Chart") && four.contains("Chart") {
+    if mentions(&[".Chart"]) || three.to_lowercase().contains("chart:{{probe") {
         return Some(".Chart is a struct in 3 and a map in 4");
     }
     if mentions(&[".Capabilities"]) {
@@ -66,9 +63,17 @@ fn plain(outcome: &Outcome) -> String {
         .replace("chartutil.VersionSet", "common.VersionSet")
 }
 
-/// The innermost message, which both majors take from the same libraries.
-fn error_core(text: &str) -> String {
-    let text = text.replace("\n\nUse --debug flag to render out invalid YAML", "");
-    let last = text.trim().lines().last().unwrap_or_default();
-    last.rsplit(": ").next().unwrap_or_default().trim().to_lowercase().replace('`', "'")
+/// Whether both end in the same innermost message, which both majors take from the same libraries.
+fn same_core(three: &str, four: &str) -> bool {
+    let tidy = |text: &str| {
+        text.replace("\n\nUse --debug flag to render out invalid YAML", "")
+            .trim()
+            .to_lowercase()
+            .replace('`', "'")
+    };
+    let (three, four) = (tidy(three), tidy(four));
+    let core = four.lines().last().unwrap_or_default();
+    let core = core.strip_prefix("error: ").unwrap_or(core);
+    let last = core.rsplit(": ").next().unwrap_or_default();
+    three.ends_with(core.trim()) || three.ends_with(last.trim())
 }

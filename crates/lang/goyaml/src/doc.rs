@@ -22,6 +22,8 @@ pub enum View<'a, T> {
     List(Vec<T>),
     /// A mapping with string keys, in any order, no key twice. Writers sort as their format asks.
     Map(Vec<(Cow<'a, [u8]>, T)>),
+    /// A Go struct: like a mapping, but writers that do not go through a map keep the order.
+    Fields(Vec<(Cow<'a, [u8]>, T)>),
     /// Something that cannot be written; the text is Go's, e.g. `json: unsupported type: func()`.
     Unsupported(String),
 }

@@ -34,12 +34,17 @@ pub(crate) fn entries<T>(mut entries: Vec<(Cow<'_, [u8]>, T)>, keys: &mut Vec<u8
     if !entries.is_sorted_by(|a, b| a.0 <= b.0) {
         entries.sort_by(|a, b| a.0.cmp(&b.0));
     }
+    fields(entries, keys)
+}
+
+/// The fields of a struct in their order, their keys at the end of the buffer.
+fn fields<T>(fields: Vec<(Cow<'_, [u8]>, T)>, keys: &mut Vec<u8>) -> Vec<Entry<T>> {
     let copy = |(key, node): (Cow<'_, [u8]>, T)| {
         let start = keys.len();
         keys.extend_from_slice(&key);
         Entry { key: (start, keys.len()), node }
     };
-    entries.into_iter().map(copy).collect()
+    fields.into_iter().map(copy).collect()
 }
 
 impl<T> Entry<T> {
@@ -58,6 +63,11 @@ impl<T> Entry<T> {
 
 /// What a writer does with the parts of a document, in writing order.
 pub(crate) trait Sink {
+    /// Whether the fields of a struct are sorted like the keys of a map.
+    fn sorts_fields(&self) -> bool {
+        false
+    }
+
     type Error;
 
     /// Brings the entries of a mapping into writing order. They come sorted bytewise.
@@ -149,7 +159,7 @@ fn enter<T: Doc, S: Sink>(
             sink.empty(Kind::List)?;
             return Ok(None);
         }
-        View::Map(entries) if entries.is_empty() => {
+        View::Map(entries) | View::Fields(entries) if entries.is_empty() => {
             sink.empty(Kind::Map)?;
             return Ok(None);
         }
@@ -161,7 +171,13 @@ fn enter<T: Doc, S: Sink>(
                 keys: keys.len(),
             }));
         }
-        View::Map(map) => {
+        View::Fields(found) if !sink.sorts_fields() => {
+            sink.begin(Kind::Map, depth)?;
+            let start = keys.len();
+            let content = Content::Map(fields(found, keys).into_iter());
+            return Ok(Some(Frame { content, first: true, keys: start }));
+        }
+        View::Map(map) | View::Fields(map) => {
             sink.begin(Kind::Map, depth)?;
             let start = keys.len();
             let mut entries = entries(map, keys);

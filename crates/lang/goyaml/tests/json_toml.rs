@@ -6,7 +6,7 @@ use podium_goyaml::{List, Node, Value, json, toml};
 
 /// The value on one line: integers and whole floats look the same.
 fn shown(value: impl Into<Node>) -> String {
-    String::from_utf8(json::to_string(&&value.into()).unwrap()).unwrap()
+    String::from_utf8_lossy(&json::to_string(&&value.into()).unwrap_or_default()).into_owned()
 }
 
 fn with_offset(error: &json::Error) -> String {
@@ -33,7 +33,7 @@ fn read(reader: &str, text: &str) -> (&'static str, String, String) {
             json::parse_prefix(text, 0).map_or_else(|e| failed(e.to_string()), |(n, _)| done(shown(n)))
         }
         "toml" => toml::parse(text, 0).map_or_else(|e| failed(e.to_string()), |m| done(shown(Value::Map(m)))),
-        other => panic!("unknown reader {other}"),
+        other => ("unknown reader", other.to_owned(), String::new()),
     }
 }
 

@@ -15,9 +15,9 @@ fn write(writer: &str, node: &Node) -> (&'static str, String) {
         "raw" => json::to_raw_string(doc).map_err(|e| ("error", e.to_string())),
         "toml" => toml::to_string(doc)
             .map_err(|e| (if e == toml::Error::Nil { "panic" } else { "error" }, e.to_string())),
-        other => panic!("unknown writer {other}"),
+        other => Err(("unknown writer", other.to_owned())),
     };
-    result.map_or_else(|error| error, |text| ("ok", String::from_utf8(text).unwrap()))
+    result.map_or_else(|error| error, |text| ("ok", String::from_utf8_lossy(&text).into_owned()))
 }
 
 #[test]

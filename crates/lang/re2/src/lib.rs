@@ -29,3 +29,4 @@ pub use captures::Captures;
 pub use error::{Error, ErrorKind};
 pub use regex::Regex;
 pub use replace::quote_meta;
+pub use unicode::is_print;

@@ -102,7 +102,7 @@ pub fn to_tree<'h>(heap: &'h Heap<'h>, value: &Value<'h>) -> Result<Node, Error>
             View::Float(f) => ready = Some(tree::Value::Float(f)),
             View::Str(s) => ready = Some(String::from_utf8_lossy(&s).into_owned().into()),
             View::List(items) => open.push(Open::List(items.into_iter(), List::new())),
-            View::Map(entries) => {
+            View::Map(entries) | View::Fields(entries) => {
                 let named =
                     |(key, value): (Cow<'_, [u8]>, _)| (String::from_utf8_lossy(&key).into_owned(), value);
                 let entries: Vec<_> = entries.into_iter().map(named).collect();

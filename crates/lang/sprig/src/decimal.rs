@@ -4,7 +4,8 @@
 
 use std::cmp::Ordering;
 
-use podium_gotmpl::{Error, fmt::format_float};
+use podium_gotmpl::Error;
+use podium_gotmpl::fmt::{format_float, format_float_verb};
 
 const BASE: u64 = 1_000_000_000;
 const BASE_DIGITS: usize = 9;
@@ -29,11 +30,11 @@ impl Decimal {
         if !f.is_finite() {
             return Err(Error::new(format!("Cannot create a Decimal from {}", format_float(f))));
         }
-        let text = format!("{:e}", f.abs());
+        let text = format_float_verb(f.abs(), b'e', -1);
         let (mantissa, power) = text.split_once('e').unwrap_or((&text, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let digits = format!("{whole}{fraction}").parse().unwrap_or(0);
-        let exponent = power.parse().unwrap_or(0) - fraction.len() as i64;
+        let exponent = power.parse::<i64>().unwrap_or(0) - fraction.len() as i64;
         Ok(Self { negative: f < 0.0, size: Natural::from(digits), exponent })
     }
 

@@ -64,7 +64,7 @@ impl<'h> Document<'h> {
     fn structure(&self, structure: &Struct<'h>) -> View<'_, Self> {
         let mut fields = Vec::new();
         self.collect(structure, &mut fields);
-        View::Map(fields)
+        View::Fields(fields)
     }
 
     fn collect(&self, structure: &Struct<'h>, out: &mut Vec<(Cow<'static, [u8]>, Self)>) {

@@ -72,10 +72,9 @@ impl Default for Library {
     }
 }
 
-/// All functions of a dialect: Go's own, those that render templates, and the library's.
+/// Go's own functions and the library's: all but those that render templates.
 pub fn functions(library: &Library) -> Functions {
     let mut all = Functions::builtin();
-    all.extend(podium_gotmpl::RENDERERS);
     for table in COMMON {
         all.extend(table);
     }

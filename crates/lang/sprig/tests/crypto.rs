@@ -5,6 +5,8 @@
 //! rebuilt by Go from the same serial number and time: all bytes were equal (of ECDSA, all but the signature, which
 //! Go verified).
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -218,15 +220,13 @@ fn random_text_is_paid_for() {
 #[test]
 fn a_monstrous_key_is_refused_before_it_takes_all_day() {
     let heap = Heap::new(1 << 26);
-    let keys = keys();
     let mut number = vec![0x02, 0x83, 0x10, 0x00, 0x01, 0x00];
     number.resize(number.len() + (1 << 20), 0xff);
     let small = [0x02, 0x01, 0x01];
     let content = [&small[..], &number, &small, &number, &number, &number, &small, &small, &small].concat();
-    let header = [&[0x30, 0x84][..], &(content.len() as u32).to_be_bytes()].concat();
+    let header = [&[0x30, 0x83][..], &(content.len() as u32).to_be_bytes()[1..]].concat();
     let base64 = String::from_utf8(encoding::base64_encode(&[header, content].concat())).unwrap();
     let args = [Value::string("x"), Value::Int(1), Value::string(pem("RSA PRIVATE KEY", &base64))];
     let error = call("genCAWithKey", &args, &heap, &()).err().unwrap();
     assert!(String::from_utf8_lossy(&error).contains("key size limit (16384)"));
-    assert!(keys.contains_key("rsa"));
 }

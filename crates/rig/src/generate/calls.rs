@@ -58,6 +58,21 @@ fn relate(random: &mut Random, name: &str, args: &mut Vec<Arg>) {
             *part = Arg::new(strings::quoted(&piece), Kind::Str);
             *whole = Arg::new(strings::quoted(&text), Kind::Str);
         }
+        ("decryptAES", [password, cipher]) if random.chance(50) => {
+            *password = Arg::new("\"a\"", Kind::Str);
+            *cipher = Arg::new(strings::quoted("3qWF+ssnbCFXcWvyIEZmwi29RgcR+GNbDth3nWzfLMI="), Kind::Str);
+        }
+        ("lt" | "le" | "gt" | "ge", [a, b]) if random.chance(70) => {
+            let kind = [Kind::Int, Kind::Float, Kind::Str, Kind::Int64][random.below(4)];
+            let small = random.chance(60);
+            *a = kinds::of(random, kind, small);
+            *b = if random.chance(25) { a.clone() } else { kinds::of(random, kind, small) };
+        }
+        ("substr", [from, to, _]) if random.chance(60) => {
+            *from = Arg::new(random.pick(&["0", "1", "-1"]), Kind::Int);
+            *to = Arg::new(random.pick(&["0", "1", "2", "-1", "4"]), Kind::Int);
+        }
+        ("printf", [format, args @ ..]) => steady(format, args),
         ("has" | "mustHas", [item, list]) if random.chance(50) => {
             let (value, kind) =
                 random.pick(&[("2", 0), ("\"a\"", 1), ("nil", 2), ("1.0", 3), ("\"two\"", 1)]);
@@ -142,6 +157,27 @@ fn relate(random: &mut Random, name: &str, args: &mut Vec<Arg>) {
     }
 }
 
+/// Some verbs print addresses: those of the original are nobody's business.
+pub fn steady(format: &Arg, args: &mut [Arg]) {
+    let odd_for_time = |c: char| !"vsqxXTw0123456789-+# .*[]|%".contains(c) && c.is_ascii_alphabetic();
+    for arg in args {
+        let pointer = matches!(
+            arg.kind,
+            Kind::List
+                | Kind::TypedList
+                | Kind::Map
+                | Kind::TypedMap
+                | Kind::Semver
+                | Kind::Object
+                | Kind::Time
+        );
+        let time = matches!(arg.kind, Kind::Time | Kind::Object);
+        if pointer && format.source.contains('p') || time && format.source.contains(odd_for_time) {
+            *arg = Arg::new("7", Kind::Int);
+        }
+    }
+}
+
 /// The source of a call; the last argument is piped in when asked.
 pub fn source(function: &str, args: &[Arg], piped: bool) -> String {
     let join = |args: &[Arg]| args.iter().map(|a| format!(" {}", a.source)).collect::<String>();
@@ -169,7 +205,11 @@ fn shown(random: &mut Random, call: &str, piped: bool) -> String {
 fn case(random: &mut Random, function: &'static Function, args: Vec<Arg>) -> Case {
     let piped = !args.is_empty() && random.chance(35);
     let call = source(function.name, &args, piped);
-    let text = shown(random, &call, piped);
+    let text = match function.name {
+        // Any printable letter may come out: only their number can be compared.
+        "randAscii" => format!("{{{{ {call} | len }}}}"),
+        _ => shown(random, &call, piped),
+    };
     let check =
         if matches!(function.nature, Nature::Random | Nature::Slow) { Check::Shape } else { Check::Exact };
     let mut case = Case::new(Family::Function, RenderRequest::template(text), check);
@@ -229,7 +269,8 @@ pub fn printf_case(random: &mut Random) -> Case {
     let format = super::patterns::format(random);
     let verbs = format.matches('%').count();
     let count = if random.chance(80) { verbs } else { random.below(4) };
-    let args: Vec<Arg> = (0..count).map(|_| kinds::any(random, false)).collect();
+    let mut args: Vec<Arg> = (0..count).map(|_| kinds::any(random, false)).collect();
+    steady(&Arg::new(format.as_str(), Kind::Str), &mut args);
     let list: String = args.iter().map(|a| format!(" {}", a.source)).collect();
     let text = format!("{{{{ printf {}{list} }}}}", super::strings::quoted(&format));
     let mut case = Case::new(Family::Printf, RenderRequest::template(text), Check::Exact);

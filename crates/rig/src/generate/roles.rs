@@ -76,7 +76,7 @@ pub fn argument(random: &mut Random, role: &str, small: bool) -> Arg {
         "kind" => text(random, &["string", "int", "int64", "float64", "bool", "slice", "map", "ptr", "struct", "invalid", "uint64", "func"]),
         "base64" => text(random, &["aGVsbG8=", "aGVsbG8", "aGVs\nbG8=", "====", "", "/+8=", "_-8=", "aGVsbG8!", "AA=A"]),
         "base32" => text(random, &["NBSWY3DP", "NBSWY3DPEE======", "nbswy3dp", "1", "", "NBSWY3D", "NBSWY3DP======"]),
-        "cipher" => text(random, &["30tEfhuJSVRhpG97XCuWgz2okj7L8vQ1s6V9zVUPeDQ=", "", "aGVsbG8=", "!!", "MDEyMzQ1Njc4OWFiY2RlZg=="]),
+        "cipher" => text(random, &["3qWF+ssnbCFXcWvyIEZmwi29RgcR+GNbDth3nWzfLMI=", "", "aGVsbG8=", "!!", "MDEyMzQ1Njc4OWFiY2RlZg=="]),
         "json" => Arg::new(strings::literal_of(random, patterns::json), Kind::Str),
         "yaml" => Arg::new(strings::literal_of(random, super::yaml::small), Kind::Str),
         "toml" => Arg::new(strings::literal_of(random, patterns::toml), Kind::Str),

@@ -17,13 +17,12 @@ fn digits_of(text: &str) -> Digits {
     Digits { digits, point: exponent + 1 }
 }
 
-/// The shortest digits that read back as the same number.
+/// The shortest digits that read back as the same number; of two that are equally near, the even one.
 fn shortest(f: f64) -> Digits {
-    let mut d = digits_of(&format!("{f:e}"));
-    while d.digits.last() == Some(&b'0') {
-        d.digits.pop();
-    }
-    d
+    let text = format!("{f:e}");
+    let count = text.split('e').next().unwrap_or_default().bytes().filter(u8::is_ascii_digit).count();
+    // Rust rounds ties up here; asked for the same number of digits, it rounds them to even as Go does.
+    rounded(f, count)
 }
 
 /// So many significant digits, correctly rounded, without zeros at the end.
@@ -179,7 +178,7 @@ fn hex(out: &mut String, f: f64, verb: u8, precision: i64) {
     let upper = verb == b'X';
     out.push_str(if upper { "0X" } else { "0x" });
     out.push(if mantissa >> 60 == 0 { '0' } else { '1' });
-    mantissa = (mantissa << 4) & u64::MAX;
+    mantissa <<= 4;
     let digit = |m: u64| char::from_digit((m >> 60) as u32, 16).unwrap_or('0');
     if precision < 0 && mantissa != 0 {
         out.push('.');

@@ -136,6 +136,10 @@ impl Writer {
 impl Sink for Writer {
     type Error = Error;
 
+    fn sorts_fields(&self) -> bool {
+        self.dialect == Dialect::Kubernetes
+    }
+
     fn arrange<T>(&mut self, keys: &mut Vec<u8>, entries: &mut Vec<Entry<T>>) -> Result<(), Error> {
         if self.dialect == Dialect::Kubernetes {
             let mut changed = false;

@@ -60,7 +60,7 @@ impl Writer {
     }
 }
 
-/// The name of a number that JSON does not have.
+/// Refuses a number that JSON does not have.
 pub(crate) fn check(f: f64) -> Result<(), Error> {
     match f {
         f if f.is_nan() => Err(Error::Value("NaN")),

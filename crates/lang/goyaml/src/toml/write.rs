@@ -72,7 +72,7 @@ impl<T: Doc> Writer<T> {
         match doc.view() {
             View::Null => Err(Error::Nil),
             View::Unsupported(text) => Err(Error::RootType(go_kind(&text))),
-            View::Map(map) => self.open_table(map, false),
+            View::Map(map) | View::Fields(map) => self.open_table(map, false),
             View::List(_) if kind(doc)? == Kind::Tables => Err(Error::NoKey),
             _ => self.element(doc),
         }
@@ -107,7 +107,7 @@ impl<T: Doc> Writer<T> {
                     Some(item) => {
                         self.blank_line();
                         self.header(b"[[", b"]]");
-                        if let View::Map(map) = item.view() {
+                        if let View::Map(map) | View::Fields(map) = item.view() {
                             self.open_table(map, false)?;
                         }
                     }
@@ -185,7 +185,7 @@ impl<T: Doc> Writer<T> {
     fn sub_table(&mut self, entry: Entry<T>) -> Result<(), Error> {
         self.path.push(entry.key(&self.keys));
         match entry.node.view() {
-            View::Map(map) => {
+            View::Map(map) | View::Fields(map) => {
                 if self.path.parts.len() == 1 {
                     self.blank_line();
                 }
@@ -226,7 +226,7 @@ impl<T: Doc> Writer<T> {
                 self.out.push(b'[');
                 self.push(Frame::List { items: items.into_iter(), first: true })?;
             }
-            View::Map(map) => {
+            View::Map(map) | View::Fields(map) => {
                 self.out.push(b'{');
                 let keys = self.keys.len();
                 let (entries, tables) = self.split(map)?;
@@ -256,7 +256,7 @@ fn write_float(out: &mut Vec<u8>, f: f64) {
 fn kind<T: Doc>(node: &T) -> Result<Kind, Error> {
     let items = match node.view() {
         View::Null => return Ok(Kind::Nil),
-        View::Map(_) => return Ok(Kind::Table),
+        View::Map(_) | View::Fields(_) => return Ok(Kind::Table),
         View::List(items) => items,
         View::Unsupported(text) => return Err(Error::Type(go_kind(&text))),
         _ => return Ok(Kind::Plain),
@@ -271,7 +271,7 @@ fn kind<T: Doc>(node: &T) -> Result<Kind, Error> {
         match item.view() {
             View::Null => return Err(Error::NilElement),
             View::Unsupported(text) => return Err(Error::Type(go_kind(&text))),
-            View::Map(_) if open.len() == 1 => {}
+            View::Map(_) | View::Fields(_) if open.len() == 1 => {}
             View::List(inner) => {
                 tables = false;
                 if open.len() >= MAX_DEPTH {

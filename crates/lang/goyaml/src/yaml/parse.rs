@@ -69,6 +69,7 @@ struct Parser<'t, 'p> {
     /// The collections that are open, as indexes of the tape.
     open: Vec<usize>,
     anchors: BTreeMap<&'t [u8], usize>,
+    /// What `%TAG` lines say.
     handles: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
@@ -151,9 +152,6 @@ impl<'t> Parser<'t, '_> {
                 }
                 _ => break,
             }
-        }
-        for (handle, prefix) in [("!", "!"), ("!!", "tag:yaml.org,2002:")] {
-            self.handles.entry(handle.into()).or_insert_with(|| prefix.into());
         }
         Ok(())
     }
@@ -487,8 +485,12 @@ impl<'t> Parser<'t, '_> {
 
     /// The number of a tag on the tape.
     fn tag(&mut self, (handle, suffix): &(Vec<u8>, Vec<u8>), mark: Mark) -> Outcome<u32> {
-        let prefix =
-            if handle.is_empty() { Some(&[][..]) } else { self.handles.get(handle).map(Vec::as_slice) };
+        let prefix = self.handles.get(handle).map(Vec::as_slice).or(match handle.as_slice() {
+            b"" => Some(b""),
+            b"!" => Some(b"!"),
+            b"!!" => Some(b"tag:yaml.org,2002:"),
+            _ => None,
+        });
         let Some(prefix) = prefix else {
             return Err(self.scanner.cursor.fault_at(mark, "found undefined tag handle"));
         };

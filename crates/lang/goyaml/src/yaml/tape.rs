@@ -43,7 +43,7 @@ pub(super) struct Tape<'t> {
 
 impl<'t> Tape<'t> {
     pub fn new(text: &'t [u8]) -> Self {
-        Self { text, entries: Vec::new(), tags: Vec::new(), intricate: false }
+        Self { text, entries: Vec::with_capacity(32), tags: Vec::new(), intricate: false }
     }
 
     /// The index of the node after this one and all that it holds.

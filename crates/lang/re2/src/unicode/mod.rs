@@ -152,6 +152,14 @@ pub(crate) fn is_letter_or_digit(c: char) -> bool {
     category.starts_with('L') || category == "Nd"
 }
 
+/// Whether Go's `strconv.IsPrint` says yes: letters, marks, numbers, punctuation, symbols and the ASCII space.
+pub fn is_print(c: char) -> bool {
+    if c.is_ascii() {
+        return matches!(c, ' '..='~');
+    }
+    matches!(category_of(c).as_bytes().first(), Some(b'L' | b'M' | b'N' | b'P' | b'S'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,6 +170,12 @@ mod tests {
         for (long, short) in ALIASES {
             assert!(category(short).is_some(), "{long}");
         }
+    }
+
+    #[test]
+    fn what_has_no_shape_of_its_own_is_not_printed() {
+        let printed: String = "a é\u{a0}\u{ad}\u{2028}\u{e000}\u{378}\u{1F600}\u{7f}\u{301}".chars().filter(|c| is_print(*c)).collect();
+        assert_eq!(printed, "a é\u{1F600}\u{301}");
     }
 
     #[test]

@@ -263,7 +263,7 @@ fn is_positive(content: &[u8]) -> bool {
 
 fn extensions(list: &[u8]) -> Result<Vec<Extension<'_>>, Error> {
     let mut list = or(Reader::new(list).enter(tag::SEQUENCE), "x509: malformed extensions")?;
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = std::collections::BTreeSet::new();
     let mut extensions = Vec::new();
     while !list.is_empty() {
         let mut extension = or(list.enter(tag::SEQUENCE), "x509: malformed extension")?;

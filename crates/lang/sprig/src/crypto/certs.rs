@@ -37,6 +37,7 @@ pub(super) fn build_custom_cert<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome
     Certificate::parse(&block.bytes)
         .map_err(|e| wrap("error parsing certificate: decodedCert.Bytes: ", e))?;
     Private::from_pem(&key).map_err(|e| wrap("error parsing private key: ", e))?;
+    cx.heap.charge(cert.len().saturating_add(key.len()))?;
     Ok(cx.heap.structure(&CERTIFICATE, vec![Value::string(cert), Value::string(key)]))
 }
 

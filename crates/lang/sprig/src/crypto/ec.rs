@@ -23,7 +23,6 @@ pub enum Curve {
 
 /// Why a key is none, in Go's words.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)]
 pub enum Error {
     #[error("ecdsa: invalid uncompressed public key")]
     NotUncompressed,

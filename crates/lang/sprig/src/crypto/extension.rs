@@ -1,6 +1,6 @@
 //! The extensions of certificates that Go looks into.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use podium_gotmpl::{Error, gostr};
 
@@ -69,7 +69,7 @@ fn usages(mut value: Reader<'_>) -> Option<()> {
 
 fn policies(mut value: Reader<'_>) -> Option<()> {
     let mut list = value.enter(tag::SEQUENCE)?;
-    let mut seen = HashSet::new();
+    let mut seen = BTreeSet::new();
     while !list.is_empty() {
         let id = list.enter(tag::SEQUENCE)?.read(tag::OID)?;
         if !seen.insert(id) || !is_oid(id) {

@@ -1,8 +1,8 @@
 //! Checksums, passwords, ciphers, random text, keys and certificates.
 //!
-//! All randomness comes from the world of the render, so that a render can be repeated. The numbers are calculated
-//! with the constant-time arithmetic of `crypto-bigint`; the keys and certificates around them are built here, byte
-//! for byte as Go builds them, because charts are compared with what Helm makes of them.
+//! All randomness comes from the world of the render, so that a render can be repeated. Whatever touches a private key
+//! runs on the constant-time arithmetic of `crypto-bigint`; keys and certificates are built around it, byte for byte as
+//! Go builds them, because charts are compared with what Helm makes of them.
 
 mod asn1;
 mod big;

@@ -40,7 +40,6 @@ pub struct Private {
 
 /// Why a key cannot be used, in Go's words.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)]
 pub enum Error {
     #[error("x509: unsupported private key version")]
     Version,

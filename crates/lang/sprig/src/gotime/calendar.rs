@@ -70,11 +70,11 @@ impl Days {
     pub(super) fn date(self) -> Date {
         let quarter_days = 4 * (self.0 % (1 << 62)) + 3;
         let century = quarter_days / DAYS_OF_400_YEARS;
-        let in_century = quarter_days % DAYS_OF_400_YEARS | 3;
+        let in_century = (quarter_days % DAYS_OF_400_YEARS) | 3;
         let (year, day) = (in_century / 1461, in_century % 1461 / 4);
         let months_since_march = (5 * day + 2) / 153;
         let early = day >= MARCH_TO_DECEMBER;
-        let leap = year % 4 == 0 && (year != 0 || century % 4 == 0);
+        let leap = year.is_multiple_of(4) && (year != 0 || century.is_multiple_of(4));
         let year_day = if early { day - MARCH_TO_DECEMBER } else { day + 31 + 28 + u64::from(leap) };
         let number = |n: u64| n as i64;
         Date {

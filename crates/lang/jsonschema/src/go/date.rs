@@ -1,0 +1,58 @@
+//! Dates as `time.Parse("2006-01-02")` reads them, with its errors.
+
+const LAYOUT: &str = "2006-01-02";
+
+/// Quotes as the time package does: everything but plain ASCII as bytes.
+fn quote(text: &str) -> String {
+    let mut out = String::from("\"");
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => out.extend(['\\', char::from(byte)]),
+            b' '..0x80 => out.push(char::from(byte)),
+            _ => out.push_str(&format!("\\x{byte:02x}")),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn days(year: u32, month: u32) -> u32 {
+    let leap = year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
+    match month {
+        2 => 28 + u32::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Takes a number of exactly `width` digits.
+fn number(text: &str, width: usize) -> Option<(u32, &str)> {
+    let (digits, rest) = text.split_at_checked(width)?;
+    if !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    Some((digits.parse().ok()?, rest))
+}
+
+/// Whether the text is a date; if not, why.
+pub(crate) fn parse(text: &str) -> Result<(), String> {
+    let time = quote(text);
+    let mismatch = |rest: &str, element: &str| {
+        format!("parsing time {time} as {}: cannot parse {} as {}", quote(LAYOUT), quote(rest), quote(element))
+    };
+    let (year, rest) = number(text, 4).ok_or_else(|| mismatch(text, "2006"))?;
+    let rest = rest.strip_prefix('-').ok_or_else(|| mismatch(rest, "-"))?;
+    let (month, rest) = number(rest, 2).ok_or_else(|| mismatch(rest, "01"))?;
+    if !(1..=12).contains(&month) {
+        return Err(format!("parsing time {time}: month out of range"));
+    }
+    let rest = rest.strip_prefix('-').ok_or_else(|| mismatch(rest, "-"))?;
+    let (day, rest) = number(rest, 2).ok_or_else(|| mismatch(rest, "02"))?;
+    if !rest.is_empty() {
+        return Err(format!("parsing time {time}: extra text: {}", quote(rest)));
+    }
+    if !(1..=days(year, month)).contains(&day) {
+        return Err(format!("parsing time {time}: day out of range"));
+    }
+    Ok(())
+}

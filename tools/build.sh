@@ -1,0 +1,58 @@
+#!/bin/sh
+# Builds the pinned originals into a cache outside the checkout, only what is missing or has changed.
+#   tools/build.sh [name ...]     names: helm3 helm4 probe3 probe4; default all
+# PODIUM_TOOLS is the cache (default ~/.cache/podium/tools).
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+cache=${PODIUM_TOOLS:-$HOME/.cache/podium/tools}
+
+if ! command -v go >/dev/null 2>&1; then
+    echo "go is missing: install Go 1.26 or newer (https://go.dev/dl, or your system's golang package)," >&2
+    echo "then run make tools again. make test works without it, from recorded answers." >&2
+    exit 1
+fi
+
+# go.sum checks what is downloaded; the public checksum database lacks some of these modules.
+export GOSUMDB=off CGO_ENABLED=0 GOWORK=off GOFLAGS=-mod=readonly
+
+h3=helm.sh/helm/v3
+h4=helm.sh/helm/v4
+flags3="-s -w -X $h3/internal/version.version=v3.22.0"
+# An unstamped Helm 3 says that the cluster is v1.20; the release is stamped with its client library's version.
+for package in pkg/chartutil pkg/lint/rules; do
+    flags3="$flags3 -X $h3/$package.k8sVersionMajor=1 -X $h3/$package.k8sVersionMinor=37"
+done
+flags4="-s -w -X $h4/internal/version.version=v4.3.1"
+
+# build NAME MODULE PACKAGE LDFLAGS: the stamp beside the binary is the hash of all that it is made from.
+build() {
+    name=$1 module=$2 package=$3 ldflags=$4
+    sources="go.mod go.sum tools.go"
+    case $name in
+        probe*) sources="$sources probe/main.go ../probe/go.mod ../probe/*.go" ;;
+    esac
+    stamp=$(cd "$here/$module" && { go version; echo "$package $ldflags"; cat $sources; } | sha256sum | cut -d' ' -f1)
+    if [ -x "$cache/$name" ] && [ "$(cat "$cache/$name.stamp" 2>/dev/null)" = "$stamp" ]; then
+        echo "tools: $name is up to date"
+        return
+    fi
+    echo "tools: building $name ($package), a few minutes the first time ..."
+    begin=$(date +%s)
+    (cd "$here/$module" && go build -trimpath -ldflags "$ldflags" -o "$cache/$name.new" "$package")
+    mv "$cache/$name.new" "$cache/$name"
+    echo "$stamp" >"$cache/$name.stamp"
+    echo "tools: $name done in $(($(date +%s) - begin)) s"
+}
+
+mkdir -p "$cache"
+for name in ${*:-helm3 helm4 probe3 probe4}; do
+    case $name in
+        helm3) build helm3 helm3 $h3/cmd/helm "$flags3" ;;
+        helm4) build helm4 helm4 $h4/cmd/helm "$flags4" ;;
+        probe3) build probe3 helm3 ./probe "$flags3" ;;
+        probe4) build probe4 helm4 ./probe "$flags4" ;;
+        *) echo "tools: unknown name $name" >&2; exit 2 ;;
+    esac
+done
+echo "tools: in $cache"

@@ -1,0 +1,3 @@
+module podium.dev/tools/probe
+
+go 1.26.0
