@@ -45,7 +45,7 @@ pub fn run() -> ExitCode {
     match dispatch(&matches) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
-            complain(&format!("Error: {e:#}"));
+            complain(&format!("Error: {e}"));
             ExitCode::from(FAILURE)
         }
     }

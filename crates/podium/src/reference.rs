@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use anyhow::Context;
+use anyhow::anyhow;
 use clap::{ArgMatches, Command};
 
 use crate::chart::flags;
@@ -14,9 +14,9 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     let file = matches.get_one::<String>("file").map(String::as_str).unwrap_or_default();
     let text = markdown();
     if !matches.get_flag("check") {
-        return std::fs::write(file, text).with_context(|| format!("cannot write {file}"));
+        return std::fs::write(file, text).map_err(|e| anyhow!("cannot write {file}: {e}"));
     }
-    let there = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+    let there = std::fs::read_to_string(file).map_err(|e| anyhow!("cannot read {file}: {e}"))?;
     anyhow::ensure!(there == text, "{file} is not what the flags say: run `make docs` and commit the result");
     Ok(())
 }

@@ -22,7 +22,7 @@ pub const MUTATIONS: &[(&str, &str)] = &[
     ("lt", "le"),
     ("eq", "deepEqual"),
     ("first", "last"),
-    ("has", "not"),
+    ("has", "without"),
     ("merge", "mergeOverwrite"),
     ("get", "hasKey"),
     ("default", "and"),

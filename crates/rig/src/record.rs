@@ -65,6 +65,7 @@ pub fn hand_written(folder: &Path) -> Result<Vec<Case>, Error> {
             let template = template.strip_suffix('\n').unwrap_or(template);
             let mut case = Case::new(Family::HandWritten, RenderRequest::template(template), Check::Exact);
             case.id = format!("{stem}/{}", name.trim());
+            case.only4 = stem == "helm4";
             out.push(case);
         }
     }

@@ -1,6 +1,7 @@
 //! Sets of compiled templates.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::code::{Functions, Unit};
 use crate::compile::compile;
@@ -15,8 +16,13 @@ pub struct Templates {
 impl Templates {
     /// Parses a text under a name and adds it with everything that it defines. A definition replaces an earlier one
     /// of the same name, but an empty one replaces nothing.
-    pub fn add(&mut self, name: &[u8], text: &[u8], functions: &Functions) -> Result<(), ParseError> {
-        let tree = syntax::parse(name, text, functions)?;
+    pub fn add(
+        &mut self,
+        name: &[u8],
+        text: impl Into<Arc<[u8]>>,
+        functions: &Functions,
+    ) -> Result<(), ParseError> {
+        let tree = syntax::parse(name, &text.into(), functions)?;
         for unit in compile(tree, functions) {
             if unit.empty && self.units.contains_key(&unit.name) {
                 continue;

@@ -107,7 +107,13 @@ impl Ord for Decimal {
         match (self.negative, other.negative) {
             (false, false) => self.magnitude(other),
             (true, true) => other.magnitude(self),
-            (negative, _) => if negative { Ordering::Less } else { Ordering::Greater },
+            (negative, _) => {
+                if negative {
+                    Ordering::Less
+                } else {
+                    Ordering::Greater
+                }
+            }
         }
     }
 }

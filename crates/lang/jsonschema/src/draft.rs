@@ -120,7 +120,10 @@ impl Draft {
     /// The keywords of this draft that hold subschemas.
     pub fn subschemas(&self) -> impl Iterator<Item = (&'static str, Place)> {
         let version = self.version;
-        SUBSCHEMAS.iter().filter(move |(since, ..)| *since <= version).map(|(_, keyword, place)| (*keyword, *place))
+        SUBSCHEMAS
+            .iter()
+            .filter(move |(since, ..)| *since <= version)
+            .map(|(_, keyword, place)| (*keyword, *place))
     }
 
     /// The id of a schema without its fragment; empty if it has none.

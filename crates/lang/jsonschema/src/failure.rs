@@ -20,12 +20,23 @@ pub(crate) enum Kind {
     AnyOf,
     OneOf(Option<(usize, usize)>),
     FalseSchema,
-    Cycle { url: Box<str>, first: String, second: String },
-    Type { got: &'static str, want: Vec<&'static str> },
+    Cycle {
+        url: Box<str>,
+        first: String,
+        second: String,
+    },
+    Type {
+        got: &'static str,
+        want: Vec<&'static str>,
+    },
     /// The values that are allowed, if all of them can be shown.
     Enum(Option<Vec<String>>),
     Const(Option<String>),
-    Format { got: Box<str>, want: &'static str, reason: String },
+    Format {
+        got: Box<str>,
+        want: &'static str,
+        reason: String,
+    },
     Reference,
     /// A count (keyword, got, want).
     Count(&'static str, i64, i64),
@@ -33,14 +44,26 @@ pub(crate) enum Kind {
     Bound(&'static str, Decimal, Decimal),
     AdditionalItems(usize),
     Required(Vec<Box<str>>),
-    Dependency { property: Box<str>, missing: Vec<Box<str>> },
+    Dependency {
+        property: Box<str>,
+        missing: Vec<Box<str>>,
+    },
     AdditionalProperties(Vec<Box<str>>),
     PropertyName(Box<str>),
     UniqueItems(usize, usize),
     Contains,
-    MinContains { matched: Vec<usize>, want: i64 },
-    MaxContains { matched: Vec<usize>, want: i64 },
-    Pattern { got: Box<str>, want: Box<str> },
+    MinContains {
+        matched: Vec<usize>,
+        want: i64,
+    },
+    MaxContains {
+        matched: Vec<usize>,
+        want: i64,
+    },
+    Pattern {
+        got: Box<str>,
+        want: Box<str>,
+    },
 }
 
 fn quoted(names: &[Box<str>]) -> String {
@@ -88,7 +111,9 @@ impl Display for Kind {
                 write!(f, "{keyword}: got {}, want {}", float(got.to_f64()), float(want.to_f64()))
             }
             Self::AdditionalItems(n) => write!(f, "last {} additionalItem(s) not allowed", count(*n)),
-            Self::Required(missing) if missing.len() == 1 => write!(f, "missing property {}", quoted(missing)),
+            Self::Required(missing) if missing.len() == 1 => {
+                write!(f, "missing property {}", quoted(missing))
+            }
             Self::Required(missing) => write!(f, "missing properties {}", quoted(missing)),
             Self::Dependency { property, missing } => {
                 write!(f, "properties {} required, if {} exists", quoted(missing), single(property))
@@ -110,7 +135,9 @@ impl Display for Kind {
                 let (want, matched) = (integer(*want), places(matched));
                 write!(f, "max {want} items required to match contains schema, but matched {matched}")
             }
-            Self::Pattern { got, want } => write!(f, "{} does not match pattern {}", single(got), single(want)),
+            Self::Pattern { got, want } => {
+                write!(f, "{} does not match pattern {}", single(got), single(want))
+            }
         }
     }
 }

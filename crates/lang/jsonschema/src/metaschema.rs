@@ -38,9 +38,9 @@ enum Shape {
 }
 
 use Shape::{
-    Additional, Anchor, AnyList, Anything, Count, Count0, Dependencies, Elsewhere, Enum, ExclusiveBound, Id, Items,
-    PatternMap, Positive, Reference, Regex, Schema, SchemaList, SchemaMap, Strings, StringsMap, Type, TypeNames, Uri,
-    Vocabulary,
+    Additional, Anchor, AnyList, Anything, Count, Count0, Dependencies, Elsewhere, Enum, ExclusiveBound, Id,
+    Items, PatternMap, Positive, Reference, Regex, Schema, SchemaList, SchemaMap, Strings, StringsMap, Type,
+    TypeNames, Uri, Vocabulary,
 };
 
 /// First and last draft.
@@ -245,9 +245,7 @@ impl Rules {
             Count0 => self.def(&format!("{}Default0", self.count_name())),
             Enum if early => self.unique_list(truth(), true),
             Enum | AnyList => object([("type", text("array")), ("items", truth())]),
-            TypeNames => {
-                either(self.def("simpleTypes"), self.unique_list(self.def("simpleTypes"), true))
-            }
+            TypeNames => either(self.def("simpleTypes"), self.unique_list(self.def("simpleTypes"), true)),
             Strings => self.def("stringArray"),
             StringsMap => self.map_of(self.def("stringArray")),
             Schema => self.schema(),
@@ -264,8 +262,11 @@ impl Rules {
                 ("propertyNames", object([("format", text("regex"))])),
             ]),
             Dependencies => {
-                let names =
-                    if early { self.def("stringArray") } else { reference("meta/validation#/$defs/stringArray") };
+                let names = if early {
+                    self.def("stringArray")
+                } else {
+                    reference("meta/validation#/$defs/stringArray")
+                };
                 self.map_of(either(self.schema(), names))
             }
             Elsewhere(place) => reference(place),
@@ -282,11 +283,8 @@ impl Rules {
             defs.push(("schemaArray".into(), object(items)));
         }
         if early || vocabulary == Some("validation") {
-            let or_0 = if early {
-                object([("allOf", list([self.def(count), truth()]))])
-            } else {
-                self.def(count)
-            };
+            let or_0 =
+                if early { object([("allOf", list([self.def(count), truth()]))]) } else { self.def(count) };
             defs.extend([
                 (count.into(), object([("type", text("integer")), ("minimum", number(0))])),
                 (format!("{count}Default0"), or_0),
@@ -295,7 +293,8 @@ impl Rules {
             ]);
         }
         if self.version == 2020 && vocabulary == Some("core") {
-            let string = |rule: &'static str, value: &str| object([("type", text("string")), (rule, text(value))]);
+            let string =
+                |rule: &'static str, value: &str| object([("type", text("string")), (rule, text(value))]);
             defs.extend([
                 ("anchorString".into(), string("pattern", "^[A-Za-z_][-A-Za-z0-9._]*$")),
                 ("uriString".into(), string("format", "uri")),
@@ -318,14 +317,15 @@ impl Rules {
         let mut entries = vec![
             ("$schema", text(&format!("{url}#"))),
             ("definitions", object(self.definitions(None).iter().map(|(k, v)| (k.as_str(), v.clone())))),
-            ("properties", self.properties(|early, ..| self.within(early))),
+            ("properties", self.properties(|early, _, _| self.within(early))),
         ];
         if self.version == 4 {
             let needs = |name| list([text(name)]);
             let both = [("exclusiveMaximum", needs("maximum")), ("exclusiveMinimum", needs("minimum"))];
             entries.extend([("type", text("object")), ("dependencies", object(both))]);
         } else {
-            entries.extend([("$id", text(&format!("{url}#"))), ("type", list(["object", "boolean"].map(text)))]);
+            entries
+                .extend([("$id", text(&format!("{url}#"))), ("type", list(["object", "boolean"].map(text)))]);
         }
         object(entries)
     }

@@ -53,7 +53,8 @@ fn split_fragment(reference: &str) -> Result<(&str, Fragment), Error> {
 
 /// What a reference means on a base.
 pub(crate) fn resolve(base: &str, reference: &str) -> Result<Target, Error> {
-    let parse = |text: &str| url::parse(text).map_err(|reason| Error::ParseUrl { url: text.to_owned(), reason });
+    let parse =
+        |text: &str| url::parse(text).map_err(|reason| Error::ParseUrl { url: text.to_owned(), reason });
     let base = parse(base)?;
     let (reference, fragment) = split_fragment(reference)?;
     Ok(Target { url: base.join(&parse(reference)?).to_string(), fragment })
@@ -114,8 +115,7 @@ impl Root {
 
     /// The place that a reference means, if it is in this document.
     pub fn local(&self, target: &Target) -> Result<Option<String>, Error> {
-        let resource =
-            if target.url == self.url { self.resources.get("") } else { self.by_id(&target.url) };
+        let resource = if target.url == self.url { self.resources.get("") } else { self.by_id(&target.url) };
         resource.map(|resource| self.fragment_in(&target.fragment, resource)).transpose()
     }
 
@@ -269,7 +269,13 @@ impl<'r> Roots<'r> {
     }
 
     /// Finds the resources and anchors of a schema and its subschemas.
-    fn collect(&mut self, mut root: Root, base: String, pointer: String, fallback: Dialect) -> Result<Root, Error> {
+    fn collect(
+        &mut self,
+        mut root: Root,
+        base: String,
+        pointer: String,
+        fallback: Dialect,
+    ) -> Result<Root, Error> {
         let doc = root.doc.clone();
         let node = lookup(&doc, &root.url, &pointer)?;
         let mut pending = vec![Pending { node, base, pointer, fallback }];
@@ -290,7 +296,7 @@ impl<'r> Roots<'r> {
     ) -> Result<(), Error> {
         let Pending { node, mut base, pointer, fallback } = schema;
         let whole = pointer.is_empty();
-        let mut add = |root: &mut Root, id: &str, dialect: Dialect| {
+        let add = |root: &mut Root, id: &str, dialect: Dialect| {
             let resource = Resource {
                 pointer: pointer.clone(),
                 id: id.to_owned(),
@@ -317,8 +323,8 @@ impl<'r> Roots<'r> {
             id = draft.id_of(map);
         }
         if !id.is_empty() {
-            let place = || Error::ParseId(location(&root.url, &pointer));
-            base = resolve(&base, id).map_err(|_| place())?.url;
+            let joined = resolve(&base, id).map_err(|_| Error::ParseId(location(&root.url, &pointer)));
+            base = joined?.url;
         }
         if whole || !id.is_empty() {
             match root.ids.get(&base) {

@@ -112,9 +112,9 @@ impl Constant {
             Json::Number(text) => Self::Number(text.into(), Decimal::parse(text)),
             Json::String(s) => Self::String(s.into()),
             Json::List(list) => Self::List(list.iter().map(|node| Self::new(doc, doc.view(node))).collect()),
-            Json::Map(map) => {
-                Self::Map(map.iter().map(|(key, node)| (key.clone(), Self::new(doc, doc.view(node)))).collect())
-            }
+            Json::Map(map) => Self::Map(
+                map.iter().map(|(key, node)| (key.clone(), Self::new(doc, doc.view(node)))).collect(),
+            ),
         }
     }
 

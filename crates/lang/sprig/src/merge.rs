@@ -78,6 +78,9 @@ fn merge_into<'h>(
         };
         let Some(value) = level.from.get(&key) else { continue };
         let entry = Entry { into: level.into.get(&key), key, from: value };
+        if let (true, Some(into)) = (overwrite, &entry.into) {
+            check_targets(&entry.from, into)?;
+        }
         match (&entry.from, &entry.into) {
             (Value::Nil | Value::NilAny, _) => {
                 if overwrite {
@@ -111,6 +114,21 @@ fn parts_with(from: &Value<'_>, into: &Value<'_>) -> bool {
 /// mergo's idea of empty; it does not know complex numbers.
 fn is_empty(value: &Value<'_>) -> bool {
     !matches!(value, Value::Complex(..)) && !value.truth()
+}
+
+/// Of two pointers the targets are merged, which must be of one type to be overwritten.
+fn check_targets(from: &Value<'_>, into: &Value<'_>) -> Result<(), Error> {
+    let target = |value: &Value<'_>| match value.ty()?.shape {
+        Shape::Pointer(target) => Some(target),
+        _ => None,
+    };
+    match (target(from), target(into)) {
+        (Some(from), Some(into)) if !from.is(into) => Err(Error::new(format!(
+            "reflect.Set: value of type {} is not assignable to type {}",
+            from.name, into.name
+        ))),
+        _ => Ok(()),
+    }
 }
 
 fn element_type(map: &Map<'_>) -> &'static Type {

@@ -126,17 +126,13 @@ pub fn load_dir(path: &Path, dialect: &Dialect) -> Result<Loaded, Error> {
     let top = std::path::absolute(path).map_err(|error| Error::Io(error.to_string()))?;
     if dialect.checks_api_version {
         let chart_yaml = top.join("Chart.yaml");
-        let no_chart = |error: io::Error| Error::NoChart {
-            path: shown(&chart_yaml),
-            error: go_error("open", &chart_yaml, &error),
-        };
-        let text = read_limited(&chart_yaml, archive::MAX_SIZE).map_err(no_chart)?;
+        let text = read_limited(&chart_yaml, archive::MAX_SIZE)
+            .map_err(|error| Error::NoChart { path: shown(&chart_yaml), error })?;
         check_api_version(&text, dialect)?;
     }
     let rules_file = top.join(ignore::FILE);
     let rules = match fs::metadata(&rules_file) {
-        Ok(_) => read_limited(&rules_file, archive::MAX_SIZE)
-            .map_err(|error| Error::Io(go_error("open", &rules_file, &error)))?,
+        Ok(_) => read_limited(&rules_file, archive::MAX_SIZE).map_err(Error::Io)?,
         Err(_) => Vec::new(),
     };
     let mut walk = Walk {
@@ -157,7 +153,7 @@ pub fn load_dir(path: &Path, dialect: &Dialect) -> Result<Loaded, Error> {
 /// Loads a chart from an archive.
 pub fn load_archive(path: &Path, dialect: &Dialect) -> Result<Loaded, Error> {
     let name = shown(path);
-    let bytes = read_limited(path, MAX_ARCHIVE).map_err(|error| Error::Io(go_error("open", path, &error)))?;
+    let bytes = read_limited(path, MAX_ARCHIVE).map_err(Error::Io)?;
     load_archive_bytes(&bytes, &name, dialect)
 }
 
@@ -186,14 +182,16 @@ pub fn load_archive_bytes(bytes: &[u8], name: &str, dialect: &Dialect) -> Result
 /// Reads a file of `--values` or `--set-file`.
 pub fn read_values_file(path: &str) -> Result<Vec<u8>, String> {
     read_limited(Path::new(path), archive::MAX_SIZE)
-        .map_err(|error| go_error("open", Path::new(path), &error))
 }
 
-fn read_limited(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    Handle::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+/// Reads a file; the error is in Go's words.
+fn read_limited(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
+    let handle = Handle::open(path).map_err(|error| go_error("open", path, &error))?;
+    let expected = handle.metadata().map_or(0, |metadata| metadata.len()).min(limit);
+    let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or(0) + 1);
+    handle.take(limit + 1).read_to_end(&mut bytes).map_err(|error| go_error("read", path, &error))?;
     if bytes.len() as u64 > limit {
-        return Err(io::Error::other(format!("larger than {limit} bytes")));
+        return Err(format!("read {}: file is larger than {limit} bytes", shown(path)));
     }
     Ok(bytes)
 }
@@ -289,9 +287,8 @@ impl Walk<'_> {
         if metadata.len() > self.room {
             return Err(too_large());
         }
-        let mut data = Vec::new();
-        let read = Handle::open(path).and_then(|handle| handle.take(self.room + 1).read_to_end(&mut data));
-        read.map_err(|error| Error::Read { path: local.to_owned(), error: go_error("open", path, &error) })?;
+        let data =
+            read_limited(path, self.room).map_err(|error| Error::Read { path: local.to_owned(), error })?;
         self.room = self.room.checked_sub(data.len() as u64).ok_or_else(too_large)?;
         self.files.push(File::new(local, &data));
         Ok(())

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{anyhow, bail};
 use clap::ArgMatches;
 use podium_chart::capabilities::{Capabilities, KubeVersion};
 use podium_chart::chart::Loaded;
@@ -56,11 +56,11 @@ impl Input {
         let mut capabilities = Capabilities::default();
         if let Some(text) = one(matches, "kube-version").filter(|text| !text.is_empty()) {
             capabilities.kube_version = KubeVersion::parse(text, dialect)
-                .with_context(|| format!("invalid kube version '{text}'"))?;
+                .map_err(|e| anyhow!("invalid kube version '{text}': {e}"))?;
         }
         capabilities.api_versions.extend(list(matches, "api-versions"));
         let seconds = match one(matches, "max-seconds") {
-            Some(text) => text.parse().with_context(|| format!("--max-seconds {text}: write a number of seconds"))?,
+            Some(text) => text.parse().map_err(|_| anyhow!("--max-seconds {text}: write a number of seconds"))?,
             None => DEFAULT_SECONDS,
         };
         let dns = matches.try_contains_id("enable-dns").is_ok() && on(matches, "enable-dns");

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 use std::io::Write;
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{anyhow, bail};
 use clap::ArgMatches;
 use podium_chart::dialect::Dialect;
 use podium_chart::manifest::{self, Output, Printed};
@@ -26,11 +27,12 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
             bail!("invalid dry-run value ({other}). Must be \"client\"; nothing is ever sent anywhere")
         }
     }
-    let input = Input::read("template", matches)?;
+    // The process ends after this; taking everything apart first would only cost time.
+    let input = ManuallyDrop::new(Input::read("template", matches)?);
     let dialect = input.renderer.dialect();
     let debug = on(matches, "debug");
     let wanted = many(matches, "show-only");
-    let prepared = input.renderer.prepare(&input.set, input.schemas)?;
+    let prepared = ManuallyDrop::new(input.renderer.prepare(&input.set, input.schemas)?);
     for warning in &prepared.warnings {
         complain(&warning.line(dialect));
     }
@@ -42,7 +44,7 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
         Limits::default(),
     );
     let mut files = match rendered {
-        Ok(files) => files,
+        Ok(files) => ManuallyDrop::new(files),
         Err(e) => {
             if debug && wanted.is_empty() {
                 print(b"\n")?;
@@ -52,7 +54,7 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     };
     manifest::take_notes(&mut files, &prepared.view.name(prepared.view.root()), false);
     let sorted = match manifest::sort(&files, dialect) {
-        Ok(sorted) => sorted,
+        Ok(sorted) => ManuallyDrop::new(sorted),
         Err(e) => {
             if debug && wanted.is_empty() {
                 print(&manifest::raw(&files))?;
@@ -104,7 +106,7 @@ fn write_files(directory: &Path, below: &str, pieces: &[Printed<'_>]) -> anyhow:
         let base = if piece.crd { directory.to_path_buf() } else { directory.join(below) };
         let path = base.join(piece.name);
         if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+            std::fs::create_dir_all(parent).map_err(|e| anyhow!("cannot make {}: {e}", parent.display()))?;
         }
         let again = !written.insert(path.clone());
         let mut file = std::fs::OpenOptions::new()
@@ -113,7 +115,7 @@ fn write_files(directory: &Path, below: &str, pieces: &[Printed<'_>]) -> anyhow:
             .append(again)
             .truncate(!again)
             .open(&path)
-            .with_context(|| format!("cannot write {}", path.display()))?;
+            .map_err(|e| anyhow!("cannot write {}: {e}", path.display()))?;
         file.write_all(b"---\n# Source: ")?;
         file.write_all(piece.name.as_bytes())?;
         file.write_all(b"\n")?;

@@ -9,8 +9,8 @@ use podium_rig::histogram::Histogram;
 use podium_rig::mutants;
 use podium_rig::probe::Probe;
 use podium_rig::request::Dialect;
-use podium_rig::shrink;
 use podium_rig::subject::Subject;
+use podium_rig::{paths, record, shrink};
 
 struct Options {
     seed: u64,
@@ -65,7 +65,8 @@ fn parse() -> Result<Options, Box<dyn std::error::Error>> {
 }
 
 fn run(options: &Options, out: &mut dyn Write) -> Result<usize, Box<dyn std::error::Error>> {
-    let mut cases = generate::cases(options.seed, options.cases);
+    let mut cases = record::hand_written(&paths::tests("cases"))?;
+    cases.extend(generate::cases(options.seed, options.cases));
     cases.retain(|case| case.id.contains(&options.only));
     let three = Probe::start(Dialect::Helm3)?;
     let four = Probe::start(Dialect::Helm4)?;

@@ -8,7 +8,8 @@ use std::process::ExitCode;
 use podium_rig::probe::Probe;
 use podium_rig::record;
 use podium_rig::request::Dialect;
-use podium_rig::{paths, subject::Subject};
+use podium_rig::subject::Subject;
+use podium_rig::{charts, paths};
 
 fn main() -> ExitCode {
     let mut out = std::io::stdout().lock();
@@ -27,6 +28,18 @@ fn run(write: bool, out: &mut dyn Write) -> Result<bool, Box<dyn Error>> {
     let (three, four) = (Probe::start(Dialect::Helm3)?, Probe::start(Dialect::Helm4)?);
     let originals: BTreeMap<Dialect, &dyn Subject> =
         BTreeMap::from([(Dialect::Helm3, &three as &dyn Subject), (Dialect::Helm4, &four)]);
+    let charts = charts::discover(&paths::tests("charts"))?;
+    let expected = charts::record(&charts, &charts::Helm)?;
+    if write {
+        charts::write(&charts, &expected)?;
+        writeln!(out, "recorded {} answers of {} chart cases", expected.len(), charts.len())?;
+    }
+    let stale = charts::stale(&expected);
+    for path in stale.iter().take(10) {
+        writeln!(out, "{} is no longer what the original prints", path.display())?;
+    }
+    writeln!(out, "{} chart cases, {} changed answers", charts.len(), stale.len())?;
+
     let folder = paths::tests("recorded");
     let cases = record::cases(&paths::tests("cases"))?;
     if write {
@@ -62,5 +75,5 @@ fn run(write: bool, out: &mut dyn Write) -> Result<bool, Box<dyn Error>> {
         differences.len(),
         known.symmetric_difference(&made).count()
     )?;
-    Ok(differences.is_empty() && moved == 0 && known == made)
+    Ok(differences.is_empty() && moved == 0 && known == made && stale.is_empty())
 }

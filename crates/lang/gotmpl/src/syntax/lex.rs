@@ -42,14 +42,12 @@ pub enum Kind {
 }
 
 /// A token: a kind, a piece of the text and the line it starts on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Token {
     pub kind: Kind,
     pub start: usize,
     pub end: usize,
     pub line: u32,
-    /// The text of an error token.
-    pub message: Option<Box<str>>,
 }
 
 fn keyword(word: &[u8]) -> Option<Kind> {
@@ -100,7 +98,8 @@ pub struct Lexer<'t> {
     start_line: u32,
     inside: bool,
     parens: u32,
-    failed: bool,
+    /// What is wrong, once an error token was handed out.
+    failure: Option<Box<str>>,
 }
 
 fn is_space(b: u8) -> bool {
@@ -108,7 +107,7 @@ fn is_space(b: u8) -> bool {
 }
 
 fn is_word(c: char) -> bool {
-    c == '_' || gostr::is_letter(c) || gostr::is_digit(c)
+    c == '_' || c.is_ascii_alphanumeric() || !c.is_ascii() && (gostr::is_letter(c) || gostr::is_digit(c))
 }
 
 fn newlines(text: &[u8]) -> u32 {
@@ -140,7 +139,7 @@ fn code_point(rune: Option<char>) -> String {
 
 impl<'t> Lexer<'t> {
     pub fn new(text: &'t [u8]) -> Self {
-        Self { text, pos: 0, start: 0, line: 1, start_line: 1, inside: false, parens: 0, failed: false }
+        Self { text, pos: 0, start: 0, line: 1, start_line: 1, inside: false, parens: 0, failure: None }
     }
 
     fn rest(&self) -> &'t [u8] {
@@ -148,11 +147,19 @@ impl<'t> Lexer<'t> {
     }
 
     fn peek(&self) -> Option<char> {
+        if let Some(b) = self.text.get(self.pos).filter(|b| b.is_ascii()) {
+            return Some(char::from(*b));
+        }
         let (c, width) = gostr::decode_char(self.rest());
         (width > 0).then_some(c)
     }
 
     fn bump(&mut self) -> Option<char> {
+        if let Some(b) = self.text.get(self.pos).filter(|b| b.is_ascii()) {
+            self.pos += 1;
+            self.line += u32::from(*b == b'\n');
+            return Some(char::from(*b));
+        }
         let (c, width) = gostr::decode_char(self.rest());
         if width == 0 {
             return None;
@@ -165,22 +172,15 @@ impl<'t> Lexer<'t> {
     }
 
     fn token(&mut self, kind: Kind) -> Token {
-        let token =
-            Token { kind, start: self.start, end: self.pos, line: self.start_line, message: None };
+        let token = Token { kind, start: self.start, end: self.pos, line: self.start_line };
         self.start = self.pos;
         self.start_line = self.line;
         token
     }
 
     fn error(&mut self, message: impl Into<Box<str>>) -> Token {
-        self.failed = true;
-        let token = Token {
-            kind: Kind::Error,
-            start: self.start,
-            end: self.start,
-            line: self.start_line,
-            message: Some(message.into()),
-        };
+        self.failure = Some(message.into());
+        let token = Token { kind: Kind::Error, start: self.start, end: self.start, line: self.start_line };
         self.start = self.text.len();
         self.pos = self.text.len();
         self.inside = false;
@@ -196,8 +196,8 @@ impl<'t> Lexer<'t> {
 
     /// The next token; after the end or an error, end tokens for ever.
     pub fn next(&mut self) -> Token {
-        if self.failed {
-            return Token { kind: Kind::Eof, start: 0, end: 0, line: self.start_line, message: None };
+        if self.failure.is_some() {
+            return Token { kind: Kind::Eof, start: 0, end: 0, line: self.start_line };
         }
         if self.inside { self.action() } else { self.plain() }
     }
@@ -379,10 +379,21 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    fn word(&mut self) -> Token {
-        while self.peek().is_some_and(is_word) {
-            self.bump();
+    /// Passes over letters, digits and underscores.
+    fn skip_word(&mut self) {
+        loop {
+            self.pos += self.rest().iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+            match self.peek() {
+                Some(c) if !c.is_ascii() && is_word(c) => {
+                    self.bump();
+                }
+                _ => return,
+            }
         }
+    }
+
+    fn word(&mut self) -> Token {
+        self.skip_word();
         if !self.at_terminator() {
             let c = self.peek();
             return self.error(format!("bad character {}", code_point(c)));
@@ -399,9 +410,7 @@ impl<'t> Lexer<'t> {
         if self.at_terminator() {
             return self.token(if kind == Kind::Variable { Kind::Variable } else { Kind::Dot });
         }
-        while self.peek().is_some_and(is_word) {
-            self.bump();
-        }
+        self.skip_word();
         if !self.at_terminator() {
             let c = self.peek();
             return self.error(format!("bad character {}", code_point(c)));
@@ -502,12 +511,19 @@ fn left_trim_marker(text: &[u8]) -> bool {
     matches!(text, [b'-', space, ..] if is_space(*space))
 }
 
-/// A token the way error messages show it.
-pub fn show(token: &Token, text: &[u8]) -> String {
-    let value = text.get(token.start..token.end).unwrap_or_default();
-    match token.kind {
+impl Lexer<'_> {
+    /// A token the way error messages show it.
+    pub fn show(&self, token: Token) -> String {
+        match token.kind {
+            Kind::Error => self.failure.as_deref().unwrap_or_default().to_owned(),
+            kind => show(kind, self.text.get(token.start..token.end).unwrap_or_default()),
+        }
+    }
+}
+
+fn show(kind: Kind, value: &[u8]) -> String {
+    match kind {
         Kind::Eof => "EOF".to_owned(),
-        Kind::Error => token.message.as_deref().unwrap_or_default().to_owned(),
         kind if is_keyword(kind) => format!("<{}>", String::from_utf8_lossy(value)),
         _ if value.len() > 10 => {
             let cut = gostr::runes(value).nth(10).map_or(value.len(), |(at, ..)| at);

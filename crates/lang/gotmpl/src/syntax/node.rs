@@ -1,5 +1,7 @@
 //! The parsed tree: nodes in one vector, so that a deep tree is freed without recursion.
 
+use std::sync::Arc;
+
 use super::number::Number;
 
 /// The index of a node in its tree.
@@ -91,7 +93,7 @@ pub struct Tree {
     /// The name of the text, for error messages.
     pub name: Box<[u8]>,
     /// The text.
-    pub text: Box<[u8]>,
+    pub text: Arc<[u8]>,
     /// All nodes.
     pub nodes: Vec<Node>,
     /// The templates, each with its root; the text itself is one of them, under its own name.

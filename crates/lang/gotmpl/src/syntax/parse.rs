@@ -1,8 +1,9 @@
 //! Tokens to a tree.
 
 use std::fmt;
+use std::sync::Arc;
 
-use super::lex::{Kind, Lexer, Token, show};
+use super::lex::{Kind, Lexer, Token};
 use super::node::{Branch, Id, Node, NodeKind, Pipe, Tree};
 use super::number::Number;
 use crate::gostr;
@@ -51,7 +52,7 @@ enum Stop {
 type Result<T> = std::result::Result<T, Stop>;
 
 /// Parses a text under a name.
-pub fn parse(name: &[u8], text: &[u8], names: &dyn Names) -> std::result::Result<Tree, ParseError> {
+pub fn parse(name: &[u8], text: &Arc<[u8]>, names: &dyn Names) -> std::result::Result<Tree, ParseError> {
     match Parser::new(name, text, names, SHALLOW).run() {
         Ok(tree) => Ok(tree),
         Err(Stop::Error(e)) => Err(*e),
@@ -60,7 +61,7 @@ pub fn parse(name: &[u8], text: &[u8], names: &dyn Names) -> std::result::Result
 }
 
 /// Parses a deeply nested text on a stack that is large enough for its nesting.
-fn deep(name: &[u8], text: &[u8], names: &dyn Names) -> std::result::Result<Tree, ParseError> {
+fn deep(name: &[u8], text: &Arc<[u8]>, names: &dyn Names) -> std::result::Result<Tree, ParseError> {
     let opened = text.iter().filter(|b| matches!(b, b'(' | b'{')).count();
     let levels = opened.min(MAX_BLOCKS as usize + MAX_PARENS as usize) + 200;
     let too_deep = || ParseError {
@@ -98,13 +99,13 @@ struct Parser<'t> {
 }
 
 fn no_token() -> Token {
-    Token { kind: Kind::Eof, start: 0, end: 0, line: 0, message: None }
+    Token { kind: Kind::Eof, start: 0, end: 0, line: 0 }
 }
 
 impl<'t> Parser<'t> {
-    fn new(name: &[u8], text: &'t [u8], names: &'t dyn Names, shallow: u32) -> Self {
+    fn new(name: &[u8], text: &'t Arc<[u8]>, names: &'t dyn Names, shallow: u32) -> Self {
         Self {
-            tree: Tree { name: name.into(), text: text.into(), nodes: Vec::new(), templates: Vec::new() },
+            tree: Tree { name: name.into(), text: Arc::clone(text), nodes: Vec::new(), templates: Vec::new() },
             text,
             lexer: Lexer::new(text),
             names,
@@ -134,7 +135,7 @@ impl<'t> Parser<'t> {
         } else {
             self.tokens[0] = self.lexer.next();
         }
-        self.tokens[self.peeked].clone()
+        self.tokens[self.peeked]
     }
 
     fn backup(&mut self) {
@@ -157,7 +158,7 @@ impl<'t> Parser<'t> {
             self.peeked = 1;
             self.tokens[0] = self.lexer.next();
         }
-        self.tokens[self.peeked - 1].clone()
+        self.tokens[self.peeked - 1]
     }
 
     fn next_non_space(&mut self) -> Token {
@@ -184,7 +185,7 @@ impl<'t> Parser<'t> {
     }
 
     fn unexpected<T>(&self, token: &Token, context: &str) -> Result<T> {
-        let shown = show(token, self.text);
+        let shown = self.lexer.show(*token);
         if token.kind == Kind::Error {
             let mut extra = String::new();
             if self.action_line != 0 && self.action_line != token.line {

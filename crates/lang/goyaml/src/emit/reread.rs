@@ -119,11 +119,23 @@ pub(super) fn problem(json: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(json).ok()?;
     let forbidden = text.find(is_forbidden);
     let found = Scan { text: json, at: 0, line: 0, depth: 0 }.problem();
-    let early = |at: usize| found.as_ref().is_none_or(|(place, _)| at < (place + 4).next_multiple_of(PIECE));
+    let early = |at: usize| found.as_ref().is_none_or(|(place, _)| at < loaded(text, *place));
     if forbidden.is_some_and(early) {
         return Some("control characters are not allowed".to_owned());
     }
     found.map(|(_, problem)| problem)
+}
+
+/// How much of a text has been read when the scanner is at a place: it looks four characters ahead.
+fn loaded(text: &str, place: usize) -> usize {
+    let ahead = text.get(place..).unwrap_or_default();
+    let needed = place + ahead.chars().take(4).map(char::len_utf8).sum::<usize>();
+    let mut end = 0;
+    while end < needed {
+        // A character that a piece cuts off belongs to the next one.
+        end = text.floor_char_boundary(end + PIECE);
+    }
+    end
 }
 
 /// A pass over a JSON text with the eyes of a YAML scanner.

@@ -54,7 +54,10 @@ mod tests {
 
     #[test]
     fn marks_are_those_of_the_original() {
-        assert_eq!(double("a\"b'\n\u{1}\u{ad}é\u{1F600}\u{e0001}"), "\"a\\\"b'\\n\\x01\\u00adé\u{1F600}\\U000e0001\"");
+        assert_eq!(
+            double("a\"b'\n\u{1}\u{ad}é\u{1F600}\u{e0001}"),
+            "\"a\\\"b'\\n\\x01\\u00adé\u{1F600}\\U000e0001\""
+        );
         assert_eq!(double(b"\xff%"), "\"\\xff%\"");
         assert_eq!(single("it's \"x\" \\"), "'it\\'s \"x\" \\\\'");
         assert_eq!(single(""), "''");

@@ -174,7 +174,10 @@ mod tests {
 
     #[test]
     fn what_has_no_shape_of_its_own_is_not_printed() {
-        let printed: String = "a é\u{a0}\u{ad}\u{2028}\u{e000}\u{378}\u{1F600}\u{7f}\u{301}".chars().filter(|c| is_print(*c)).collect();
+        let printed: String = "a é\u{a0}\u{ad}\u{2028}\u{e000}\u{378}\u{1F600}\u{7f}\u{301}"
+            .chars()
+            .filter(|c| is_print(*c))
+            .collect();
         assert_eq!(printed, "a é\u{1F600}\u{301}");
     }
 

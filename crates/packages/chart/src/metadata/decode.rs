@@ -3,7 +3,7 @@
 use podium_goyaml::yaml::types::{ANY, BOOL, Kind, LIST, STRING, STRING_MAP, STRINGS, Struct, Type};
 use podium_goyaml::{Map, Node, Value, yaml};
 
-use super::{Dependency, Draft, Error, ImportValue, Lock, Maintainer, time};
+use super::{Dependency, Draft, Error, ImportValue, Lock, Maintainer, Metadata, time};
 use crate::dialect::Dialect;
 
 /// The Go types of one package; they differ in their names only.
@@ -95,9 +95,10 @@ impl Draft {
     ///
     /// Lists are merged entry by entry, as Go's decoder does it.
     pub fn read(&mut self, text: &[u8], dialect: &Dialect) -> Result<(), Error> {
-        let metadata = &mut self.metadata;
         let node = yaml::parse_as(text, 0, &types(dialect).metadata).map_err(Error::Yaml)?;
         let Some(map) = node.as_map() else { return Ok(()) };
+        self.forget_nulls(text);
+        let metadata = &mut self.metadata;
         let strings = [
             ("name", &mut metadata.name),
             ("home", &mut metadata.home),
@@ -136,6 +137,35 @@ impl Draft {
             metadata.dependencies = merge_list(list, before, read_dependency, &mut self.null_dependency);
         }
         Ok(())
+    }
+}
+
+impl Draft {
+    /// A list or map that is null now is gone, even if an earlier file had it.
+    fn forget_nulls(&mut self, text: &[u8]) {
+        if self.metadata == Metadata::default() {
+            return;
+        }
+        let Ok(node) = yaml::parse(text, 0) else { return };
+        let is_null = |name: &str| {
+            let mut entries = node.as_map().into_iter().flatten();
+            entries.any(|(key, node)| key.eq_ignore_ascii_case(name) && node.is_null())
+        };
+        let metadata = &mut self.metadata;
+        for (name, list) in [("sources", &mut metadata.sources), ("keywords", &mut metadata.keywords)] {
+            if is_null(name) {
+                list.clear();
+            }
+        }
+        if is_null("maintainers") {
+            metadata.maintainers.clear();
+        }
+        if is_null("annotations") {
+            metadata.annotations = None;
+        }
+        if is_null("dependencies") {
+            metadata.dependencies = None;
+        }
     }
 }
 

@@ -102,7 +102,7 @@ pub struct Job<'c> {
 /// A template that will be parsed, and rendered unless it is a partial.
 struct Source<'c> {
     name: String,
-    text: &'c [u8],
+    text: &'c Arc<[u8]>,
     part: &'c Part<'c>,
 }
 
@@ -187,7 +187,7 @@ impl Job<'_> {
         }
         let mut set = Templates::default();
         for source in sources {
-            set.add(source.name.as_bytes(), source.text, functions)
+            set.add(source.name.as_bytes(), Arc::clone(source.text), functions)
                 .map_err(|e| RenderError::parse(&source.name, e))?;
         }
         let set = Arc::new(set);

@@ -1,0 +1,1 @@
+{{ define "x" }}from kid{{ end }}{{ define "kid.only" }}kid{{ end }}

@@ -1,0 +1,1 @@
+{{ define "x" }}from b{{ end }}{{ define "only-b" }}b{{ end }}

@@ -1,0 +1,1 @@
+{{ define "x" }}from deep{{ end }}{{ define "only-b" }}  {{/* nothing */}} {{ end }}
