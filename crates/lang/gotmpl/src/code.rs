@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::func::Func;
-use crate::syntax::{Id, Names, Tree};
+use crate::syntax::{Id, Names, Number, Source, Span};
 use crate::types::Type;
 
 /// No node: an instruction that leaves the place for errors as it is.
@@ -33,8 +33,8 @@ pub enum Op {
     Dot,
     /// Pushes a variable.
     Var(u32),
-    /// Walks fields (an entry of `names`) from a base and pushes what is there.
-    Chain(Base, u32),
+    /// Walks fields (so many entries of `names`) from a base and pushes what is there.
+    Chain(Base, u32, u32),
     /// Forgets that a nil on the stack was an interface.
     Unwrap,
     /// Fails unless the top of the stack fits a type.
@@ -52,8 +52,8 @@ pub enum Op {
     Method(u32, u32, bool, u32),
     /// Checks the top of the stack as the n-th argument of the pending method.
     MethodArg(u32),
-    /// Pushes a literal (a node) as the n-th argument of the pending method.
-    MethodLiteral(u32, Id),
+    /// Pushes a literal (an entry of `literals`) as the n-th argument of the pending method.
+    MethodLiteral(u32, u32),
     /// Calls the pending method.
     CallMethod(u32, bool, Id),
     /// Sets a variable to the top of the stack, declaring it.
@@ -115,6 +115,24 @@ pub enum Const {
     Str(Box<[u8]>),
 }
 
+/// A literal whose type is known only when the method that gets it is.
+#[derive(Debug)]
+pub struct Literal {
+    /// What it says.
+    pub kind: LiteralKind,
+    /// How it was written.
+    pub shown: Box<str>,
+}
+
+/// What a literal says.
+#[derive(Clone, Debug)]
+pub enum LiteralKind {
+    Nil,
+    Bool(bool),
+    Number(Box<Number>),
+    Str(Box<[u8]>),
+}
+
 /// A variable of a template.
 #[derive(Debug)]
 pub struct Variable {
@@ -130,14 +148,15 @@ pub struct Unit {
     /// Its name.
     pub name: Box<[u8]>,
     /// The text it was written in.
-    pub tree: Arc<Tree>,
+    pub source: Arc<Source>,
     /// Whether there is nothing in it but white space.
     pub empty: bool,
     pub(crate) ops: Vec<Op>,
     /// For each instruction the node to blame for errors, or [`HERE`].
     pub(crate) at: Vec<Id>,
     pub(crate) consts: Vec<Const>,
-    pub(crate) names: Vec<Box<[Box<[u8]>]>>,
+    pub(crate) names: Vec<Span>,
+    pub(crate) literals: Vec<Literal>,
     pub(crate) messages: Vec<Box<str>>,
     pub(crate) vars: Vec<Variable>,
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::code::{Base, Const, Functions, HERE, NO_SLOT, Next, Op, Unit, Variable};
+use crate::code::{Base, Const, Functions, HERE, Literal, LiteralKind, NO_SLOT, Next, Op, Unit, Variable};
 use crate::func::{Call, Func};
 use crate::gostr;
-use crate::syntax::{Id, NodeKind, Tree};
+use crate::syntax::{Id, NodeKind, Span, Tree};
 use crate::types::{Shape, Type};
 
 /// How deeply expressions may nest on the caller's stack.
@@ -13,24 +13,23 @@ const SHALLOW: usize = 100;
 const STACK_PER_LEVEL: usize = 4 * 1024;
 
 /// Compiles every template of a tree.
-pub fn compile(tree: Tree, functions: &Functions) -> Vec<Unit> {
-    let tree = Arc::new(tree);
-    let depth = nesting(&tree);
+pub fn compile(tree: &Tree, functions: &Functions) -> Vec<Unit> {
+    let depth = nesting(tree);
     if depth <= SHALLOW {
-        return units(&tree, functions);
+        return units(tree, functions);
     }
     // Deep trees get a stack that fits them.
     let stack = depth * STACK_PER_LEVEL + (1 << 20);
     std::thread::scope(|scope| {
         let worker = std::thread::Builder::new().stack_size(stack);
-        match worker.spawn_scoped(scope, || units(&tree, functions)).map(std::thread::ScopedJoinHandle::join) {
+        match worker.spawn_scoped(scope, || units(tree, functions)).map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(units)) => units,
             _ => Vec::new(),
         }
     })
 }
 
-fn units(tree: &Arc<Tree>, functions: &Functions) -> Vec<Unit> {
+fn units(tree: &Tree, functions: &Functions) -> Vec<Unit> {
     tree.templates.iter().map(|(name, root)| Compiler::new(tree, functions).unit(name, *root)).collect()
 }
 
@@ -63,7 +62,7 @@ struct Loop {
 }
 
 struct Compiler<'c> {
-    tree: &'c Arc<Tree>,
+    tree: &'c Tree,
     functions: &'c Functions,
     unit: Unit,
     scope: Vec<u32>,
@@ -72,15 +71,16 @@ struct Compiler<'c> {
 }
 
 impl<'c> Compiler<'c> {
-    fn new(tree: &'c Arc<Tree>, functions: &'c Functions) -> Self {
+    fn new(tree: &'c Tree, functions: &'c Functions) -> Self {
         let unit = Unit {
             name: Box::default(),
-            tree: Arc::clone(tree),
+            source: Arc::clone(&tree.source),
             empty: false,
             ops: Vec::new(),
             at: Vec::new(),
             consts: Vec::new(),
             names: Vec::new(),
+            literals: Vec::new(),
             messages: Vec::new(),
             vars: vec![Variable { name: Box::from(&b"$"[..]), hides: NO_SLOT }],
         };
@@ -272,7 +272,7 @@ impl<'c> Compiler<'c> {
 
     fn variable_name(&self, id: Id) -> &'c [u8] {
         match self.tree.kind(id) {
-            NodeKind::Variable(names) => names.first().map_or(&[], |n| n),
+            NodeKind::Variable(names) => names.first().map_or(&[], |n| self.tree.source.slice(*n)),
             _ => &[],
         }
     }
@@ -330,7 +330,7 @@ impl<'c> Compiler<'c> {
                 return;
             }
             NodeKind::Variable(names) => {
-                let slot = self.lookup(&names[0]);
+                let slot = self.lookup(tree.source.slice(names[0]));
                 if names.len() == 1 {
                     if with_arguments {
                         // The variable must exist before the arguments are complained of.
@@ -354,7 +354,8 @@ impl<'c> Compiler<'c> {
                         self.emit(Op::Dot, first);
                     }
                     _ => {
-                        self.ideal(first);
+                        self.literal(first, &crate::types::ANY);
+                        return;
                     }
                 }
             }
@@ -380,30 +381,32 @@ impl<'c> Compiler<'c> {
         true
     }
 
-    fn names(&mut self, names: &[Box<[u8]>]) -> u32 {
-        self.unit.names.push(names.to_vec().into());
-        (self.unit.names.len() - 1) as u32
+    /// Walks fields from a base.
+    fn walk(&mut self, base: Base, names: &[Span], at: Id) {
+        let first = self.unit.names.len() as u32;
+        self.unit.names.extend_from_slice(names);
+        self.emit(Op::Chain(base, first, names.len() as u32), at);
     }
 
     /// Walks fields; the last one may be a method that gets arguments.
-    fn chain(&mut self, node: Id, base: Base, names: &[Box<[u8]>], args: &[Id], piped: bool) {
+    fn chain(&mut self, node: Id, base: Base, names: &[Span], args: &[Id], piped: bool) {
         let rest = args.get(1..).unwrap_or_default();
         if rest.is_empty() && !piped {
-            let names = self.names(names);
-            self.emit(Op::Chain(base, names), node);
+            self.walk(base, names, node);
             return;
         }
         // The place for errors stays inside the parentheses of a chain, but a failing method is blamed on all of it.
         let blamed = if node == HERE { args[0] } else { node };
-        let (last, before) = names.split_last().map_or((&[][..], &[][..]), |(l, b)| (&**l, b));
-        let before = self.names(before);
-        self.emit(Op::Chain(base, before), node);
-        let name = self.constant(Const::Str(last.into()));
+        let (last, before) = names.split_last().map_or(((0, 0), &[][..]), |(l, b)| (*l, b));
+        self.walk(base, before, node);
+        let name = self.constant(Const::Str(self.tree.source.slice(last).into()));
         let method = self.emit(Op::Method(name, rest.len() as u32, piped, 0), HERE);
         for (i, arg) in rest.iter().enumerate() {
             let i = i as u32;
-            if self.is_literal(*arg) {
-                self.emit(Op::MethodLiteral(i, *arg), *arg);
+            if let Some(literal) = literal_of(self.tree, *arg) {
+                self.unit.literals.push(literal);
+                let index = (self.unit.literals.len() - 1) as u32;
+                self.emit(Op::MethodLiteral(i, index), *arg);
             } else {
                 self.argument(None, *arg);
                 self.emit(Op::MethodArg(i), HERE);
@@ -411,13 +414,6 @@ impl<'c> Compiler<'c> {
         }
         self.emit(Op::CallMethod(rest.len() as u32, piped, blamed), HERE);
         self.land(method);
-    }
-
-    fn is_literal(&self, id: Id) -> bool {
-        matches!(
-            self.tree.kind(id),
-            NodeKind::Nil | NodeKind::Bool(_) | NodeKind::Number(_) | NodeKind::String(..)
-        )
     }
 
     fn function(&mut self, ident: Id, cmd: Id, name: &str, args: &[Id], piped: bool) {
@@ -501,7 +497,7 @@ impl<'c> Compiler<'c> {
             },
             NodeKind::Field(names) => self.chain(id, Base::Dot, names, &[], false),
             NodeKind::Variable(names) => {
-                let slot = self.lookup(&names[0]);
+                let slot = self.lookup(tree.source.slice(names[0]));
                 if names.len() == 1 {
                     self.emit(Op::Var(slot), id);
                 } else {
@@ -519,16 +515,7 @@ impl<'c> Compiler<'c> {
                 }
             }
             _ => {
-                match ty.map(|ty| literal(tree, id, ty)) {
-                    Some(Ok(c)) => {
-                        let c = self.constant(c);
-                        self.emit(Op::Const(c), id);
-                    }
-                    Some(Err(message)) => self.raise(message, id),
-                    None => {
-                        self.ideal(id);
-                    }
-                }
+                self.literal(id, ty.unwrap_or(&crate::types::ANY));
                 return;
             }
         }
@@ -539,9 +526,12 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    /// A literal whose own form decides its type.
-    fn ideal(&mut self, id: Id) {
-        match literal(self.tree, id, &crate::types::ANY) {
+    /// A literal as a value of a type; for an untyped parameter its own form decides.
+    fn literal(&mut self, id: Id, ty: &Type) {
+        let Some(found) = literal_of(self.tree, id) else {
+            return;
+        };
+        match literal(&found, ty) {
             Ok(c) => {
                 let c = self.constant(c);
                 self.emit(Op::Const(c), id);
@@ -571,17 +561,29 @@ pub fn arity_error(func: &Func, name: &str, args: usize, piped: bool) -> Option<
     (given != declared).then(|| format!("wrong number of args for {name}: want {declared} got {given}"))
 }
 
+/// The literal that a node is, if it is one.
+fn literal_of(tree: &Tree, id: Id) -> Option<Literal> {
+    let kind = match tree.kind(id) {
+        NodeKind::Nil => LiteralKind::Nil,
+        NodeKind::Bool(b) => LiteralKind::Bool(*b),
+        NodeKind::Number(n) => LiteralKind::Number(n.clone()),
+        NodeKind::String(_, _, text) => LiteralKind::Str(text.clone()),
+        _ => return None,
+    };
+    Some(Literal { kind, shown: String::from_utf8_lossy(&tree.show(id)).into() })
+}
+
 /// A literal as a value of a type.
-pub fn literal(tree: &Tree, id: Id, ty: &Type) -> Result<Const, String> {
-    let shown = || String::from_utf8_lossy(&tree.show(id)).into_owned();
-    match (&ty.shape, tree.kind(id)) {
-        (Shape::Any | Shape::Reflect, NodeKind::Bool(b)) | (Shape::Bool, NodeKind::Bool(b)) => {
+pub fn literal(literal: &Literal, ty: &Type) -> Result<Const, String> {
+    let shown = || &literal.shown;
+    match (&ty.shape, &literal.kind) {
+        (Shape::Any | Shape::Reflect, LiteralKind::Bool(b)) | (Shape::Bool, LiteralKind::Bool(b)) => {
             Ok(Const::Bool(*b))
         }
-        (Shape::Any | Shape::Reflect | Shape::String, NodeKind::String(_, _, text)) => {
+        (Shape::Any | Shape::Reflect | Shape::String, LiteralKind::Str(text)) => {
             Ok(Const::Str(text.clone()))
         }
-        (Shape::Any | Shape::Reflect, NodeKind::Number(n)) => {
+        (Shape::Any | Shape::Reflect, LiteralKind::Number(n)) => {
             if let (Some((re, im)), _) = (n.complex, n.float) {
                 Ok(Const::Complex(re, im))
             } else if let (true, Some(f)) = (n.looks_float(), n.float) {
@@ -595,7 +597,7 @@ pub fn literal(tree: &Tree, id: Id, ty: &Type) -> Result<Const, String> {
         (Shape::Bool, _) => Err(format!("expected bool; found {}", shown())),
         (Shape::String, _) => Err(format!("expected string; found {}", shown())),
         (Shape::Int(bits), kind) => match kind {
-            NodeKind::Number(n) if n.int.is_some() => {
+            LiteralKind::Number(n) if n.int.is_some() => {
                 let i = n.int.unwrap_or(0);
                 Ok(match bits {
                     0 => Const::Int(i),
@@ -606,17 +608,17 @@ pub fn literal(tree: &Tree, id: Id, ty: &Type) -> Result<Const, String> {
             _ => Err(format!("expected integer; found {}", shown())),
         },
         (Shape::Uint(bits), kind) => match kind {
-            NodeKind::Number(n) if n.uint.is_some() => {
+            LiteralKind::Number(n) if n.uint.is_some() => {
                 let u = n.uint.unwrap_or(0);
                 Ok(if *bits == 8 { Const::Uint8(u as u8) } else { Const::Uint64(u) })
             }
             _ => Err(format!("expected unsigned integer; found {}", shown())),
         },
-        (Shape::Float, NodeKind::Number(n)) if n.float.is_some() => {
+        (Shape::Float, LiteralKind::Number(n)) if n.float.is_some() => {
             Ok(Const::Float(n.float.unwrap_or(0.0)))
         }
         (Shape::Float, _) => Err(format!("expected float; found {}", shown())),
-        (Shape::Complex, NodeKind::Number(n)) if n.complex.is_some() => {
+        (Shape::Complex, LiteralKind::Number(n)) if n.complex.is_some() => {
             let (re, im) = n.complex.unwrap_or((0.0, 0.0));
             Ok(Const::Complex(re, im))
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::code::{Functions, Unit};
 use crate::compile::compile;
-use crate::syntax::{self, ParseError};
+use crate::syntax::{self, ParseError, Source};
 
 /// A set of templates by name. Immutable once it is built, and shared by threads.
 #[derive(Debug, Default)]
@@ -22,8 +22,9 @@ impl Templates {
         text: impl Into<Arc<[u8]>>,
         functions: &Functions,
     ) -> Result<(), ParseError> {
-        let tree = syntax::parse(name, &text.into(), functions)?;
-        for unit in compile(tree, functions) {
+        let source = Arc::new(Source { name: name.into(), text: text.into() });
+        let tree = syntax::parse(&source, functions)?;
+        for unit in compile(&tree, functions) {
             if unit.empty && self.units.contains_key(&unit.name) {
                 continue;
             }

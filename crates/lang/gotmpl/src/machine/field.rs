@@ -4,7 +4,7 @@ use super::{Machine, Pending, Raised, State, Step};
 use crate::code::Base;
 use crate::compile::{arity_error, parameter};
 use crate::func::{Call, Func};
-use crate::syntax::Id;
+use crate::syntax::{Id, Source, Span};
 use crate::types::{Shape, Type};
 use crate::value::{Struct, Value};
 
@@ -30,7 +30,7 @@ fn method_of(value: &Value<'_>, name: &[u8]) -> Option<&'static Func> {
 
 impl<'h> Machine<'h> {
     /// Walks fields from a base.
-    pub(super) fn chain(&mut self, base: Base, names: &'h [Box<[u8]>]) -> Step<Known<'h>> {
+    pub(super) fn chain(&mut self, base: Base, source: &'h Source, names: &[Span]) -> Step<Known<'h>> {
         let (mut value, mut interface) = match base {
             Base::Stack => match self.stack.pop() {
                 Some(Value::NilAny) => (Value::Nil, true),
@@ -47,7 +47,7 @@ impl<'h> Machine<'h> {
             }
         };
         for name in names {
-            (value, interface) = self.field(value, interface, name)?;
+            (value, interface) = self.field(value, interface, source.slice(*name))?;
         }
         Ok((value, interface))
     }

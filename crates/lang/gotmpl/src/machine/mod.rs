@@ -10,14 +10,14 @@ mod scope;
 
 use std::collections::HashMap;
 
-use crate::code::{Const, Functions, HERE, NO_SLOT, Op, Unit};
+use crate::code::{Const, Functions, HERE, Literal, LiteralKind, NO_SLOT, Op, Unit};
 use crate::compile::{literal, parameter, quoted};
 use crate::error::{Cause, RenderError, Site, Via};
 use crate::fmt;
 use crate::func::{Call, Ctx, Error, Func, World};
 use crate::heap::Heap;
 use crate::program::Templates;
-use crate::syntax::Id;
+use crate::syntax::{self, Id, Names, Tree};
 use crate::types::{Shape, Type};
 use crate::value::{Str, Value};
 
@@ -100,6 +100,32 @@ pub struct Machine<'h> {
 impl std::hash::Hash for Str<'_> {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.as_bytes().hash(state);
+    }
+}
+
+/// The trees of the texts that an error is about. They are not kept after compiling: what is parsed again has the same
+/// nodes.
+#[derive(Default)]
+struct Trees(HashMap<usize, Option<Tree>>);
+
+impl Trees {
+    /// Where a node is, and its text.
+    fn node(&mut self, unit: &Unit, id: Id) -> (u32, Vec<u8>) {
+        let key = std::sync::Arc::as_ptr(&unit.source) as usize;
+        let tree = self.0.entry(key).or_insert_with(|| syntax::parse(&unit.source, &AnyName).ok());
+        match tree.as_ref().and_then(|t| Some((t.nodes.get(id as usize)?.pos, t.show(id)))) {
+            Some(found) => found,
+            None => (0, Vec::new()),
+        }
+    }
+}
+
+/// Takes every function for granted: the text was parsed before.
+struct AnyName;
+
+impl Names for AnyName {
+    fn has(&self, _: &str) -> bool {
+        true
     }
 }
 
@@ -225,6 +251,7 @@ impl<'h> Machine<'h> {
             frame.at = *node;
         }
         let mut trace = Vec::new();
+        let mut trees = Trees::default();
         for i in 0..self.frames.len() {
             // A `template` call is not a place of its own: the error is reported where it happened.
             let via = match self.frames.get(i + 1).map(|f| &f.entry) {
@@ -235,17 +262,17 @@ impl<'h> Machine<'h> {
             };
             let frame = &self.frames[i];
             let unit = frame.unit;
-            let tree = &unit.tree;
             if frame.at == HERE {
                 continue;
             }
-            let (line, column) = tree.location(tree.nodes[frame.at as usize].pos);
+            let (pos, expression) = trees.node(unit, frame.at);
+            let (line, column) = unit.source.location(pos);
             trace.push(Site {
-                file: tree.name.to_vec(),
+                file: unit.source.name.to_vec(),
                 line,
                 column,
                 template: unit.name.to_vec(),
-                expression: tree.show(frame.at),
+                expression,
                 via,
             });
         }
@@ -288,7 +315,7 @@ impl<'h> Machine<'h> {
             }
             match op {
                 Op::Text(start, end) => {
-                    self.output.extend_from_slice(&unit.tree.text[*start as usize..*end as usize]);
+                    self.output.extend_from_slice(unit.source.slice((*start, *end)));
                 }
                 Op::Const(c) => self.stack.push(constant(&unit.consts[*c as usize])),
                 Op::Nil => self.stack.push(Value::Nil),
@@ -301,8 +328,9 @@ impl<'h> Machine<'h> {
                     let value = interface_nil(&self.vars[slot]);
                     self.stack.push(value);
                 }
-                Op::Chain(base, names) => {
-                    let (value, interface) = self.chain(*base, &unit.names[*names as usize])?;
+                Op::Chain(base, first, count) => {
+                    let names = &unit.names[*first as usize..(*first + *count) as usize];
+                    let (value, interface) = self.chain(*base, &unit.source, names)?;
                     self.walked_interface = interface;
                     self.stack.push(if interface { as_interface(value) } else { value });
                 }
@@ -396,9 +424,10 @@ impl<'h> Machine<'h> {
                         self.check(i, ty)?;
                     }
                 }
-                Op::MethodLiteral(n, node) => {
+                Op::MethodLiteral(n, index) => {
                     let ty = self.pending.last().map(|p| parameter(p.func, *n as usize));
-                    let value = self.method_literal(unit, *node, ty.unwrap_or(&crate::types::ANY))?;
+                    let found = &unit.literals[*index as usize];
+                    let value = self.method_literal(found, ty.unwrap_or(&crate::types::ANY))?;
                     self.stack.push(value);
                 }
                 Op::CallMethod(argc, piped, node) => self.call_method(*argc as usize, *piped, *node)?,
@@ -646,14 +675,14 @@ impl<'h> Machine<'h> {
         Err(format!("wrong type for value; expected {}; got {}", ty.name, actual.name).into())
     }
 
-    fn method_literal(&mut self, unit: &'h Unit, node: Id, ty: &'static Type) -> Step<Value<'h>> {
-        if matches!(unit.tree.kind(node), crate::syntax::NodeKind::Nil) {
+    fn method_literal(&mut self, found: &Literal, ty: &'static Type) -> Step<Value<'h>> {
+        if matches!(found.kind, LiteralKind::Nil) {
             if ty.can_be_nil() {
                 return Ok(Value::zero(ty, self.ctx.heap));
             }
             return Err(format!("cannot assign nil to {}", ty.name).into());
         }
-        let c = literal(&unit.tree, node, ty).map_err(Raised::from)?;
+        let c = literal(found, ty).map_err(Raised::from)?;
         Ok(match c {
             Const::Str(text) => Value::Str(Str::Shared(text.as_ref().into())),
             Const::Bool(b) => Value::Bool(b),

@@ -6,5 +6,6 @@ mod number;
 mod parse;
 mod show;
 
-pub use node::{Id, NodeKind, Tree};
+pub use node::{Id, NodeKind, Source, Span, Tree};
+pub use number::Number;
 pub use parse::{Names, ParseError, parse};

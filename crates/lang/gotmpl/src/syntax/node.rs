@@ -7,6 +7,9 @@ use super::number::Number;
 /// The index of a node in its tree.
 pub type Id = u32;
 
+/// A piece of the text: where it starts and ends.
+pub type Span = (u32, u32);
+
 /// A node and where it starts in the text.
 #[derive(Debug)]
 pub struct Node {
@@ -38,17 +41,17 @@ pub enum NodeKind {
     /// `{{continue}}`.
     Continue,
     /// Commands with `|` between them, perhaps with variables declared or assigned.
-    Pipe(Pipe),
+    Pipe(Box<Pipe>),
     /// A word and its arguments.
     Command(Vec<Id>),
     /// A function name.
     Identifier(Box<str>),
     /// `$x.Field…`: the name with `$` first.
-    Variable(Vec<Box<[u8]>>),
+    Variable(Vec<Span>),
     /// `.Field.Field`.
-    Field(Vec<Box<[u8]>>),
+    Field(Vec<Span>),
     /// `(pipeline).Field` and the like.
-    Chain(Id, Vec<Box<[u8]>>),
+    Chain(Id, Vec<Span>),
     /// `.`.
     Dot,
     /// `nil`.
@@ -87,13 +90,35 @@ pub struct Pipe {
     pub cmds: Vec<Id>,
 }
 
-/// One parsed text with all the templates that are defined in it.
+/// A text with a name for error messages.
 #[derive(Debug)]
-pub struct Tree {
-    /// The name of the text, for error messages.
+pub struct Source {
+    /// The name.
     pub name: Box<[u8]>,
     /// The text.
     pub text: Arc<[u8]>,
+}
+
+impl Source {
+    /// A piece of the text.
+    pub fn slice(&self, (start, end): Span) -> &[u8] {
+        &self.text[start as usize..end as usize]
+    }
+
+    /// Line and column of an offset, the way Go's messages count: the column is in bytes, from 0.
+    pub fn location(&self, pos: u32) -> (usize, usize) {
+        let before = &self.text[..(pos as usize).min(self.text.len())];
+        let line = 1 + before.iter().filter(|b| **b == b'\n').count();
+        let column = before.iter().rev().take_while(|b| **b != b'\n').count();
+        (line, column)
+    }
+}
+
+/// One parsed text with all the templates that are defined in it.
+#[derive(Debug)]
+pub struct Tree {
+    /// The text.
+    pub source: Arc<Source>,
     /// All nodes.
     pub nodes: Vec<Node>,
     /// The templates, each with its root; the text itself is one of them, under its own name.
@@ -110,18 +135,10 @@ impl Tree {
     pub fn is_empty(&self, list: Id) -> bool {
         match self.kind(list) {
             NodeKind::List(nodes) => nodes.iter().all(|n| match self.kind(*n) {
-                NodeKind::Text(start, end) => crate::syntax::show::blank(&self.text[*start as usize..*end as usize]),
+                NodeKind::Text(start, end) => crate::syntax::show::blank(self.source.slice((*start, *end))),
                 _ => false,
             }),
             _ => false,
         }
-    }
-
-    /// Line and column of an offset, the way Go's messages count: the column is in bytes, from 0.
-    pub fn location(&self, pos: u32) -> (usize, usize) {
-        let before = &self.text[..(pos as usize).min(self.text.len())];
-        let line = 1 + before.iter().filter(|b| **b == b'\n').count();
-        let column = before.iter().rev().take_while(|b| **b != b'\n').count();
-        (line, column)
     }
 }

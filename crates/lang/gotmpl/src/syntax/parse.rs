@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::lex::{Kind, Lexer, Token};
-use super::node::{Branch, Id, Node, NodeKind, Pipe, Tree};
+use super::node::{Branch, Id, Node, NodeKind, Pipe, Source, Span, Tree};
 use super::number::Number;
 use crate::gostr;
 
@@ -52,26 +52,26 @@ enum Stop {
 type Result<T> = std::result::Result<T, Stop>;
 
 /// Parses a text under a name.
-pub fn parse(name: &[u8], text: &Arc<[u8]>, names: &dyn Names) -> std::result::Result<Tree, ParseError> {
-    match Parser::new(name, text, names, SHALLOW).run() {
+pub fn parse(source: &Arc<Source>, names: &dyn Names) -> std::result::Result<Tree, ParseError> {
+    match Parser::new(source, names, SHALLOW).run() {
         Ok(tree) => Ok(tree),
         Err(Stop::Error(e)) => Err(*e),
-        Err(Stop::Deep) => deep(name, text, names),
+        Err(Stop::Deep) => deep(source, names),
     }
 }
 
 /// Parses a deeply nested text on a stack that is large enough for its nesting.
-fn deep(name: &[u8], text: &Arc<[u8]>, names: &dyn Names) -> std::result::Result<Tree, ParseError> {
-    let opened = text.iter().filter(|b| matches!(b, b'(' | b'{')).count();
+fn deep(source: &Arc<Source>, names: &dyn Names) -> std::result::Result<Tree, ParseError> {
+    let opened = source.text.iter().filter(|b| matches!(b, b'(' | b'{')).count();
     let levels = opened.min(MAX_BLOCKS as usize + MAX_PARENS as usize) + 200;
     let too_deep = || ParseError {
-        name: name.to_vec(),
+        name: source.name.to_vec(),
         line: 1,
         message: "the template is nested too deeply".to_owned(),
     };
     std::thread::scope(|scope| {
         let worker = std::thread::Builder::new().stack_size(levels * STACK_PER_LEVEL + (1 << 20));
-        let handle = worker.spawn_scoped(scope, || match Parser::new(name, text, names, u32::MAX).run() {
+        let handle = worker.spawn_scoped(scope, || match Parser::new(source, names, u32::MAX).run() {
             Ok(tree) => Ok(tree),
             Err(Stop::Error(e)) => Err(*e),
             Err(Stop::Deep) => Err(too_deep()),
@@ -103,9 +103,10 @@ fn no_token() -> Token {
 }
 
 impl<'t> Parser<'t> {
-    fn new(name: &[u8], text: &'t Arc<[u8]>, names: &'t dyn Names, shallow: u32) -> Self {
+    fn new(source: &'t Arc<Source>, names: &'t dyn Names, shallow: u32) -> Self {
+        let text = &source.text;
         Self {
-            tree: Tree { name: name.into(), text: Arc::clone(text), nodes: Vec::new(), templates: Vec::new() },
+            tree: Tree { source: Arc::clone(source), nodes: Vec::new(), templates: Vec::new() },
             text,
             lexer: Lexer::new(text),
             names,
@@ -122,7 +123,7 @@ impl<'t> Parser<'t> {
 
     fn run(mut self) -> Result<Tree> {
         let root = self.top()?;
-        let name = self.tree.name.clone();
+        let name = self.tree.source.name.clone();
         self.add(name, root)?;
         Ok(self.tree)
     }
@@ -178,7 +179,7 @@ impl<'t> Parser<'t> {
 
     fn fail<T>(&self, message: impl Into<String>) -> Result<T> {
         Err(Stop::Error(Box::new(ParseError {
-            name: self.tree.name.to_vec(),
+            name: self.tree.source.name.to_vec(),
             line: self.tokens[0].line,
             message: message.into(),
         })))
@@ -189,7 +190,7 @@ impl<'t> Parser<'t> {
         if token.kind == Kind::Error {
             let mut extra = String::new();
             if self.action_line != 0 && self.action_line != token.line {
-                let name = String::from_utf8_lossy(&self.tree.name).into_owned();
+                let name = String::from_utf8_lossy(&self.tree.source.name).into_owned();
                 extra = format!(" in action started at {name}:{}", self.action_line);
                 if shown.ends_with(" action") {
                     extra = extra[" in action".len()..].to_owned();
@@ -473,7 +474,7 @@ impl<'t> Parser<'t> {
             match token.kind {
                 kind if kind == end => {
                     self.check(&pipe, context)?;
-                    return Ok(self.node(start, NodeKind::Pipe(pipe)));
+                    return Ok(self.node(start, NodeKind::Pipe(Box::new(pipe))));
                 }
                 Kind::Bool
                 | Kind::CharConstant
@@ -535,7 +536,7 @@ impl<'t> Parser<'t> {
 
     fn declare(&mut self, pipe: &mut Pipe, token: &Token) {
         let name = self.value(token);
-        let node = self.node(token.start, NodeKind::Variable(split(name)));
+        let node = self.node(token.start, NodeKind::Variable(vec![span(token)]));
         pipe.decl.push(node);
         self.vars.push(name.into());
     }
@@ -595,14 +596,13 @@ impl<'t> Parser<'t> {
         if first.kind != Kind::Field {
             return Ok(Some(term));
         }
-        let mut fields: Vec<Box<[u8]>> = Vec::new();
+        let mut fields: Vec<Span> = Vec::new();
         while self.peek().kind == Kind::Field {
-            let token = self.next();
-            fields.push(self.value(&token)[1..].into());
+            fields.push(field(&self.next()));
         }
         let kind = match self.tree.kind(term) {
-            NodeKind::Field(names) => NodeKind::Field(names.iter().cloned().chain(fields).collect()),
-            NodeKind::Variable(names) => NodeKind::Variable(names.iter().cloned().chain(fields).collect()),
+            NodeKind::Field(names) => NodeKind::Field(names.iter().copied().chain(fields).collect()),
+            NodeKind::Variable(names) => NodeKind::Variable(names.iter().copied().chain(fields).collect()),
             NodeKind::Bool(_)
             | NodeKind::String(..)
             | NodeKind::Number(_)
@@ -640,9 +640,9 @@ impl<'t> Parser<'t> {
                         String::from_utf8_lossy(&gostr::quote(value))
                     ));
                 }
-                NodeKind::Variable(split(value))
+                NodeKind::Variable(vec![span(&token)])
             }
-            Kind::Field => NodeKind::Field(split(&value[1..])),
+            Kind::Field => NodeKind::Field(vec![field(&token)]),
             Kind::Bool => NodeKind::Bool(value == b"true"),
             Kind::CharConstant | Kind::Complex | Kind::Number => {
                 let text = String::from_utf8_lossy(value);
@@ -680,6 +680,12 @@ impl<'t> Parser<'t> {
     }
 }
 
-fn split(name: &[u8]) -> Vec<Box<[u8]>> {
-    name.split(|b| *b == b'.').map(Box::from).collect()
+/// A token's text.
+fn span(token: &Token) -> Span {
+    (token.start as u32, token.end as u32)
+}
+
+/// A field's name without its dot.
+fn field(token: &Token) -> Span {
+    (token.start as u32 + 1, token.end as u32)
 }

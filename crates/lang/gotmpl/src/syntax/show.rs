@@ -44,7 +44,7 @@ impl Tree {
         match self.kind(id) {
             NodeKind::List(nodes) => items.extend(nodes.iter().map(|n| Work::Node(*n))),
             NodeKind::Text(start, end) => {
-                out.extend_from_slice(&self.text[*start as usize..*end as usize]);
+                out.extend_from_slice(self.source.slice((*start, *end)));
             }
             NodeKind::Action(pipe) => {
                 items.extend([Work::Bytes(b"{{"), Work::Node(*pipe), Work::Bytes(b"}}")]);
@@ -109,14 +109,19 @@ impl Tree {
                     if i > 0 {
                         out.push(b'.');
                     }
-                    out.extend_from_slice(name);
+                    out.extend_from_slice(self.source.slice(*name));
                 }
             }
-            NodeKind::Field(names) => fields(out, names),
+            NodeKind::Field(names) => {
+                for name in names {
+                    out.push(b'.');
+                    out.extend_from_slice(self.source.slice(*name));
+                }
+            }
             NodeKind::Chain(node, names) => {
                 self.operand(*node, items);
                 for name in names {
-                    items.extend([Work::Bytes(b"."), Work::Bytes(name)]);
+                    items.extend([Work::Bytes(b"."), Work::Bytes(self.source.slice(*name))]);
                 }
             }
             NodeKind::Dot => out.push(b'.'),
@@ -124,17 +129,10 @@ impl Tree {
             NodeKind::Bool(b) => out.extend_from_slice(if *b { b"true" } else { b"false" }),
             NodeKind::Number(n) => out.extend_from_slice(n.text.as_bytes()),
             NodeKind::String(start, end, _) => {
-                out.extend_from_slice(&self.text[*start as usize..*end as usize]);
+                out.extend_from_slice(self.source.slice((*start, *end)));
             }
             NodeKind::End => out.extend_from_slice(b"{{end}}"),
             NodeKind::Else => out.extend_from_slice(b"{{else}}"),
         }
-    }
-}
-
-fn fields(out: &mut Vec<u8>, names: &[Box<[u8]>]) {
-    for name in names {
-        out.push(b'.');
-        out.extend_from_slice(name);
     }
 }
