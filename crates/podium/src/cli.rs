@@ -14,6 +14,7 @@ const FAILURE: u8 = 1;
 /// All commands with their flags.
 pub fn commands() -> Command {
     Command::new("podium")
+        .bin_name("podium")
         .about("Runs AI stacks on Kubernetes and manages the life of what runs them")
         .version(env!("CARGO_PKG_VERSION"))
         .subcommand_required(true)

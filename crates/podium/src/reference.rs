@@ -47,8 +47,14 @@ fn section(out: &mut String, command: &Command, path: &str) {
     }
     let arguments: Vec<_> = command.get_positionals().collect();
     if !arguments.is_empty() {
-        let list: Vec<String> = arguments.iter().map(|a| format!("`{}`", a.get_id().as_str().to_uppercase())).collect();
-        let _ = writeln!(out, "\nArguments: {}.", list.join(", "));
+        for argument in arguments {
+            let name = match argument.get_value_names() {
+                Some([name]) => name.to_string(),
+                _ => argument.get_id().as_str().to_uppercase(),
+            };
+            let help = argument.get_help().map(|help| format!(": {help}")).unwrap_or_default();
+            let _ = writeln!(out, "\nArguments: `{name}`{help}.");
+        }
     }
     let flags: Vec<_> = command.get_opts().filter(|a| !a.is_hide_set() && a.get_long() != Some("help")).collect();
     if !flags.is_empty() {

@@ -26,12 +26,17 @@ fn with_flags(command: Command, tables: &[&[Flag]]) -> Command {
 
 /// `[NAME] CHART`, as Helm takes them.
 fn name_and_chart() -> Arg {
-    Arg::new("args").value_name("[NAME] CHART").action(ArgAction::Append).num_args(0..)
+    Arg::new("args")
+        .value_name("[NAME] CHART")
+        .help("the name of the release (release-name if it is left out), and the chart: a directory or an archive")
+        .action(ArgAction::Append)
+        .num_args(0..)
 }
 
 fn template_command() -> Command {
     let command = Command::new("template")
         .about("Renders a chart and prints its manifests, byte for byte as `helm template` does")
+        .override_usage("podium chart template [NAME] CHART [flags]")
         .after_help(
             "Examples:\n  podium chart template ./mychart\n  podium chart template demo ./mychart -f prod.yaml --set replicas=3\n  \
              podium chart template demo mychart-1.2.3.tgz --show-only templates/deployment.yaml\n  \
@@ -45,6 +50,7 @@ fn template_command() -> Command {
 fn values_command() -> Command {
     let command = Command::new("values")
         .about("Shows the values that a render would see, each with the place that it comes from")
+        .override_usage("podium chart values [NAME] CHART [flags]")
         .after_help(
             "Examples:\n  podium chart values ./mychart -f prod.yaml\n  podium chart values ./mychart --set image.tag=1.2 -o json",
         )
