@@ -25,9 +25,18 @@ pub fn commands() -> Command {
             Command::new("completion")
                 .about("Prints a completion script for a shell")
                 .after_help("For bash, now:  source <(podium completion bash)")
-                .arg(Arg::new("shell").required(true).value_parser(["bash", "zsh", "fish", "elvish", "powershell"])),
+                .arg(Arg::new("shell").required(true).value_parser([
+                    "bash",
+                    "zsh",
+                    "fish",
+                    "elvish",
+                    "powershell",
+                ])),
         )
-        .subcommand(Command::new("version").about("Prints the version, and which Helm versions charts are rendered like"))
+        .subcommand(
+            Command::new("version")
+                .about("Prints the version, and which Helm versions charts are rendered like"),
+        )
         .subcommand(
             Command::new("reference")
                 .about("Writes the reference of all commands, from their flags")

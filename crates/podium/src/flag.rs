@@ -57,7 +57,13 @@ impl Flag {
 
     /// One that Helm takes without effect.
     pub const fn inert(long: &'static str, takes: Takes) -> Self {
-        Self { long, short: None, takes, help: "accepted; has no effect here, as in helm", state: State::Inert }
+        Self {
+            long,
+            short: None,
+            takes,
+            help: "accepted; has no effect here, as in helm",
+            state: State::Inert,
+        }
     }
 
     /// One that is refused.

@@ -56,7 +56,8 @@ fn section(out: &mut String, command: &Command, path: &str) {
             let _ = writeln!(out, "\nArguments: `{name}`{help}.");
         }
     }
-    let flags: Vec<_> = command.get_opts().filter(|a| !a.is_hide_set() && a.get_long() != Some("help")).collect();
+    let flags: Vec<_> =
+        command.get_opts().filter(|a| !a.is_hide_set() && a.get_long() != Some("help")).collect();
     if !flags.is_empty() {
         let _ = writeln!(out, "\n| flag | what it does |\n|---|---|");
         for flag in flags {
@@ -85,7 +86,10 @@ fn helm_flags(out: &mut String) {
         "\nFlags of `helm template` that change nothing in what it prints are taken and change nothing here: {}.",
         inert.join(", ")
     );
-    let _ = writeln!(out, "\nFlags of `helm template` that need what is not there are refused:\n\n| flag | why |\n|---|---|");
+    let _ = writeln!(
+        out,
+        "\nFlags of `helm template` that need what is not there are refused:\n\n| flag | why |\n|---|---|"
+    );
     let mut reasons: Vec<(&str, Vec<&Flag>)> = Vec::new();
     for flag in flags::REFUSED {
         let State::Refused(why) = flag.state else { continue };

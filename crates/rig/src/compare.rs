@@ -26,20 +26,24 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Both outcomes around the first byte at which they part.
+    /// Both outcomes around the first letter at which they part.
     pub fn excerpts(&self) -> (String, String) {
-        let (a, b) = (self.original.to_string(), self.subject.to_string());
-        let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-        let common = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
-        let cut = |text: &[char]| {
-            let start = common.saturating_sub(300);
-            let end = (common + 500).min(text.len());
-            let dots = |more: bool| if more { "…" } else { "" };
-            let middle: String = text.get(start..end).unwrap_or_default().iter().collect();
-            format!("{}{middle}{}", dots(start > 0), dots(end < text.len()))
-        };
-        (cut(&a), cut(&b))
+        excerpts(&self.original.to_string(), &self.subject.to_string())
     }
+}
+
+/// Two texts around the first letter at which they part.
+pub fn excerpts(a: &str, b: &str) -> (String, String) {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let common = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
+    let cut = |text: &[char]| {
+        let start = common.saturating_sub(300);
+        let end = (common + 500).min(text.len());
+        let dots = |more: bool| if more { "…" } else { "" };
+        let middle: String = text.get(start..end).unwrap_or_default().iter().collect();
+        format!("{}{middle}{}", dots(start > 0), dots(end < text.len()))
+    };
+    (cut(&a), cut(&b))
 }
 
 /// The figures of a run.
@@ -52,7 +56,7 @@ pub struct Tally {
     /// Cases whose answer varies by itself.
     pub random: usize,
     /// Cases on which the original itself breaks; they are not judged.
-    pub broken: usize,
+    pub broken: Vec<String>,
     /// Where the two differ.
     pub differences: Vec<Difference>,
 }
@@ -86,7 +90,7 @@ pub fn run(cases: &[Case], dialect: Dialect, original: &dyn Subject, subject: &d
                 *tally.rendered.entry(name).or_default() += 1;
             }
             if matches!(theirs, Outcome::Crash(_)) {
-                tally.broken += 1;
+                tally.broken.push(case.id.clone());
                 continue;
             }
             match judge(case.check, &request, original, theirs, &ours) {

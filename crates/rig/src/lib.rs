@@ -12,6 +12,7 @@ pub mod generate;
 pub mod histogram;
 pub mod mutants;
 pub mod paths;
+pub mod podium;
 pub mod probe;
 pub mod random;
 pub mod record;

@@ -47,12 +47,8 @@ pub static FUNCS: &[Func] = &[
     }),
     native("lt", &[&REFLECT, &REFLECT], false, |_, args| lt(&args[0], &args[1]).map(Value::Bool)),
     native("le", &[&REFLECT, &REFLECT], false, |_, args| le(&args[0], &args[1]).map(Value::Bool)),
-    native("gt", &[&REFLECT, &REFLECT], false, |_, args| {
-        le(&args[0], &args[1]).map(|le| Value::Bool(!le))
-    }),
-    native("ge", &[&REFLECT, &REFLECT], false, |_, args| {
-        lt(&args[0], &args[1]).map(|lt| Value::Bool(!lt))
-    }),
+    native("gt", &[&REFLECT, &REFLECT], false, |_, args| le(&args[0], &args[1]).map(|le| Value::Bool(!le))),
+    native("ge", &[&REFLECT, &REFLECT], false, |_, args| lt(&args[0], &args[1]).map(|lt| Value::Bool(!lt))),
 ];
 
 /// Functions that render a template to a string, which are Helm's and not Go's.
@@ -357,11 +353,7 @@ fn same_object<'h>(a: &Value<'h>, b: &Value<'h>) -> Result<bool, Error> {
     }
     match (a, b) {
         (Value::Struct(x), Value::Struct(y)) => {
-            Ok(if matches!(x.ty.shape, Shape::Pointer(_)) {
-                std::ptr::eq(*x, *y)
-            } else {
-                a.deep_equal(b)
-            })
+            Ok(if matches!(x.ty.shape, Shape::Pointer(_)) { std::ptr::eq(*x, *y) } else { a.deep_equal(b) })
         }
         (Value::Opaque(x), Value::Opaque(y)) => Ok(x.ty().is(y.ty()) && x.same(y.as_ref())),
         _ => Err(format!("non-comparable type {}: {}", formatted(b, "%s"), b.type_name()).into()),

@@ -580,9 +580,7 @@ pub fn literal(literal: &Literal, ty: &Type) -> Result<Const, String> {
         (Shape::Any | Shape::Reflect, LiteralKind::Bool(b)) | (Shape::Bool, LiteralKind::Bool(b)) => {
             Ok(Const::Bool(*b))
         }
-        (Shape::Any | Shape::Reflect | Shape::String, LiteralKind::Str(text)) => {
-            Ok(Const::Str(text.clone()))
-        }
+        (Shape::Any | Shape::Reflect | Shape::String, LiteralKind::Str(text)) => Ok(Const::Str(text.clone())),
         (Shape::Any | Shape::Reflect, LiteralKind::Number(n)) => {
             if let (Some((re, im)), _) = (n.complex, n.float) {
                 Ok(Const::Complex(re, im))

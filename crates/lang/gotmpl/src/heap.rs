@@ -51,6 +51,17 @@ impl<'h> Heap<'h> {
         self.left.get() == 0
     }
 
+    /// Does something that needs room only for a while: what is charged meanwhile is given back, unless the budget was
+    /// used up.
+    pub fn for_a_while<T>(&self, work: impl FnOnce() -> T) -> T {
+        let left = self.left.get();
+        let done = work();
+        if !self.exhausted() {
+            self.left.set(left);
+        }
+        done
+    }
+
     /// The budget it was made with.
     pub fn budget(&self) -> usize {
         self.budget

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use podium_gotmpl::{Functions, Heap, Limits, Machine, RenderError, Templates, Texts, Value};
 
 fn data<'h>(heap: &'h Heap<'h>) -> Value<'h> {
-    let nested = heap.map(BTreeMap::from([("x".into(), Value::Float(1.0)), ("s".into(), Value::string("text".to_owned()))]));
+    let nested = heap.map(BTreeMap::from([
+        ("x".into(), Value::Float(1.0)),
+        ("s".into(), Value::string("text".to_owned())),
+    ]));
     let list = heap.list(vec![Value::Int(1), Value::string("two".to_owned()), Value::Nil]);
     let values = heap.map(BTreeMap::from([
         ("m".into(), Value::Map(nested)),
@@ -62,7 +65,10 @@ fn prints_values_as_go_does() {
         ("{{ .s | or .n }}", "str"),
         ("{{ .s | or .b }}", "true"),
         ("{{ len .l }} {{ index .l 1 }} {{ index .m \"x\" }} {{ index .s 0 }}", "3 two 1 115"),
-        ("{{ printf \"%05d|%-4s|%q|%v|%T\" 42 \"ab\" \"q\" .l .f }}", "00042|ab  |\"q\"|[1 two <nil>]|float64"),
+        (
+            "{{ printf \"%05d|%-4s|%q|%v|%T\" 42 \"ab\" \"q\" .l .f }}",
+            "00042|ab  |\"q\"|[1 two <nil>]|float64",
+        ),
         ("{{ printf \"%d\" .f }} {{ printf \"%s\" .n }}", "%!d(float64=1e+06) %!s(<nil>)"),
         ("{{ print 1 2 \"a\" 3 }}", "1 2a3"),
         ("{{ 'a' }} {{ 0x10 }} {{ 1e3 }} {{ 1_000 }} {{ 1i }}", "97 16 1000 1000 (0+1i)"),
@@ -77,25 +83,67 @@ fn prints_values_as_go_does() {
 #[test]
 fn fails_with_gos_words() {
     for (template, want) in [
-        ("{{ .nope.x }}", "template: t:1:8: executing \"t\" at <.nope.x>: nil pointer evaluating interface {}.x"),
-        ("{{ .s.x }}", "template: t:1:5: executing \"t\" at <.s.x>: can't evaluate field x in type interface {}"),
+        (
+            "{{ .nope.x }}",
+            "template: t:1:8: executing \"t\" at <.nope.x>: nil pointer evaluating interface {}.x",
+        ),
+        (
+            "{{ .s.x }}",
+            "template: t:1:5: executing \"t\" at <.s.x>: can't evaluate field x in type interface {}",
+        ),
         ("{{ (.s).x }}", "template: t:1:4: executing \"t\" at <.s>: can't evaluate field x in type string"),
-        ("{{ range .l }}{{ .x }}{{ end }}", "template: t:1:17: executing \"t\" at <.x>: can't evaluate field x in type interface {}"),
-        ("{{ index .l 9 }}", "template: t:1:3: executing \"t\" at <index .l 9>: error calling index: index out of range: 9"),
-        ("{{ len .n }}", "template: t:1:3: executing \"t\" at <len .n>: error calling len: len of nil pointer"),
-        ("{{ .n | len }}", "template: t:1:8: executing \"t\" at <len>: error calling len: reflect: call of reflect.Value.Type on zero Value"),
-        ("{{ eq .f 1 }}", "template: t:1:3: executing \"t\" at <eq .f 1>: error calling eq: incompatible types for comparison: float64 and int"),
+        (
+            "{{ range .l }}{{ .x }}{{ end }}",
+            "template: t:1:17: executing \"t\" at <.x>: can't evaluate field x in type interface {}",
+        ),
+        (
+            "{{ index .l 9 }}",
+            "template: t:1:3: executing \"t\" at <index .l 9>: error calling index: index out of range: 9",
+        ),
+        (
+            "{{ len .n }}",
+            "template: t:1:3: executing \"t\" at <len .n>: error calling len: len of nil pointer",
+        ),
+        (
+            "{{ .n | len }}",
+            "template: t:1:8: executing \"t\" at <len>: error calling len: reflect: call of reflect.Value.Type on zero Value",
+        ),
+        (
+            "{{ eq .f 1 }}",
+            "template: t:1:3: executing \"t\" at <eq .f 1>: error calling eq: incompatible types for comparison: float64 and int",
+        ),
         ("{{ printf 3 }}", "template: t:1:10: executing \"t\" at <3>: expected string; found 3"),
-        ("{{ printf .nope }}", "template: t:1:10: executing \"t\" at <.nope>: wrong type for value; expected string; got interface {}"),
+        (
+            "{{ printf .nope }}",
+            "template: t:1:10: executing \"t\" at <.nope>: wrong type for value; expected string; got interface {}",
+        ),
         ("{{ printf nil }}", "template: t:1:10: executing \"t\" at <nil>: cannot assign nil to string"),
-        ("{{ .nope | printf }}", "template: t:1:11: executing \"t\" at <printf>: invalid value; expected string"),
-        ("{{ len 1 2 }}", "template: t:1:3: executing \"t\" at <len>: wrong number of args for len: want 1 got 2"),
-        ("{{ not }}", "template: t:1:3: executing \"t\" at <not>: wrong number of args for not: want 1 got 0"),
-        ("{{ and }}", "template: t:1:3: executing \"t\" at <and>: wrong number of args for and: want at least 1 got 0"),
+        (
+            "{{ .nope | printf }}",
+            "template: t:1:11: executing \"t\" at <printf>: invalid value; expected string",
+        ),
+        (
+            "{{ len 1 2 }}",
+            "template: t:1:3: executing \"t\" at <len>: wrong number of args for len: want 1 got 2",
+        ),
+        (
+            "{{ not }}",
+            "template: t:1:3: executing \"t\" at <not>: wrong number of args for not: want 1 got 0",
+        ),
+        (
+            "{{ and }}",
+            "template: t:1:3: executing \"t\" at <and>: wrong number of args for and: want at least 1 got 0",
+        ),
         ("{{ .s 1 }}", "template: t:1:3: executing \"t\" at <.s>: s is not a method but has arguments"),
         ("{{ (1) 2 }}", "template: t:1:3: executing \"t\" at <(1) 2>: can't give argument to non-function 1"),
-        ("{{ template \"nope\" }}", "template: t:1:12: executing \"t\" at <{{template \"nope\"}}>: template \"nope\" not defined"),
-        ("{{ range .f }}{{ end }}", "template: t:1:9: executing \"t\" at <.f>: range can't iterate over 1e+06"),
+        (
+            "{{ template \"nope\" }}",
+            "template: t:1:12: executing \"t\" at <{{template \"nope\"}}>: template \"nope\" not defined",
+        ),
+        (
+            "{{ range .f }}{{ end }}",
+            "template: t:1:9: executing \"t\" at <.f>: range can't iterate over 1e+06",
+        ),
         ("{{ nope }}", "template: t:1: function \"nope\" not defined"),
         ("{{ if }}", "template: t:1: missing value for if"),
         ("{{ $x }}", "template: t:1: undefined variable \"$x\""),

@@ -26,13 +26,16 @@ pub(crate) struct Compiler<'r> {
     ids: HashMap<(String, String), SchemaId>,
     /// The documents and places in the order of their numbers.
     places: Vec<(String, String)>,
+    /// The number of the first one.
+    first: SchemaId,
     /// Whether `format` counts whatever the draft says.
     assert_format: bool,
 }
 
 impl<'r> Compiler<'r> {
-    pub fn new(roots: Roots<'r>, assert_format: bool) -> Self {
-        Self { roots, arena: Arena::default(), ids: HashMap::new(), places: Vec::new(), assert_format }
+    pub fn new(roots: Roots<'r>, assert_format: bool, first: SchemaId) -> Self {
+        let (ids, places) = (HashMap::new(), Vec::new());
+        Self { roots, arena: Arena::default(), ids, places, first, assert_format }
     }
 
     /// Compiles the schema of a document and all that it refers to.
@@ -51,7 +54,7 @@ impl<'r> Compiler<'r> {
         let key = (url.to_owned(), pointer);
         *self.ids.entry(key).or_insert_with_key(|key| {
             self.places.push(key.clone());
-            self.places.len() - 1
+            self.first + self.places.len() - 1
         })
     }
 

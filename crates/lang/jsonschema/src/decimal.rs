@@ -155,9 +155,9 @@ fn strip(digits: &mut Vec<u8>, factor: u8) -> i64 {
 }
 
 impl Divisor {
-    /// Takes a number apart; nothing if it is zero or too long.
+    /// Takes a number apart; nothing if it is too long.
     pub fn new(value: Decimal) -> Option<Self> {
-        if value.is_zero() || value.digits.len() > MAX_DIVISOR_DIGITS {
+        if value.digits.len() > MAX_DIVISOR_DIGITS {
             return None;
         }
         let mut digits: Vec<u8> = value.digits.bytes().map(|b| b - b'0').collect();
@@ -168,8 +168,11 @@ impl Divisor {
         Some(Self { value, twos, fives, rest })
     }
 
-    /// Whether a number is a whole multiple.
+    /// Whether a number is a whole multiple. Of zero nothing is.
     pub fn divides(&self, number: &Decimal) -> bool {
+        if self.value.is_zero() {
+            return false;
+        }
         if number.is_zero() {
             return true;
         }
@@ -227,7 +230,7 @@ mod tests {
             let divisor = Divisor::new(d(divisor)).unwrap();
             assert_eq!(divisor.divides(&d(number)), want, "{number} {divisor:?}");
         }
-        assert!(Divisor::new(d("0")).is_none());
+        assert!(!Divisor::new(d("0")).unwrap().divides(&d("0")));
     }
 
     #[test]

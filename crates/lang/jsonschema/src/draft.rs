@@ -14,7 +14,7 @@ pub(crate) enum Place {
 }
 
 /// A version of JSON Schema.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Draft {
     /// 4, 6, 7, 2019 or 2020; newer is larger.
     pub version: u16,
@@ -144,7 +144,7 @@ impl Draft {
 }
 
 /// A draft with the vocabularies that a metaschema chose from it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dialect {
     pub draft: &'static Draft,
     /// A bit per vocabulary of the draft; nothing where the draft's default counts.

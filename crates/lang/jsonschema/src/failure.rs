@@ -12,7 +12,6 @@ use crate::pointer::escape;
 pub(crate) enum Kind {
     /// Nobody will read it.
     Silent,
-    Limit(&'static str),
     InvalidValue(&'static str),
     Group,
     Not,
@@ -83,7 +82,6 @@ impl Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Silent | Self::Group | Self::Reference => f.write_str("validation failed"),
-            Self::Limit(text) => f.write_str(text),
             Self::InvalidValue(kind) => write!(f, "invalid jsonType {kind}"),
             Self::Not => f.write_str("'not' failed"),
             Self::AllOf => f.write_str("'allOf' failed"),
@@ -184,11 +182,16 @@ impl Failure {
     }
 }
 
+/// What Helm says before the reason when a check does not come to an end.
+const ABORTED: &str = "unable to validate schema: ";
+
 /// Everything that is wrong with a value.
 #[derive(Clone, Debug)]
 pub struct ValidationError {
     pub(crate) schema: Box<str>,
     pub(crate) causes: Vec<Failure>,
+    /// Why the check was given up; then nothing else is known.
+    pub(crate) aborted: Option<&'static str>,
 }
 
 impl ValidationError {
@@ -199,6 +202,9 @@ impl ValidationError {
 
     /// The lines that Helm shows under the name of a chart, with a line break after the last.
     pub fn helm_text(&self) -> String {
+        if let Some(reason) = self.aborted {
+            return format!("{ABORTED}{reason}");
+        }
         let mut out = String::new();
         self.causes.iter().for_each(|cause| cause.write(&mut out, 0));
         let mut lines = out.trim_start_matches('\n').to_owned();
@@ -209,6 +215,9 @@ impl ValidationError {
 
 impl Display for ValidationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(reason) = self.aborted {
+            return write!(f, "{ABORTED}{reason}");
+        }
         let mut out = format!("jsonschema validation failed with {}", single(&self.schema));
         self.causes.iter().for_each(|cause| cause.write(&mut out, 0));
         f.write_str(&out)

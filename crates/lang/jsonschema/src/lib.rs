@@ -67,9 +67,9 @@ impl Schema {
     /// Documents that it refers to are asked of the resolver. Without one such a reference is an error that names it,
     /// but for those to an URN, which stand for schemas that allow everything.
     pub fn compile(text: &[u8], resolver: Option<&dyn Resolver>) -> Result<Self, Error> {
-        let mut roots = Roots::new(resolver, Some(meta::shared()));
+        let mut roots = Roots::new(resolver);
         roots.add_document(SCHEMA_URL, Document::parse(text)?);
-        let mut compiler = Compiler::new(roots, false);
+        let mut compiler = Compiler::new(roots, false, 0);
         let root = compiler.compile(SCHEMA_URL)?;
         Ok(Self { arena: compiler.arena, root })
     }

@@ -1,90 +1,129 @@
 //! The metaschemas compiled, and schemas checked against them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
 use podium_goyaml::Node;
 
 use crate::compile::Compiler;
 use crate::document::Document;
-use crate::draft::{DRAFTS, Dialect};
+use crate::draft::{DRAFTS, Dialect, Draft};
 use crate::failure::ValidationError;
 use crate::metaschema::vocabulary_url;
-use crate::roots::Roots;
+use crate::roots::{Resource, Roots};
 use crate::schema::{Arena, Logic, Schema, SchemaId};
 use crate::validate::Validator;
 
-/// All metaschemas.
+/// The metaschemas of one draft.
 #[derive(Debug)]
-pub(crate) struct Meta {
+struct Meta {
     arena: Arena,
     /// Their numbers by URL.
     ids: HashMap<String, SchemaId>,
 }
 
-/// The compiled metaschemas; made when first needed.
-pub(crate) fn shared() -> &'static Meta {
-    static META: OnceLock<Meta> = OnceLock::new();
-    META.get_or_init(|| {
-        let mut compiler = Compiler::new(Roots::new(None, None), true);
+/// The numbers of a draft's metaschemas start at a multiple of this.
+const STRIDE: SchemaId = 1 << 16;
+
+/// The metaschemas of the draft at a place of the list, compiled when first needed.
+fn compiled(index: usize) -> Option<&'static Meta> {
+    static METAS: [OnceLock<Meta>; DRAFTS.len()] = [const { OnceLock::new() }; DRAFTS.len()];
+    let draft = DRAFTS.get(index)?;
+    let compile = || {
+        let mut compiler = Compiler::new(Roots::of_metaschemas(), true, index * STRIDE);
         let mut ids = HashMap::new();
-        for draft in &DRAFTS {
-            let parts = draft.vocabularies.iter().map(|name| vocabulary_url(draft, name));
-            for url in parts.chain([draft.url.to_owned()]) {
-                // They are our own and sound; the tests compile every one.
-                if let Ok(id) = compiler.compile(&url) {
-                    ids.insert(url, id);
-                }
+        let parts = draft.vocabularies.iter().map(|name| vocabulary_url(draft, name));
+        for url in parts.chain([draft.url.to_owned()]) {
+            // They are our own and sound; the tests compile every one.
+            if let Ok(id) = compiler.compile(&url) {
+                ids.insert(url, id);
             }
         }
         Meta { arena: compiler.arena, ids }
-    })
+    };
+    METAS.get(index).map(|cell| cell.get_or_init(compile))
 }
 
-impl Meta {
-    fn id(&self, url: &str) -> SchemaId {
-        self.ids.get(url).copied().unwrap_or_default()
+/// A draft's own metaschema by its number.
+fn schema(id: SchemaId) -> Option<&'static Schema> {
+    compiled(id / STRIDE)?.arena.schemas.get(id % STRIDE)
+}
+
+fn id(draft: &Draft, url: &str) -> SchemaId {
+    let index = DRAFTS.iter().position(|known| known.version == draft.version).unwrap_or_default();
+    compiled(index).and_then(|meta| meta.ids.get(url)).copied().unwrap_or_default()
+}
+
+/// Metaschemas for the dialects of one document: those that were made of vocabularies are numbered after all others.
+#[derive(Debug)]
+pub(crate) struct Dialects<'d> {
+    resources: &'d BTreeMap<String, Resource>,
+    made: Vec<(Dialect, Schema)>,
+}
+
+impl<'d> Dialects<'d> {
+    const FIRST: SchemaId = STRIDE * DRAFTS.len();
+
+    /// Prepares for the dialects of a document's resources.
+    pub fn new(resources: &'d BTreeMap<String, Resource>) -> Self {
+        let mut dialects = Self { resources, made: Vec::new() };
+        for dialect in resources.values().map(|resource| resource.dialect) {
+            if dialect.chosen.is_some() && !dialects.made.iter().any(|(known, _)| *known == dialect) {
+                let id = Self::FIRST + dialects.made.len();
+                dialects.made.push((dialect, made_of_vocabularies(dialect, id)));
+            }
+        }
+        dialects
     }
 
-    /// The metaschema of a dialect: the draft's own, or one made of the chosen vocabularies and numbered `next`.
-    fn schema(&self, dialect: Dialect, next: SchemaId, made: &mut Vec<Schema>) -> SchemaId {
-        if dialect.chosen.is_none() {
-            return self.id(dialect.draft.url);
-        }
-        let all_of = dialect.names().map(|name| self.id(&vocabulary_url(dialect.draft, name))).collect();
-        let id = next + made.len();
-        let mut schema = Schema {
-            location: "urn:mem:metaschema".into(),
-            version: dialect.draft.version,
-            resource: id,
-            logic: Some(Box::new(Logic { all_of, ..Logic::default() })),
-            ..Schema::default()
-        };
-        if schema.version >= 2020 {
-            schema.dynamic_anchor = "meta".into();
-            schema.dynamic_anchors.insert("meta".into(), id);
-        }
-        made.push(schema);
-        id
+    /// A metaschema by its number.
+    pub fn get(&self, id: SchemaId) -> Option<&Schema> {
+        let made = id.checked_sub(Self::FIRST).and_then(|i| self.made.get(i));
+        made.map(|(_, schema)| schema).or_else(|| schema(id))
     }
+
+    /// The metaschema of a dialect.
+    fn metaschema(&self, dialect: Dialect) -> SchemaId {
+        match self.made.iter().position(|(known, _)| *known == dialect) {
+            Some(i) => Self::FIRST + i,
+            None => id(dialect.draft, dialect.draft.url),
+        }
+    }
+
+    /// The metaschema of the resource at a place, if one starts there.
+    pub fn at(&self, pointer: &str) -> Option<SchemaId> {
+        self.resources.get(pointer).map(|resource| self.metaschema(resource.dialect))
+    }
+}
+
+fn made_of_vocabularies(dialect: Dialect, own: SchemaId) -> Schema {
+    let draft = dialect.draft;
+    let all_of = dialect.names().map(|name| id(draft, &vocabulary_url(draft, name))).collect();
+    let mut schema = Schema {
+        location: "urn:mem:metaschema".into(),
+        version: draft.version,
+        resource: own,
+        logic: Some(Box::new(Logic { all_of, ..Logic::default() })),
+        ..Schema::default()
+    };
+    if schema.version >= 2020 {
+        schema.dynamic_anchor = "meta".into();
+        schema.dynamic_anchors.insert("meta".into(), own);
+    }
+    schema
 }
 
 /// Checks a schema of a document against the metaschema of its dialect; the resources below it have dialects of their
 /// own.
-pub(crate) fn check<'d>(
-    meta: &'static Meta,
+pub(crate) fn check(
     doc: &Document,
     node: &Node,
     dialect: Dialect,
-    resources: impl Iterator<Item = (&'d str, Dialect)>,
+    resources: &BTreeMap<String, Resource>,
 ) -> Result<(), ValidationError> {
-    let next = meta.arena.schemas.len();
-    let mut made = Vec::new();
-    let root = meta.schema(dialect, next, &mut made);
-    let resources: HashMap<String, SchemaId> = resources
-        .map(|(pointer, dialect)| (pointer.to_owned(), meta.schema(dialect, next, &mut made)))
-        .collect();
-    Validator::of_schemas(&meta.arena, &made, doc, root, &resources).run(root, node)
+    let dialects = Dialects::new(resources);
+    let root = dialects.metaschema(dialect);
+    Validator::of_schemas(&dialects, doc, root).run(root, node)
 }
 
 #[cfg(test)]
@@ -93,14 +132,16 @@ mod tests {
 
     #[test]
     fn every_metaschema_compiles_and_is_valid_by_its_own_rules() {
-        let meta = shared();
-        assert_eq!(meta.ids.len(), 19);
-        for url in meta.ids.keys() {
-            let node = crate::metaschema::document(url).unwrap();
-            let draft = DRAFTS.iter().find(|d| url.starts_with(d.url.trim_end_matches("schema"))).unwrap();
-            let dialect = Dialect { draft, chosen: None };
-            let doc = Document::built(node.clone());
-            assert!(check(meta, &doc, &node, dialect, std::iter::empty()).is_ok(), "{url}");
+        for (index, draft) in DRAFTS.iter().enumerate() {
+            let meta = compiled(index).unwrap();
+            assert_eq!(meta.ids.len(), draft.vocabularies.len() + 1);
+            for url in meta.ids.keys() {
+                let node = crate::metaschema::document(url).unwrap();
+                let doc = Document::built(node.clone());
+                let dialect = Dialect { draft, chosen: None };
+                let result = check(&doc, &node, dialect, &BTreeMap::new());
+                assert!(result.is_ok(), "{url}: {result:?}");
+            }
         }
     }
 }

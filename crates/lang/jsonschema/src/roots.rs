@@ -10,7 +10,7 @@ use crate::document::{Document, Json};
 use crate::draft::{self, Dialect, Draft, Place};
 use crate::error::Error;
 use crate::go::url;
-use crate::meta::{self, Meta};
+use crate::meta;
 use crate::metaschema;
 use crate::pointer::{Fragment, join, location, unescape};
 
@@ -164,8 +164,8 @@ pub(crate) struct Roots<'r> {
     roots: HashMap<String, Root>,
     docs: HashMap<String, Arc<Document>>,
     resolver: Option<&'r dyn Resolver>,
-    /// The compiled metaschemas; nothing while they are compiled themselves.
-    meta: Option<&'static Meta>,
+    /// Whether schemas are checked against their metaschemas; the metaschemas themselves are not.
+    checks: bool,
 }
 
 /// A subschema that waits to be looked through.
@@ -177,8 +177,12 @@ struct Pending<'d> {
 }
 
 impl<'r> Roots<'r> {
-    pub fn new(resolver: Option<&'r dyn Resolver>, meta: Option<&'static Meta>) -> Self {
-        Self { roots: HashMap::new(), docs: HashMap::new(), resolver, meta }
+    pub fn new(resolver: Option<&'r dyn Resolver>) -> Self {
+        Self { roots: HashMap::new(), docs: HashMap::new(), resolver, checks: true }
+    }
+
+    pub fn of_metaschemas() -> Self {
+        Self { checks: false, ..Self::new(None) }
     }
 
     pub fn add_document(&mut self, url: &str, doc: Document) {
@@ -348,9 +352,12 @@ impl<'r> Roots<'r> {
         }
         root.add_anchors(map, &pointer, &base)?;
         let dialect = root.by_id(&base).map_or(fallback, |resource| resource.dialect);
+        let first = pending.len();
         subschemas(doc, map, draft, &pointer, &mut |node, pointer| {
             pending.push(Pending { node, base: base.clone(), pointer, fallback: dialect });
         });
+        // The last one is taken first.
+        pending.get_mut(first..).unwrap_or_default().reverse();
         Ok(())
     }
 
@@ -411,10 +418,9 @@ impl<'r> Roots<'r> {
 
     /// Checks a schema against the metaschema of its dialect.
     fn validate(&self, root: &Root, pointer: &str) -> Result<(), Error> {
-        let (Some(meta), Some(resource)) = (self.meta, root.resource(pointer)) else { return Ok(()) };
+        let Some(resource) = root.resource(pointer).filter(|_| self.checks) else { return Ok(()) };
         let node = lookup(&root.doc, &root.url, pointer)?;
-        let dialects = root.resources.iter().map(|(pointer, resource)| (pointer.as_str(), resource.dialect));
-        meta::check(meta, &root.doc, node, resource.dialect, dialects)
+        meta::check(&root.doc, node, resource.dialect, &root.resources)
             .map_err(|error| Error::Invalid { location: location(&root.url, pointer), error })
     }
 }

@@ -34,11 +34,11 @@ pub static FUNCS: &[Func] = &[
     }),
     func("toYaml", &[&ANY], |cx, a| or_empty(to_yaml(cx, a))),
     func("toYamlPretty", &[&ANY], |cx, a| {
-        let document = Document::new(cx.heap, any(a, 0), Format::Yaml);
-        match emit::to_yaml_pretty(&document) {
+        let document = Document::new(cx.heap, any(a, 0), Format::Yaml).indented();
+        match cx.heap.for_a_while(|| emit::to_yaml_pretty(&document)) {
             // Go returns the other errors, which Helm drops, but panics with this one.
             Err(error @ emit::Error::Type(_)) => Err(refused(cx, error)),
-            written => or_empty(written.map(without_break).map_err(|e| refused(cx, e))),
+            written => or_empty(kept(cx, written.map(without_break))),
         }
     }),
     func("fromYaml", &[&STRING], |cx, a| {
@@ -57,14 +57,9 @@ pub static FUNCS: &[Func] = &[
             Err(error) => list_or_error(cx, Err(error)),
         })
     }),
-    func("toToml", &[&ANY], |cx, a| {
-        match toml::to_string(&Document::new(cx.heap, any(a, 0), Format::Toml)) {
-            Ok(text) => string(text),
-            Err(error) => match refused(cx, &error) {
-                refused if refused.fatal || error == toml::Error::Nil => Err(refused),
-                refused => string(refused.message),
-            },
-        }
+    func("toToml", &[&ANY], |cx, a| match to_toml(cx, a) {
+        Err((false, error)) if !error.fatal => string(error.message),
+        written => string(written.map_err(|(_, error)| error)?),
     }),
     func("fromToml", &[&STRING], |cx, a| {
         room_to_read(cx, a)?;
@@ -78,10 +73,7 @@ pub static FUNCS: &[Func] = &[
 /// Conversions that fail the render, which only Helm 4 has.
 pub static MUST_FUNCS: &[Func] = &[
     func("mustToYaml", &[&ANY], |cx, a| string(to_yaml(cx, a)?)),
-    func("mustToToml", &[&ANY], |cx, a| {
-        let document = Document::new(cx.heap, any(a, 0), Format::Toml);
-        string(toml::to_string(&document).map_err(|e| refused(cx, e))?)
-    }),
+    func("mustToToml", &[&ANY], |cx, a| string(to_toml(cx, a).map_err(|(_, error)| error)?)),
 ];
 
 /// An error of a writer, unless the document was refused because memory ran out.
@@ -100,22 +92,39 @@ fn or_empty<'h>(written: Result<Vec<u8>, Error>) -> Outcome<'h> {
     }
 }
 
+/// A text that stays, or why there is none.
+fn kept(cx: &Ctx<'_>, written: Result<Vec<u8>, impl Display>) -> Result<Vec<u8>, Error> {
+    let text = written.map_err(|e| refused(cx, e))?;
+    cx.heap.charge(text.len())?;
+    Ok(text)
+}
+
 fn to_json<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Result<Vec<u8>, Error> {
-    json::to_string(&Document::new(cx.heap, any(args, 0), Format::Json)).map_err(|e| refused(cx, e))
+    let document = Document::new(cx.heap, any(args, 0), Format::Json);
+    kept(cx, cx.heap.for_a_while(|| json::to_string(&document)))
 }
 
 fn to_pretty_json<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Result<Vec<u8>, Error> {
-    json::to_pretty(&Document::new(cx.heap, any(args, 0), Format::Json)).map_err(|e| refused(cx, e))
+    let document = Document::new(cx.heap, any(args, 0), Format::Json).indented();
+    kept(cx, cx.heap.for_a_while(|| json::to_pretty(&document)))
 }
 
 fn to_raw_json<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
     let document = Document::new(cx.heap, any(args, 0), Format::Json);
-    string(json::to_raw_string(&document).map_err(|e| refused(cx, e))?)
+    string(kept(cx, cx.heap.for_a_while(|| json::to_raw_string(&document)))?)
 }
 
 fn to_yaml<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Result<Vec<u8>, Error> {
-    let document = Document::new(cx.heap, any(args, 0), Format::Json);
-    emit::to_yaml(&document).map(without_break).map_err(|e| refused(cx, e))
+    let document = Document::new(cx.heap, any(args, 0), Format::Json).indented();
+    kept(cx, cx.heap.for_a_while(|| emit::to_yaml(&document).map(without_break)))
+}
+
+/// The flag of an error says that Go panics with it, where it returns the others.
+fn to_toml<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Result<Vec<u8>, (bool, Error)> {
+    let document = Document::new(cx.heap, any(args, 0), Format::Toml).indented();
+    let written = cx.heap.for_a_while(|| toml::to_string(&document));
+    let panics = written == Err(toml::Error::Nil);
+    kept(cx, written).map_err(|error| (panics, error))
 }
 
 fn without_break(mut text: Vec<u8>) -> Vec<u8> {
@@ -127,7 +136,7 @@ fn without_break(mut text: Vec<u8>) -> Vec<u8> {
 
 /// A text becomes a tree of many times its size.
 fn room_to_read(cx: &Ctx<'_>, args: &[Value<'_>]) -> Result<(), Error> {
-    cx.heap.charge(text(args, 0).len().saturating_mul(8))
+    cx.heap.for_a_while(|| cx.heap.charge(text(args, 0).len().saturating_mul(8)))
 }
 
 /// What was read, with the text of an error under the key `Error`.

@@ -26,26 +26,41 @@ pub struct Document<'h> {
     format: Format,
     /// Whether a nil list or map is the same as nothing.
     nil_is_null: bool,
+    /// How many spaces a line of this level begins with, if the writer indents.
+    indentation: Option<usize>,
 }
 
 impl<'h> Document<'h> {
     /// A document for a writer.
     pub fn new(heap: &'h Heap<'h>, value: &Value<'h>, format: Format) -> Self {
-        Self { value: value.clone(), heap, format, nil_is_null: format == Format::Json }
+        Self { value: value.clone(), heap, format, nil_is_null: format == Format::Json, indentation: None }
+    }
+
+    /// The same for a writer that indents, which makes deep values long.
+    pub fn indented(self) -> Self {
+        Self { indentation: Some(0), ..self }
     }
 
     fn child(&self, value: &Value<'h>) -> Self {
-        Self { nil_is_null: self.format != Format::Yaml, ..Self::new(self.heap, value, self.format) }
+        Self {
+            value: value.clone(),
+            heap: self.heap,
+            format: self.format,
+            nil_is_null: self.format != Format::Yaml,
+            indentation: self.indentation.map(|spaces| spaces + 2),
+        }
     }
 
+    /// What looking at this level costs: its handles, and its indentation in the text.
     fn cost(&self) -> usize {
-        match &self.value {
+        let handles = match &self.value {
             Value::Str(s) => s.len(),
             Value::Bytes(b) => b.len() * if self.format == Format::Json { 2 } else { size_of::<Self>() },
             Value::List(l) => l.items.len() * size_of::<Self>(),
             Value::Map(m) => m.len() * 2 * size_of::<Self>(),
             _ => size_of::<Value>(),
-        }
+        };
+        handles + self.indentation.unwrap_or(0)
     }
 
     fn list(&self, items: &[Value<'h>]) -> View<'_, Self> {

@@ -8,6 +8,7 @@ use podium_gotmpl::{Ctx, Error, Func, Str, Value};
 
 use crate::args::{NIL_POINTER, Outcome, any, func, int, rest, strval, variadic};
 use crate::cast::{float_to_int, to_int64};
+use crate::limits::check_time;
 use crate::strings::string_slice;
 
 /// The functions of this module.
@@ -156,9 +157,11 @@ impl<'h> Scalar<'h> {
 }
 
 fn contains<'h>(cx: &Ctx<'h>, list: &[Value<'h>], wanted: &Value<'h>) -> Result<bool, Error> {
+    let quick = Scalar::of(wanted).is_some();
     for (i, item) in list.iter().enumerate() {
-        if i % 256 == 255 {
-            crate::limits::check_time(cx)?;
+        // Two containers can take long to compare.
+        if !quick || i % 256 == 255 {
+            check_time(cx)?;
         }
         if wanted.deep_equal(item) {
             return Ok(true);
@@ -173,7 +176,7 @@ fn without<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
     let mut kept = Vec::new();
     for (i, item) in items.iter().enumerate() {
         if i % 256 == 255 {
-            crate::limits::check_time(cx)?;
+            check_time(cx)?;
         }
         if !contains(cx, omitted, item)? {
             kept.push(item.clone());

@@ -85,35 +85,39 @@ fn decimals<'h>(
     step: impl Fn(&Decimal, &Decimal) -> Result<Decimal, Error>,
 ) -> Outcome<'h> {
     let mut sum = Decimal::from_float(to_float64(first))?;
-    for value in more {
-        cx.heap.charge(sum.cost())?;
-        sum = step(&sum, &Decimal::from_float(to_float64(value))?)?;
-    }
-    Ok(Value::Float(sum.to_float()))
+    cx.heap.for_a_while(|| {
+        for value in more {
+            cx.heap.charge(sum.cost())?;
+            sum = step(&sum, &Decimal::from_float(to_float64(value))?)?;
+        }
+        Ok(Value::Float(sum.to_float()))
+    })
 }
 
-/// The numbers from `start` to before `stop`; none when the step leads away.
-fn counting(cx: &Ctx<'_>, start: i64, stop: i64, step: i64) -> Result<Vec<i64>, Error> {
-    const PORTION: usize = 1024;
+/// Takes the numbers from `start` to before `stop`; none when the step leads away.
+fn count(cx: &Ctx<'_>, start: i64, stop: i64, step: i64, mut take: impl FnMut(i64)) -> Result<(), Error> {
+    const PORTION: u64 = 1024;
     let down = stop < start;
     if if down { step >= 0 } else { step <= 0 } {
-        return Ok(Vec::new());
+        return Ok(());
     }
-    let mut numbers = Vec::new();
     let mut at = start;
+    let mut taken = 0u64;
     while if down { at > stop } else { at < stop } {
-        if numbers.len() % PORTION == 0 {
-            cx.heap.charge(PORTION * size_of::<Value>())?;
+        if taken.is_multiple_of(PORTION) {
+            cx.heap.charge(PORTION as usize * size_of::<Value>())?;
         }
-        numbers.push(at);
+        take(at);
+        taken += 1;
         at = at.wrapping_add(step);
     }
-    Ok(numbers)
+    Ok(())
 }
 
 fn ints<'h>(cx: &Ctx<'h>, start: i64, stop: i64, step: i64) -> Outcome<'h> {
-    let numbers = counting(cx, start, stop, step)?;
-    Ok(cx.heap.typed_list(&INTS, numbers.into_iter().map(Value::Int).collect()))
+    let mut numbers = Vec::new();
+    count(cx, start, stop, step, |n| numbers.push(Value::Int(n)))?;
+    Ok(cx.heap.typed_list(&INTS, numbers))
 }
 
 fn seq<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
@@ -127,9 +131,14 @@ fn seq<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
     if end < start && step > 0 {
         return string("");
     }
-    let numbers = counting(cx, start, end.wrapping_add(toward(start, end)), step)?;
-    let texts: Vec<String> = numbers.iter().map(i64::to_string).collect();
-    string(texts.join(" "))
+    let mut out = Vec::new();
+    count(cx, start, end.wrapping_add(toward(start, end)), step, |n| {
+        if !out.is_empty() {
+            out.push(b' ');
+        }
+        podium_gotmpl::fmt::value(&mut out, &Value::Int(n));
+    })?;
+    string(out)
 }
 
 fn round(args: &[Value<'_>]) -> f64 {

@@ -1,9 +1,9 @@
 //! Text: cutting, joining, quoting, indenting.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use podium_gotmpl::fmt;
-use podium_gotmpl::gostr::{decode_last_rune, decode_rune, quote as go_quote, runes};
+use podium_gotmpl::gostr::{decode_char, decode_last_char, quote as go_quote, runes};
 use podium_gotmpl::types::{ANY, INT, STRING, STRING_MAP, STRINGS};
 use podium_gotmpl::{Ctx, Error, Func, Str, Value};
 
@@ -95,16 +95,16 @@ fn repeat(cx: &Ctx<'_>, s: &[u8], count: i64) -> Result<Vec<u8>, Error> {
 
 /// Cuts the characters of a set from both ends. A damaged byte counts as U+FFFD on both sides.
 fn trim<'a>(mut s: &'a [u8], set: &[u8]) -> &'a [u8] {
-    let set: Vec<u32> = runes(set).map(|(_, c, _)| u32::from(c)).collect();
+    let set: BTreeSet<char> = runes(set).map(|(_, c, _)| c).collect();
     loop {
-        match decode_rune(s) {
-            (rune, width) if width > 0 && set.contains(&rune) => s = s.get(width..).unwrap_or_default(),
+        match decode_char(s) {
+            (c, width) if width > 0 && set.contains(&c) => s = s.get(width..).unwrap_or_default(),
             _ => break,
         }
     }
     loop {
-        match decode_last_rune(s) {
-            (rune, width) if width > 0 && set.contains(&rune) => {
+        match decode_last_char(s) {
+            (c, width) if width > 0 && set.contains(&c) => {
                 s = s.get(..s.len() - width).unwrap_or_default();
             }
             _ => return s,
@@ -131,9 +131,10 @@ fn joined<'h>(
         if i > 0 {
             out.push(b' ');
         }
+        let before = out.len();
         write(&mut out, value);
+        cx.heap.charge(out.len() - before)?;
     }
-    cx.heap.charge(out.len())?;
     string(out)
 }
 
@@ -224,20 +225,21 @@ pub(crate) fn string_slice<'h>(cx: &Ctx<'h>, value: &Value<'h>) -> Value<'h> {
 }
 
 fn join<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
-    let separator = text(args, 0);
-    let texts = string_slice(cx, any(args, 1));
-    let items = texts.elements().unwrap_or_default();
-    let mut size = separator.len().saturating_mul(items.len().saturating_sub(1));
-    for item in items.iter().filter_map(Value::as_str) {
-        size = size.saturating_add(item.len());
-    }
+    let (separator, list) = (text(args, 0), any(args, 1));
+    let texts: Vec<Str<'h>> = match list.elements() {
+        Some(items) => items.iter().filter(|v| !v.is_nil()).map(strval).collect(),
+        None if list.is_nil() => Vec::new(),
+        None => return string(strval(list)),
+    };
+    let gaps = separator.len().saturating_mul(texts.len().saturating_sub(1));
+    let size = texts.iter().fold(gaps, |size, text| size.saturating_add(text.len()));
     cx.heap.charge(size)?;
     let mut out = Vec::with_capacity(size);
-    for (i, item) in items.iter().filter_map(Value::as_str).enumerate() {
+    for (i, text) in texts.iter().enumerate() {
         if i > 0 {
             out.extend_from_slice(separator);
         }
-        out.extend_from_slice(item);
+        out.extend_from_slice(text);
     }
     string(out)
 }

@@ -10,6 +10,7 @@ use crate::dialect::Dialect;
 use crate::files::File;
 use crate::metadata::{self, API_V1, Draft, Lock, Metadata};
 use crate::origin::{Source, Sources};
+use crate::schema::ChartSchema;
 use crate::text::extension;
 use crate::values::{self, Values};
 use crate::warning::Warning;
@@ -28,8 +29,8 @@ pub struct Chart {
     pub templates: Vec<File>,
     /// The defaults of `values.yaml`, if there is one.
     pub values: Option<Arc<Values>>,
-    /// The content of `values.schema.json`, if there is one.
-    pub schema: Option<Arc<[u8]>>,
+    /// The `values.schema.json`, if there is one.
+    pub schema: Option<Arc<ChartSchema>>,
     /// All other files.
     pub files: Vec<File>,
     /// Every file of the chart as it came, those of subcharts too.
@@ -220,7 +221,7 @@ impl Loader<'_> {
                     let name = draft.as_ref().map_or("", |draft| &draft.metadata.name);
                     chart.values = Some(Arc::new(self.read_values(&file, name, place)?));
                 }
-                "values.schema.json" => chart.schema = Some(file.data),
+                "values.schema.json" => chart.schema = Some(Arc::new(ChartSchema::new(file.data))),
                 "requirements.yaml" => {
                     let draft = draft.get_or_insert_default();
                     if draft.metadata.api_version != API_V1 {

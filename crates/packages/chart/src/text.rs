@@ -7,11 +7,6 @@ pub fn trim_space(text: &str) -> &str {
     text.trim_matches(gostr::is_space)
 }
 
-/// Cuts white space off the start.
-pub fn trim_space_start(text: &str) -> &str {
-    text.trim_start_matches(gostr::is_space)
-}
-
 /// The last part of a slash-separated path; `.` for an empty one.
 pub fn base(path: &str) -> &str {
     let trimmed = path.trim_end_matches('/');

@@ -3,19 +3,31 @@
 use crate::flag::{Flag, Takes};
 
 const CLUSTER: &str = "it needs a cluster, and this version of podium does not talk to one yet";
-const REGISTRY: &str =
-    "charts are read from a directory or an archive on this machine; fetching them comes with the authors' tools";
+const REGISTRY: &str = "charts are read from a directory or an archive on this machine; fetching them comes with the authors' tools";
 const PGP: &str = "signatures cannot be checked yet";
 const PLUGIN: &str = "helm plugins cannot be run; pipe the output through a program instead";
 
 /// Where values come from.
 pub const VALUES: &[Flag] = &[
-    Flag::new("values", Takes::List("FILE"), "read values from a YAML file; `-` is standard input (repeatable, later files win)").short('f'),
+    Flag::new(
+        "values",
+        Takes::List("FILE"),
+        "read values from a YAML file; `-` is standard input (repeatable, later files win)",
+    )
+    .short('f'),
     Flag::new("set", Takes::Many("KEY=VALUE"), "set a value: a.b=1,c[0]=x (repeatable)"),
     Flag::new("set-string", Takes::Many("KEY=VALUE"), "set a value that stays a string (repeatable)"),
-    Flag::new("set-json", Takes::Many("KEY=JSON"), "set a value written in JSON, or a whole object (repeatable)"),
+    Flag::new(
+        "set-json",
+        Takes::Many("KEY=JSON"),
+        "set a value written in JSON, or a whole object (repeatable)",
+    ),
     Flag::new("set-file", Takes::Many("KEY=FILE"), "set a value to the content of a file (repeatable)"),
-    Flag::new("set-literal", Takes::Many("KEY=TEXT"), "set a value to a text as it is, commas and all (repeatable)"),
+    Flag::new(
+        "set-literal",
+        Takes::Many("KEY=TEXT"),
+        "set a value to a text as it is, commas and all (repeatable)",
+    ),
 ];
 
 /// What the render is told about its release and cluster.
@@ -25,22 +37,44 @@ pub const RENDER: &[Flag] = &[
     Flag::new("name-template", Takes::One("TEMPLATE"), "a template that makes the name of the release"),
     Flag::new("is-upgrade", Takes::Switch, "set .Release.IsUpgrade instead of .Release.IsInstall"),
     Flag::new("kube-version", Takes::One("VERSION"), "the version of Kubernetes that templates see"),
-    Flag::new("api-versions", Takes::List("GROUP/VERSION"), "API versions that templates see besides the usual ones (repeatable)").short('a'),
+    Flag::new(
+        "api-versions",
+        Takes::List("GROUP/VERSION"),
+        "API versions that templates see besides the usual ones (repeatable)",
+    )
+    .short('a'),
     Flag::new("skip-schema-validation", Takes::Switch, "do not check the values against values.schema.json"),
-    Flag::new("kubeconfig", Takes::One("FILE"), "the kubeconfig whose context gives the namespace, when -n is not given"),
+    Flag::new(
+        "kubeconfig",
+        Takes::One("FILE"),
+        "the kubeconfig whose context gives the namespace, when -n is not given",
+    ),
     Flag::new("kube-context", Takes::One("NAME"), "the context of the kubeconfig to take the namespace from"),
-    Flag::new("max-seconds", Takes::One("SECONDS"), "stop a render that takes longer (default 60; 0 is no limit)"),
+    Flag::new(
+        "max-seconds",
+        Takes::One("SECONDS"),
+        "stop a render that takes longer (default 60; 0 is no limit)",
+    ),
     Flag::new("debug", Takes::Switch, "with an error, print what was rendered all the same"),
 ];
 
 /// What is printed of a rendered chart.
 pub const OUTPUT: &[Flag] = &[
-    Flag::new("show-only", Takes::Many("TEMPLATE"), "print only what these templates render (repeatable)").short('s'),
+    Flag::new("show-only", Takes::Many("TEMPLATE"), "print only what these templates render (repeatable)")
+        .short('s'),
     Flag::new("include-crds", Takes::Switch, "print the CRDs of crds/ too"),
     Flag::new("no-hooks", Takes::Switch, "leave hooks out"),
     Flag::new("skip-tests", Takes::Switch, "leave test hooks out"),
-    Flag::new("output-dir", Takes::One("DIR"), "write a file per template below this directory instead of printing"),
-    Flag::new("release-name", Takes::Switch, "with --output-dir: a directory named like the release below it"),
+    Flag::new(
+        "output-dir",
+        Takes::One("DIR"),
+        "write a file per template below this directory instead of printing",
+    ),
+    Flag::new(
+        "release-name",
+        Takes::Switch,
+        "with --output-dir: a directory named like the release below it",
+    ),
     Flag::new("enable-dns", Takes::Switch, "let templates look host names up"),
 ];
 
@@ -104,6 +138,10 @@ pub const REFUSED: &[Flag] = &[
 ];
 
 /// `--dry-run`: only the client's kind can be had.
-pub const DRY_RUN: Flag = Flag::new("dry-run", Takes::Optional("client", "client"), "client is all there is: nothing is ever sent anywhere");
+pub const DRY_RUN: Flag = Flag::new(
+    "dry-run",
+    Takes::Optional("client", "client"),
+    "client is all there is: nothing is ever sent anywhere",
+);
 /// The reason why `--dry-run=server` is refused.
 pub const DRY_RUN_SERVER: &str = CLUSTER;

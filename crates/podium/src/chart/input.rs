@@ -60,7 +60,9 @@ impl Input {
         }
         capabilities.api_versions.extend(list(matches, "api-versions"));
         let seconds = match one(matches, "max-seconds") {
-            Some(text) => text.parse().map_err(|_| anyhow!("--max-seconds {text}: write a number of seconds"))?,
+            Some(text) => {
+                text.parse().map_err(|_| anyhow!("--max-seconds {text}: write a number of seconds"))?
+            }
             None => DEFAULT_SECONDS,
         };
         let dns = matches.try_contains_id("enable-dns").is_ok() && on(matches, "enable-dns");
@@ -208,8 +210,8 @@ fn kubeconfig_namespace(matches: &ArgMatches) -> Option<String> {
         None => files.iter().find_map(|f| f.get("current-context")?.as_str().map(str::to_owned))?,
     };
     let contexts = files.iter().filter_map(|f| f.get("contexts")?.as_list());
-    let found = contexts.flat_map(|list| list.iter()).find(|c| {
-        c.get("name").and_then(podium_goyaml::Node::as_str) == Some(context.as_str())
-    })?;
+    let found = contexts
+        .flat_map(|list| list.iter())
+        .find(|c| c.get("name").and_then(podium_goyaml::Node::as_str) == Some(context.as_str()))?;
     found.get("context")?.get("namespace")?.as_str().filter(|n| !n.is_empty()).map(str::to_owned)
 }

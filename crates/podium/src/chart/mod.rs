@@ -43,7 +43,8 @@ fn template_command() -> Command {
              podium chart template demo ./mychart --helm-version 3",
         )
         .arg(name_and_chart());
-    let tables = [flags::VALUES, flags::RENDER, flags::OUTPUT, &[flags::DRY_RUN], flags::INERT, flags::REFUSED];
+    let tables =
+        [flags::VALUES, flags::RENDER, flags::OUTPUT, &[flags::DRY_RUN], flags::INERT, flags::REFUSED];
     with_flags(command, &tables)
 }
 

@@ -76,8 +76,12 @@ fn show(out: &mut String, file: &str, text: &[u8], line: usize, column: usize, w
     let content = String::from_utf8_lossy(content);
     out.push_str(&format!("{line:gutter$} {bar} {}\n", content.trim_end()));
     if width > 0 {
-        let before: String =
-            content.get(..column).unwrap_or_default().chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let before: String = content
+            .get(..column)
+            .unwrap_or_default()
+            .chars()
+            .map(|c| if c == '\t' { '\t' } else { ' ' })
+            .collect();
         let marks = styled(&"^".repeat(width), "31");
         out.push_str(&format!("{:gutter$} {bar} {before}{marks}\n", ""));
     }

@@ -221,6 +221,9 @@ fn case(random: &mut Random, function: &'static Function, args: Vec<Arg>) -> Cas
     case
 }
 
+/// How many calls with good arguments every function gets besides.
+const GOOD_CALLS: usize = 5;
+
 /// One case for every function, kind and position: whatever else is random, no cell is empty.
 pub fn sweep(random: &mut Random) -> Vec<Case> {
     let mut out = Vec::new();
@@ -236,6 +239,10 @@ pub fn sweep(random: &mut Random) -> Vec<Case> {
                 let position = random.below(args.len());
                 args[position] = kinds::of(random, kind, small);
             }
+            out.push(case(random, function, args));
+        }
+        for _ in 0..if function.nature == Nature::Slow { 0 } else { GOOD_CALLS } {
+            let args = arguments(random, function);
             out.push(case(random, function, args));
         }
     }

@@ -113,9 +113,9 @@ pub fn argument(random: &mut Random, role: &str, small: bool) -> Arg {
             random.pick(&["(buildCustomCert (.Files.Get \"files/ca.crt\" | b64enc) (.Files.Get \"files/ec.key\" | b64enc))", ".Values.map"]),
             Kind::Object,
         ),
-        "pem" => Arg::new(random.pick(&["(.Files.Get \"files/ec.key\")", "(.Files.Get \"files/ca.crt\")", "\"x\""]), Kind::Str),
-        "certb64" => Arg::new(random.pick(&["(.Files.Get \"files/ca.crt\" | b64enc)", "\"eA==\"", "\"!\"", "(.Files.Get \"files/ec.key\" | b64enc)"]), Kind::Str),
-        "keyb64" => Arg::new(random.pick(&["(.Files.Get \"files/ec.key\" | b64enc)", "\"eA==\"", "\"!\"", "(.Files.Get \"files/ca.crt\" | b64enc)"]), Kind::Str),
+        "pem" => Arg::new(random.pick_or(&["(.Files.Get \"files/ec.key\")"], 30, &["(.Files.Get \"files/ca.crt\")", "\"x\""]), Kind::Str),
+        "certb64" => Arg::new(random.pick_or(&["(.Files.Get \"files/ca.crt\" | b64enc)"], 40, &["\"eA==\"", "\"!\"", "(.Files.Get \"files/ec.key\" | b64enc)"]), Kind::Str),
+        "keyb64" => Arg::new(random.pick_or(&["(.Files.Get \"files/ec.key\" | b64enc)"], 40, &["\"eA==\"", "\"!\"", "(.Files.Get \"files/ca.crt\" | b64enc)"]), Kind::Str),
         _ => kinds::any(random, small),
     }
 }

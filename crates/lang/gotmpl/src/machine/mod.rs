@@ -23,8 +23,8 @@ use crate::value::{Str, Value};
 
 pub use limits::Limits;
 use range::Iter;
-pub use scope::Texts;
 use scope::Scope;
+pub use scope::Texts;
 
 /// How often a name may be included inside itself: Helm's limit.
 const MAX_INCLUDES: u32 = 1000;
@@ -113,10 +113,7 @@ impl Trees {
     fn node(&mut self, unit: &Unit, id: Id) -> (u32, Vec<u8>) {
         let key = std::sync::Arc::as_ptr(&unit.source) as usize;
         let tree = self.0.entry(key).or_insert_with(|| syntax::parse(&unit.source, &AnyName).ok());
-        match tree.as_ref().and_then(|t| Some((t.nodes.get(id as usize)?.pos, t.show(id)))) {
-            Some(found) => found,
-            None => (0, Vec::new()),
-        }
+        tree.as_ref().and_then(|t| Some((t.nodes.get(id as usize)?.pos, t.show(id)))).unwrap_or_default()
     }
 }
 
@@ -188,7 +185,8 @@ impl<'h> Machine<'h> {
     ) -> Result<T, RenderError> {
         self.reset();
         let Some(unit) = self.templates.get(name) else {
-            let message = format!("template: no template {} associated with template \"gotpl\"", quoted(name));
+            let message =
+                format!("template: no template {} associated with template \"gotpl\"", quoted(name));
             return Err(RenderError {
                 trace: Vec::new(),
                 cause: Cause::Start(message.into_bytes()),
@@ -225,8 +223,7 @@ impl<'h> Machine<'h> {
         let vars = self.vars.len();
         let dot = Slot { value: dot, state: State::Plain };
         self.vars.push(dot.clone());
-        self.vars
-            .resize_with(vars + unit.vars.len(), || Slot { value: Value::Nil, state: State::Unset });
+        self.vars.resize_with(vars + unit.vars.len(), || Slot { value: Value::Nil, state: State::Unset });
         self.frames.push(Frame {
             unit,
             pc: 0,
@@ -299,9 +296,9 @@ impl<'h> Machine<'h> {
                     return Ok(());
                 }
                 (unit, pc) = match self.resume() {
-                            Some(next) => next,
-                            None => return Ok(()),
-                        };
+                    Some(next) => next,
+                    None => return Ok(()),
+                };
                 continue;
             };
             self.tick()?;
@@ -378,9 +375,9 @@ impl<'h> Machine<'h> {
                             }
                             self.include(base, *node)?;
                             (unit, pc) = match self.resume() {
-                            Some(next) => next,
-                            None => return Ok(()),
-                        };
+                                Some(next) => next,
+                                None => return Ok(()),
+                            };
                         }
                         Call::Tpl => {
                             if let Some(frame) = self.frames.last_mut() {
@@ -389,9 +386,9 @@ impl<'h> Machine<'h> {
                             }
                             self.tpl(base, *node)?;
                             (unit, pc) = match self.resume() {
-                            Some(next) => next,
-                            None => return Ok(()),
-                        };
+                                Some(next) => next,
+                                None => return Ok(()),
+                            };
                         }
                         Call::Call => return Err(self.call_builtin(base, *piped, *node)),
                         // The compiler turns these into jumps.
@@ -482,9 +479,7 @@ impl<'h> Machine<'h> {
                         return Err(format!("template {} not defined", quoted(name)).into());
                     }
                     if self.frames.last().is_some_and(|f| f.depth == MAX_TEMPLATES) {
-                        return Err(
-                            format!("exceeded maximum template depth ({MAX_TEMPLATES})").into()
-                        );
+                        return Err(format!("exceeded maximum template depth ({MAX_TEMPLATES})").into());
                     }
                 }
                 Op::Template(name) => {
@@ -496,9 +491,9 @@ impl<'h> Machine<'h> {
                         self.enter(target, dot, scope, Entry::Template, depth)?;
                     }
                     (unit, pc) = match self.resume() {
-                            Some(next) => next,
-                            None => return Ok(()),
-                        };
+                        Some(next) => next,
+                        None => return Ok(()),
+                    };
                 }
             }
         }

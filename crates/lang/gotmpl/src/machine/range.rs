@@ -72,9 +72,7 @@ impl<'h> Machine<'h> {
                 other => {
                     let text = fmt::to_bytes(&other);
                     self.involved = Some(other);
-                    return Err(
-                        format!("range can't iterate over {}", String::from_utf8_lossy(&text)).into()
-                    );
+                    return Err(format!("range can't iterate over {}", String::from_utf8_lossy(&text)).into());
                 }
             }
         };

@@ -45,11 +45,7 @@ pub fn parse_int(text: &str) -> Option<i64> {
         _ => (false, text),
     };
     let u = parse_uint(digits)?;
-    if negative {
-        (u <= 1 << 63).then(|| (u as i64).wrapping_neg())
-    } else {
-        i64::try_from(u).ok()
-    }
+    if negative { (u <= 1 << 63).then(|| (u as i64).wrapping_neg()) } else { i64::try_from(u).ok() }
 }
 
 /// Underscores only between digits, or between the base prefix and a digit.
@@ -145,7 +141,13 @@ fn parse_hex_float(digits: &str, whole: &str) -> Option<f64> {
     }
     let keep = (53.min(bits + exponent + 1074)).max(0);
     let drop = bits - keep;
-    let mut kept = if drop >= 128 { 0 } else if drop > 0 { value >> drop } else { value };
+    let mut kept = if drop >= 128 {
+        0
+    } else if drop > 0 {
+        value >> drop
+    } else {
+        value
+    };
     let mut exponent = exponent;
     if drop > 0 {
         let rest = if drop >= 128 { value } else { value & ((1u128 << drop) - 1) };
@@ -198,8 +200,7 @@ impl Number {
             })
             .map(|(i, _)| i)
             .last();
-        let parsed =
-            split.and_then(|at| Some((parse_float(&body[..at])?, parse_float(&body[at..])?)));
+        let parsed = split.and_then(|at| Some((parse_float(&body[..at])?, parse_float(&body[at..])?)));
         match parsed {
             Some((re, im)) => Ok(Self::complex(text, re, im)),
             None => Err("syntax error scanning complex number".to_owned()),

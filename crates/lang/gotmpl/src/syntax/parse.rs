@@ -326,9 +326,7 @@ impl<'t> Parser<'t> {
     fn text_or_action(&mut self) -> Result<Id> {
         let token = self.next_non_space();
         match token.kind {
-            Kind::Text => {
-                Ok(self.node(token.start, NodeKind::Text(token.start as u32, token.end as u32)))
-            }
+            Kind::Text => Ok(self.node(token.start, NodeKind::Text(token.start as u32, token.end as u32))),
             Kind::LeftDelim => {
                 self.action_line = token.line;
                 let node = self.action()?;
@@ -609,8 +607,7 @@ impl<'t> Parser<'t> {
             | NodeKind::Nil
             | NodeKind::Dot => {
                 let shown = gostr::quote(&self.tree.show(term));
-                return self
-                    .fail(format!("unexpected . after term {}", String::from_utf8_lossy(&shown)));
+                return self.fail(format!("unexpected . after term {}", String::from_utf8_lossy(&shown)));
             }
             _ => NodeKind::Chain(term, fields),
         };

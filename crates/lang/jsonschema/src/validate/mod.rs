@@ -11,13 +11,13 @@ mod scope;
 mod uneval;
 
 use std::cell::Cell;
-use std::collections::HashMap;
 
 use podium_goyaml::{Node, Value};
 
 use crate::decimal::Decimal;
 use crate::document::{Document, Json};
 use crate::failure::{Failure, Kind, ValidationError};
+use crate::meta::Dialects;
 use crate::schema::{Arena, Schema, SchemaId, Types};
 use scope::{Path, Scope, Token};
 use uneval::Uneval;
@@ -29,22 +29,25 @@ const MAX_STEPS: u64 = 10_000_000;
 
 /// Runs checks against one set of schemas.
 pub(crate) struct Validator<'a> {
-    arena: &'a Arena,
-    /// Schemas numbered after those of the arena.
-    made: &'a [Schema],
-    /// Set while a schema is checked against its metaschema.
-    schemas: Option<Schemas<'a>>,
+    rules: Rules<'a>,
     steps: Cell<u64>,
-    limit: Cell<Option<&'static str>>,
+    /// Why it was given up.
+    aborted: Cell<Option<&'static str>>,
+}
+
+/// Where the schemas come from.
+enum Rules<'a> {
+    Compiled(&'a Arena),
+    /// The value is itself a schema and checked against metaschemas.
+    Meta(Schemas<'a>),
 }
 
 /// What is known while the value is itself a schema.
 struct Schemas<'a> {
+    dialects: &'a Dialects<'a>,
     /// The document of the value, which knows how numbers were written.
     doc: &'a Document,
     root: SchemaId,
-    /// The metaschemas of resources, by place.
-    resources: &'a HashMap<String, SchemaId>,
 }
 
 /// One value under one schema.
@@ -65,34 +68,34 @@ type Outcome<'v> = Result<Uneval<'v>, Failure>;
 
 impl<'a> Validator<'a> {
     pub fn new(arena: &'a Arena) -> Self {
-        Self { arena, made: &[], schemas: None, steps: Cell::new(0), limit: Cell::new(None) }
+        Self { rules: Rules::Compiled(arena), steps: Cell::new(0), aborted: Cell::new(None) }
     }
 
     /// For a value that is a schema.
-    pub fn of_schemas(
-        arena: &'a Arena,
-        made: &'a [Schema],
-        doc: &'a Document,
-        root: SchemaId,
-        resources: &'a HashMap<String, SchemaId>,
-    ) -> Self {
-        let schemas = Some(Schemas { doc, root, resources });
-        Self { arena, made, schemas, steps: Cell::new(0), limit: Cell::new(None) }
+    pub fn of_schemas(dialects: &'a Dialects<'a>, doc: &'a Document, root: SchemaId) -> Self {
+        let rules = Rules::Meta(Schemas { dialects, doc, root });
+        Self { rules, steps: Cell::new(0), aborted: Cell::new(None) }
+    }
+
+    /// What is known while the value is itself a schema.
+    fn schemas(&self) -> Option<&Schemas<'a>> {
+        match &self.rules {
+            Rules::Compiled(_) => None,
+            Rules::Meta(schemas) => Some(schemas),
+        }
     }
 
     /// Checks a value.
     pub fn run(&self, schema: SchemaId, node: &Node) -> Result<(), ValidationError> {
-        let meta = self.schemas.as_ref().map(|s| s.root);
+        let meta = self.schemas().map(|s| s.root);
         let result = self.start(schema, node, meta, 0);
         let location = self.schema(schema).map_or("", |s| &s.location);
-        let causes = match (self.limit.get(), result) {
-            (Some(limit), _) => {
-                vec![Failure { at: Vec::new(), kind: Kind::Limit(limit), causes: Vec::new() }]
-            }
+        let causes = match (self.aborted.get(), result) {
+            (Some(_), _) => Vec::new(),
             (None, Err(causes)) => causes,
             (None, Ok(())) => return Ok(()),
         };
-        Err(ValidationError { schema: location.into(), causes })
+        Err(ValidationError { schema: location.into(), causes, aborted: self.aborted.get() })
     }
 
     /// Checks a value that has no way to it: the whole one, or the name of a property.
@@ -124,13 +127,15 @@ impl<'a> Validator<'a> {
     }
 
     fn schema(&self, id: SchemaId) -> Option<&'a Schema> {
-        let schemas = &self.arena.schemas;
-        schemas.get(id).or_else(|| self.made.get(id.checked_sub(schemas.len())?))
+        match &self.rules {
+            Rules::Compiled(arena) => arena.schemas.get(id),
+            Rules::Meta(schemas) => schemas.dialects.get(id),
+        }
     }
 
     /// The number that a value is.
     fn number(&self, node: &Node) -> Option<Decimal> {
-        match &self.schemas {
+        match self.schemas() {
             None => Decimal::of(&node.value),
             Some(schemas) => match schemas.doc.view(node) {
                 Json::Number(text) => Decimal::parse(text),
@@ -141,26 +146,25 @@ impl<'a> Validator<'a> {
 
     /// The type of a value; nothing for a number that JSON has not.
     fn type_of(&self, node: &Node) -> Option<Types> {
-        match &self.schemas {
+        match self.schemas() {
             Some(schemas) if matches!(schemas.doc.view(node), Json::Number(_)) => Some(Types::NUMBER),
             _ => Types::of(&node.value),
         }
     }
 
     /// Whether to stop, because the schema or the value is built to take forever.
-    fn is_over_limit(&self, depth: u32) -> bool {
+    fn is_over(&self, depth: u32) -> bool {
         self.steps.set(self.steps.get() + 1);
         if depth > MAX_DEPTH {
-            self.limit.set(Some("schema and value nest too deeply"));
+            self.aborted.set(Some("schema and value nest too deeply"));
         } else if self.steps.get() > MAX_STEPS {
-            self.limit.set(Some("schema takes too many steps"));
+            self.aborted.set(Some("schema takes too many steps"));
         }
-        self.limit.get().is_some()
+        self.aborted.get().is_some()
     }
 
     fn check<'v>(&self, mut check: Check<'v, '_>) -> Outcome<'v> {
-        let Some(schema) = self.schema(check.schema).filter(|_| !self.is_over_limit(check.scope.depth))
-        else {
+        let Some(schema) = self.schema(check.schema).filter(|_| !self.is_over(check.scope.depth)) else {
             return Err(check.failure(Kind::Silent));
         };
         match schema.boolean {
@@ -281,6 +285,9 @@ impl<'a> Validator<'a> {
         if let Some(divisor) = &rules.multiple_of
             && !divisor.divides(&number)
         {
+            if divisor.value.is_zero() {
+                self.aborted.set(Some("division by zero"));
+            }
             check.fail(Kind::Bound("multipleOf", number, divisor.value.clone()));
         }
     }
@@ -347,11 +354,11 @@ impl<'a> Validator<'a> {
         meta: Option<SchemaId>,
         path: &Path<'_>,
     ) -> (SchemaId, Option<SchemaId>) {
-        let Some(schemas) = self.schemas.as_ref().filter(|_| meta == Some(schema)) else {
+        let Some(schemas) = self.schemas().filter(|_| meta == Some(schema)) else {
             return (schema, meta);
         };
-        match schemas.resources.get(&path.pointer()) {
-            Some(own) => (*own, Some(*own)),
+        match schemas.dialects.at(&path.pointer()) {
+            Some(own) => (own, Some(own)),
             None => (schema, meta),
         }
     }

@@ -25,6 +25,7 @@ impl World for Still {
 }
 
 /// Renders a text with values, in so many bytes of memory.
+#[allow(clippy::unwrap_used)]
 pub fn render(
     text: &str,
     functions: &Functions,

@@ -74,11 +74,6 @@ impl<'a> Gunzip<'a> {
         if is == wanted { self.header() } else { Err(Error::GzipChecksum) }
     }
 
-    /// Whether the input has run out in the middle of a member.
-    pub(super) fn is_cut_off(&self) -> bool {
-        self.input.is_empty() && !self.ended
-    }
-
     /// Fills the buffer as far as there is data, and says how far that is.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
         let mut filled = 0;

@@ -143,7 +143,6 @@ impl<'a> Reader<'a> {
             // Two empty blocks are the end; one is enough where nothing follows.
             return match self.block()? {
                 Some(second) if second != [0; BLOCK] => Err(Error::TarHeader),
-                _ if self.stream.is_cut_off() => Err(Error::CutOff),
                 _ => Ok(None),
             };
         }

@@ -54,7 +54,7 @@ fn hooks<'r>(sorted: &'r Sorted<'r>, output: &Output) -> impl Iterator<Item = Pr
     sorted
         .hooks
         .iter()
-        .filter(move |h| !output.no_hooks && !(output.skip_tests && h.events.contains(&"test")))
+        .filter(move |h| !(output.no_hooks || output.skip_tests && h.events.contains(&"test")))
         .map(|h| Printed { name: h.path, text: h.manifest, crd: false })
 }
 

@@ -106,7 +106,7 @@ fn as_config<'h>(_: &Ctx<'h>, args: &[Value<'h>]) -> Result<Value<'h>, Error> {
 }
 
 fn as_secrets<'h>(_: &Ctx<'h>, args: &[Value<'h>]) -> Result<Value<'h>, Error> {
-    flattened(args, |bytes| podium_sprig::encoding::base64_encode(bytes))
+    flattened(args, podium_sprig::encoding::base64_encode)
 }
 
 fn lines<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Result<Value<'h>, Error> {
