@@ -5,6 +5,7 @@
 //!   (seed)                     └─> a Subject (ours)  ──────────> Outcome ──┴─> compare ─> shrink ─> report
 //! ```
 
+pub mod bench;
 pub mod charts;
 pub mod compare;
 pub mod dialects;

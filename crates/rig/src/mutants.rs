@@ -2,6 +2,7 @@
 
 use crate::compare::{self, Tally};
 use crate::generate::Case;
+use crate::record::{self, Record};
 use crate::request::{Dialect, Outcome, RenderRequest};
 use crate::subject::Subject;
 
@@ -112,6 +113,25 @@ pub fn unnoticed(
             compare::run(&using, dialect, original, &Mutant::new(subject, from, to));
         let by_output = |d: &compare::Difference| !d.original.is_error() && !d.subject.is_error();
         if !differences.iter().any(by_output) {
+            out.push(*from);
+        }
+    }
+    out
+}
+
+/// As [`unnoticed`], with recorded answers in the place of an original.
+pub fn unnoticed_in(records: &[Record], dialect: Dialect, subject: &dyn Subject) -> Vec<&'static str> {
+    let mut out = Vec::new();
+    for (from, to) in MUTATIONS {
+        let uses = |r: &&Record| r.case.request.files.iter().any(|f| has_word(&f.data, from.as_bytes()));
+        let using: Vec<Record> = records.iter().filter(uses).cloned().collect();
+        // What differs without the mutation as well proves nothing.
+        let before = record::replay(&using, dialect, subject);
+        let after = record::replay(&using, dialect, &Mutant::new(subject, from, to));
+        let noticed = after.iter().any(|d| {
+            !d.original.is_error() && !d.subject.is_error() && !before.iter().any(|b| b.case.id == d.case.id)
+        });
+        if !noticed {
             out.push(*from);
         }
     }

@@ -103,6 +103,9 @@ fn render(request: &RenderRequest) -> Result<Outcome, String> {
     let set = Values::from_map(&set, Pos::default()).map_err(text)?;
     let renderer = Renderer::new(loaded.map_err(text)?.chart, dialect);
     renderer.check().map_err(text)?;
+    if request.stdout {
+        renderer.check_release_name(&request.release).map_err(text)?;
+    }
     finish(request, &renderer, &set, &capabilities).map_err(|error| {
         let hint =
             if error.while_rendering() { "\n\nUse --debug flag to render out invalid YAML" } else { "" };

@@ -291,7 +291,9 @@ impl<'c> Compiler<'c> {
         for variable in &pipe.decl {
             let name = self.variable_name(*variable);
             let hides = self.lookup(name);
-            if pipe.assign {
+            if pipe.assign && hides == NO_SLOT {
+                self.raise(format!("undefined variable: {}", String::from_utf8_lossy(name)), HERE);
+            } else if pipe.assign {
                 self.emit(Op::Assign(hides), HERE);
             } else {
                 let slot = self.unit.vars.len() as u32;

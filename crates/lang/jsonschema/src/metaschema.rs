@@ -213,10 +213,15 @@ impl Rules {
         object(entries)
     }
 
+    /// A schema that allows everything.
+    fn anything(&self) -> Node {
+        if self.version == 4 { object([]) } else { truth() }
+    }
+
     fn keyword(&self, shape: Shape) -> Node {
         let early = self.version < 2019;
         match shape {
-            Anything => truth(),
+            Anything => self.anything(),
             Type(name) => typed(name),
             Regex => self.formatted("regex", ""),
             Id => {
@@ -243,7 +248,7 @@ impl Rules {
             ExclusiveBound => typed(if self.version == 4 { "boolean" } else { "number" }),
             Count => self.def(self.count_name()),
             Count0 => self.def(&format!("{}Default0", self.count_name())),
-            Enum if early => self.unique_list(truth(), true),
+            Enum if early => self.unique_list(self.anything(), true),
             Enum | AnyList => object([("type", text("array")), ("items", truth())]),
             TypeNames => either(self.def("simpleTypes"), self.unique_list(self.def("simpleTypes"), true)),
             Strings => self.def("stringArray"),
@@ -283,8 +288,11 @@ impl Rules {
             defs.push(("schemaArray".into(), object(items)));
         }
         if early || vocabulary == Some("validation") {
-            let or_0 =
-                if early { object([("allOf", list([self.def(count), truth()]))]) } else { self.def(count) };
+            let or_0 = if early {
+                object([("allOf", list([self.def(count), self.anything()]))])
+            } else {
+                self.def(count)
+            };
             defs.extend([
                 (count.into(), object([("type", text("integer")), ("minimum", number(0))])),
                 (format!("{count}Default0"), or_0),

@@ -84,22 +84,28 @@ impl<'h> Frame<'h> {
 
 /// Copies all containers. A value that contains itself ends at the memory limit.
 fn copy<'h>(cx: &Ctx<'h>, value: Value<'h>) -> Outcome<'h> {
+    // Open containers are paid for on the way, and what was made in the end, but nothing twice.
+    let mut made = 0;
+    let copied = cx.heap.for_a_while(|| copy_all(cx, value, &mut made))?;
+    cx.heap.charge(made)?;
+    Ok(copied)
+}
+
+fn copy_all<'h>(cx: &Ctx<'h>, value: Value<'h>, made: &mut usize) -> Outcome<'h> {
     let mut frames: Vec<Frame<'h>> = Vec::new();
     let mut next = Some(value);
     loop {
-        let mut ready = match next.take().or_else(|| frames.last_mut().and_then(Frame::next)) {
+        let ready = match next.take().or_else(|| frames.last_mut().and_then(Frame::next)) {
             Some(Value::List(l)) if !l.nil => {
-                cx.heap.charge(size_of::<Frame>() + l.items.len() * size_of::<Value>())?;
-                frames.push(Frame::list(l));
+                open(cx, &mut frames, Frame::list(l), l.items.len(), made)?;
                 continue;
             }
             Some(Value::Map(m)) if !m.nil => {
-                cx.heap.charge(size_of::<Frame>() + m.len() * 2 * size_of::<Value>())?;
-                frames.push(Frame::map(m));
+                open(cx, &mut frames, Frame::map(m), 2 * m.len(), made)?;
                 continue;
             }
             Some(Value::Struct(s)) => {
-                frames.push(Frame::structure(s));
+                open(cx, &mut frames, Frame::structure(s), s.fields.len(), made)?;
                 continue;
             }
             Some(Value::Opaque(o)) => crate::semver::copied(o.as_ref())
@@ -113,8 +119,23 @@ fn copy<'h>(cx: &Ctx<'h>, value: Value<'h>) -> Outcome<'h> {
             },
         };
         match frames.last_mut() {
-            Some(frame) => frame.put(std::mem::take(&mut ready)),
+            Some(frame) => frame.put(ready),
             None => return Ok(ready),
         }
     }
+}
+
+/// Begins the copy of a container with so many values.
+fn open<'h>(
+    cx: &Ctx<'h>,
+    frames: &mut Vec<Frame<'h>>,
+    frame: Frame<'h>,
+    values: usize,
+    made: &mut usize,
+) -> Result<(), Error> {
+    let size = size_of::<Frame>() + values * size_of::<Value>();
+    cx.heap.charge(size)?;
+    *made = made.saturating_add(size);
+    frames.push(frame);
+    Ok(())
 }

@@ -84,6 +84,10 @@ impl<'h> Document<'h> {
 
     fn collect(&self, structure: &Struct<'h>, out: &mut Vec<(Cow<'static, [u8]>, Self)>) {
         for (field, value) in fields_of(structure.ty).iter().zip(&structure.fields) {
+            // Fields that begin with a small letter are nobody else's business.
+            if field.name.starts_with(char::is_lowercase) {
+                continue;
+            }
             let key = match self.format {
                 Format::Json if field.embedded => {
                     if let Value::Struct(inner) = value {

@@ -27,6 +27,8 @@ pub struct Dialect {
     pub alias_owns_children: bool,
     /// What stands before an error of the dependency step.
     pub dependency_error_prefix: &'static str,
+    /// What stands before an error of the release's name.
+    pub release_name_error_prefix: &'static str,
     /// What stands before the list of dependencies that are not in `charts/`.
     pub missing_dependency_prefix: &'static str,
 
@@ -118,6 +120,7 @@ pub const HELM4: Dialect = Dialect {
     drop_default_nulls: true,
     alias_owns_children: true,
     dependency_error_prefix: "chart dependencies processing failed: ",
+    release_name_error_prefix: "release name check failed: ",
     missing_dependency_prefix: "an error occurred while checking for chart dependencies. You may need to run 'helm \
                                 dependency build' to fetch missing dependencies: ",
     checks_api_version: true,
@@ -154,6 +157,7 @@ pub const HELM3: Dialect = Dialect {
     drop_default_nulls: false,
     alias_owns_children: false,
     dependency_error_prefix: "",
+    release_name_error_prefix: "",
     missing_dependency_prefix: "An error occurred while checking for chart dependencies. You may need to run `helm \
                                 dependency build` to fetch missing dependencies: ",
     checks_api_version: false,

@@ -24,3 +24,6 @@ pub mod warning;
 
 mod gofmt;
 mod text;
+
+#[cfg(test)]
+mod testing;

@@ -47,6 +47,16 @@ pub enum Error {
         /// Which are missing.
         names: Vec<String>,
     },
+    /// The release cannot be called so.
+    #[error("{prefix}release name {}: {problem}", crate::text::quote(name))]
+    ReleaseName {
+        /// What the dialect puts before it.
+        prefix: &'static str,
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// Dependencies cannot be switched on and off.
     #[error("{prefix}{error}")]
     Dependencies {
@@ -84,6 +94,17 @@ impl Error {
     }
 }
 
+/// How long the name of a release can be.
+const MAX_NAME: usize = 53;
+
+/// Small letters, digits and hyphens, with no hyphen at either end.
+fn is_name_part(part: &str) -> bool {
+    let is_word = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let bytes = part.as_bytes();
+    let ends = [bytes.first(), bytes.last()];
+    ends.iter().all(|b| b.is_some_and(|b| is_word(*b))) && bytes.iter().all(|b| is_word(*b) || *b == b'-')
+}
+
 impl Renderer {
     /// Makes a chart ready.
     pub fn new(chart: Arc<Chart>, dialect: &'static Dialect) -> Self {
@@ -111,6 +132,23 @@ impl Renderer {
             return Err(Error::MissingDependencies { prefix: self.dialect.missing_dependency_prefix, names });
         }
         Ok(())
+    }
+
+    /// Refuses names that no release can have.
+    pub fn check_release_name(&self, name: &str) -> Result<(), Error> {
+        let problem = if name.is_empty() {
+            "no name provided"
+        } else if name.len() > MAX_NAME || !name.split('.').all(is_name_part) {
+            "invalid release name, must match regex \
+             ^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ and the length must not be longer than 53"
+        } else {
+            return Ok(());
+        };
+        Err(Error::ReleaseName {
+            prefix: self.dialect.release_name_error_prefix,
+            name: name.to_owned(),
+            problem,
+        })
     }
 
     /// Decides which subcharts take part and merges all values.

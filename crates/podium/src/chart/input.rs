@@ -1,6 +1,6 @@
 //! What the flags of a render mean: the chart, the values, the release.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
@@ -69,7 +69,7 @@ impl Input {
         let world = Machine::new(dns, (seconds > 0).then(|| Duration::from_secs(seconds)));
         let (name, path) = name_and_chart(&args, matches, &world)?;
         locate(&path)?;
-        let loaded = podium_chart::load::load(Path::new(&path), dialect);
+        let loaded = podium_chart::load::load(&absolute(&path), dialect);
         // A mistake in the values is told before one in the chart, as Helm does; but the chart's sources come first.
         let mut sources = loaded.as_ref().map(|l| l.sources.clone()).unwrap_or_default();
         let set = options(matches).merge(&mut sources, dialect, &mut read_file)?;
@@ -89,6 +89,7 @@ impl Input {
         }
         let renderer = Renderer::new(chart, dialect);
         renderer.check()?;
+        renderer.check_release_name(&release.name)?;
         let schemas = !on(matches, "skip-schema-validation");
         Ok(Self { renderer, sources, set, release, capabilities, schemas, world })
     }
@@ -148,6 +149,22 @@ fn locate(path: &str) -> anyhow::Result<()> {
     bail!(
         "there is no file or directory {path:?}: give the path of a chart's directory or archive, for example ./{path}"
     )
+}
+
+/// The whole path, without `.` and `..`: messages name it, as Helm's do.
+fn absolute(path: &str) -> PathBuf {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path));
+    let mut clean = PathBuf::new();
+    for part in whole.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                clean.pop();
+            }
+            part => clean.push(part),
+        }
+    }
+    clean
 }
 
 /// The values files and flags.

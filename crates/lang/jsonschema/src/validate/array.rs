@@ -82,7 +82,7 @@ impl Validator<'_> {
         let mut matched = Vec::new();
         for (i, node) in list.iter().enumerate() {
             match self.inside(check, schema, node, Token::Index(i)) {
-                Err(failure) => errors.push(failure),
+                Err(failure) => errors.push(*failure),
                 Ok(()) => {
                     matched.push(i);
                     if version >= 2020 {

@@ -3,21 +3,22 @@
 use podium_goyaml::Value;
 
 use super::scope::Token;
-use super::{Check, Validator};
+use super::{Check, Outcome, Validator};
 use crate::failure::{Failure, Kind};
 use crate::schema::{Logic, Schema, SchemaId};
 
 impl Validator<'_> {
     /// Follows a reference.
+    #[inline(never)]
     pub(super) fn follow(
         &self,
         check: &mut Check<'_, '_>,
         target: SchemaId,
         keyword: &'static str,
-    ) -> Result<(), Failure> {
+    ) -> Outcome {
         self.same(check, target, Some(keyword), false).map_err(|failure| {
             let mut outer = check.failure(Kind::Reference);
-            outer.causes = match failure {
+            outer.causes = match *failure {
                 Failure { kind: Kind::Group, causes, .. } => causes,
                 failure => vec![failure],
             };
@@ -69,7 +70,7 @@ impl Validator<'_> {
         let mut errors = Vec::new();
         for schema in &rules.all_of {
             if let Err(failure) = self.same(check, *schema, None, false) {
-                errors.push(failure);
+                errors.push(*failure);
                 if check.silent {
                     break;
                 }
@@ -85,7 +86,7 @@ impl Validator<'_> {
         let mut matched = rules.any_of.is_empty();
         for schema in &rules.any_of {
             match self.same(check, *schema, None, false) {
-                Err(failure) => errors.push(failure),
+                Err(failure) => errors.push(*failure),
                 Ok(()) => {
                     matched = true;
                     // All that match say what they have looked at, if somebody asks.
@@ -105,7 +106,7 @@ impl Validator<'_> {
         let mut matched = None;
         for (i, schema) in rules.one_of.iter().enumerate() {
             match (self.same(check, *schema, None, matched.is_some()), matched) {
-                (Err(failure), None) => errors.push(failure),
+                (Err(failure), None) => errors.push(*failure),
                 (Err(_), Some(_)) => {}
                 (Ok(()), None) => matched = Some(i),
                 (Ok(()), Some(first)) => {

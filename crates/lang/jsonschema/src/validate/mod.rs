@@ -64,7 +64,8 @@ struct Check<'v, 's> {
     meta: Option<SchemaId>,
 }
 
-type Outcome<'v> = Result<Uneval<'v>, Failure>;
+/// A failure is boxed so that the stack of a deep check stays small.
+type Outcome = Result<(), Box<Failure>>;
 
 impl<'a> Validator<'a> {
     pub fn new(arena: &'a Arena) -> Self {
@@ -106,24 +107,21 @@ impl<'a> Validator<'a> {
         meta: Option<SchemaId>,
         depth: u32,
     ) -> Result<(), Vec<Failure>> {
-        let silent = false;
         let scope = Scope { schema, keyword: None, value: 0, depth, parent: None };
-        let uneval = Uneval::new(node, self.schema(schema), false);
-        let check = Check {
+        let mut check = Check {
             node,
             path: Path::root(),
             schema,
             scope: &scope,
-            uneval,
+            uneval: Uneval::new(node, self.schema(schema), false),
             errors: Vec::new(),
-            silent,
+            silent: false,
             meta,
         };
-        match self.check(check) {
-            Ok(_) => Ok(()),
-            Err(Failure { kind: Kind::Group, causes, .. }) => Err(causes),
-            Err(failure) => Err(vec![failure]),
-        }
+        self.check(&mut check).map_err(|failure| match *failure {
+            Failure { kind: Kind::Group, causes, .. } => causes,
+            failure => vec![failure],
+        })
     }
 
     fn schema(&self, id: SchemaId) -> Option<&'a Schema> {
@@ -163,50 +161,51 @@ impl<'a> Validator<'a> {
         self.aborted.get().is_some()
     }
 
-    fn check<'v>(&self, mut check: Check<'v, '_>) -> Outcome<'v> {
+    /// Checks a value against a schema; what nobody has looked at stays in the check.
+    fn check(&self, check: &mut Check<'_, '_>) -> Outcome {
         let Some(schema) = self.schema(check.schema).filter(|_| !self.is_over(check.scope.depth)) else {
             return Err(check.failure(Kind::Silent));
         };
-        match schema.boolean {
-            Some(true) => return Ok(check.uneval),
-            Some(false) => return Err(check.failure(Kind::FalseSchema)),
-            None => {}
-        }
-        if let Some(before) = check.scope.cycle() {
-            let (first, second) = (self.keywords(check.scope), self.keywords(before));
-            return Err(check.failure(Kind::Cycle { url: schema.location.clone(), first, second }));
-        }
-        if let Err(kind) = self.check_value(schema, check.node) {
-            return Err(check.failure(kind));
+        if let Some(settled) = self.settle(schema, check) {
+            return settled;
         }
         if let Some(target) = schema.reference {
-            let result = self.follow(&mut check, target, "$ref");
+            let result = self.follow(check, target, "$ref");
             if schema.version < 2019 {
-                return result.map(|()| check.uneval);
+                return result;
             }
             check.add(result);
         }
-        self.check_contents(schema, &mut check);
+        self.check_contents(schema, check);
         if check.errors.is_empty() || !check.silent {
             if schema.version >= 2019 {
-                self.check_later_references(schema, &mut check);
+                self.check_later_references(schema, check);
             }
             if let Some(rules) = &schema.logic {
-                self.check_logic(rules, &mut check);
+                self.check_logic(rules, check);
             }
             if schema.version >= 2019 {
-                self.check_unevaluated(schema, &mut check);
+                self.check_unevaluated(schema, check);
             }
         }
-        match check.errors.len() {
-            0 => Ok(check.uneval),
-            1 => Err(check.errors.remove(0)),
-            _ => {
-                let mut group = check.failure(Kind::Group);
-                group.causes = check.errors;
-                Err(group)
-            }
-        }
+        check.outcome()
+    }
+
+    /// What can be said before any other schema is asked.
+    #[inline(never)]
+    fn settle(&self, schema: &Schema, check: &Check<'_, '_>) -> Option<Outcome> {
+        let kind = match schema.boolean {
+            Some(true) => return Some(Ok(())),
+            Some(false) => Kind::FalseSchema,
+            None => match check.scope.cycle() {
+                Some(before) => {
+                    let (first, second) = (self.keywords(check.scope), self.keywords(before));
+                    Kind::Cycle { url: schema.location.clone(), first, second }
+                }
+                None => self.check_value(schema, check.node).err()?,
+            },
+        };
+        Some(Err(check.failure(kind)))
     }
 
     /// The rules that end the matter when they are broken.
@@ -236,6 +235,7 @@ impl<'a> Validator<'a> {
         Ok(())
     }
 
+    #[inline(never)]
     fn check_contents(&self, schema: &Schema, check: &mut Check<'_, '_>) {
         match &check.node.value {
             Value::Map(map) => {
@@ -293,58 +293,35 @@ impl<'a> Validator<'a> {
     }
 
     /// Checks the same value against another schema.
-    fn same<'v>(
+    #[inline(never)]
+    fn same(
         &self,
-        check: &mut Check<'v, '_>,
+        check: &mut Check<'_, '_>,
         schema: SchemaId,
         keyword: Option<&'static str>,
         silent: bool,
-    ) -> Result<(), Failure> {
-        let scope = Scope {
-            schema,
-            keyword,
-            value: check.scope.value,
-            depth: check.scope.depth + 1,
-            parent: Some(check.scope),
-        };
+    ) -> Outcome {
+        let (value, depth) = (check.scope.value, check.scope.depth + 1);
+        let scope = Scope { schema, keyword, value, depth, parent: Some(check.scope) };
         let uneval = Uneval::new(check.node, self.schema(schema), !check.uneval.is_empty());
         let (schema, meta) = self.own_metaschema(schema, check.meta, &check.path);
-        let inner = Check {
-            node: check.node,
-            path: check.path,
-            schema,
-            scope: &scope,
-            uneval,
-            errors: Vec::new(),
-            silent: check.silent || silent,
-            meta,
-        };
-        let uneval = self.check(inner)?;
-        check.uneval.keep(&uneval);
+        let (node, path, silent) = (check.node, check.path, check.silent || silent);
+        let mut inner = Check { node, path, schema, scope: &scope, uneval, errors: Vec::new(), silent, meta };
+        self.check(&mut inner)?;
+        check.uneval.keep(&inner.uneval);
         Ok(())
     }
 
     /// Checks a value inside the value.
-    fn inside<'v>(
-        &self,
-        check: &Check<'v, '_>,
-        schema: SchemaId,
-        node: &'v Node,
-        token: Token<'_>,
-    ) -> Result<(), Failure> {
-        let scope = Scope {
-            schema,
-            keyword: None,
-            value: check.scope.value + 1,
-            depth: check.scope.depth + 1,
-            parent: Some(check.scope),
-        };
+    #[inline(never)]
+    fn inside(&self, check: &Check<'_, '_>, schema: SchemaId, node: &Node, token: Token<'_>) -> Outcome {
+        let (value, depth) = (check.scope.value + 1, check.scope.depth + 1);
+        let scope = Scope { schema, keyword: None, value, depth, parent: Some(check.scope) };
         let path = check.path.join(token);
         let uneval = Uneval::new(node, self.schema(schema), false);
         let (schema, meta) = self.own_metaschema(schema, check.meta, &path);
         let silent = check.silent;
-        let inner = Check { node, path, schema, scope: &scope, uneval, errors: Vec::new(), silent, meta };
-        self.check(inner).map(|_| ())
+        self.check(&mut Check { node, path, schema, scope: &scope, uneval, errors: Vec::new(), silent, meta })
     }
 
     /// A resource within a schema has a metaschema of its own.
@@ -386,11 +363,11 @@ impl<'a> Validator<'a> {
 }
 
 impl Check<'_, '_> {
-    fn failure(&self, kind: Kind) -> Failure {
-        if self.silent {
-            return Failure { at: Vec::new(), kind: Kind::Silent, causes: Vec::new() };
-        }
-        Failure { at: self.path.tokens(), kind, causes: Vec::new() }
+    fn failure(&self, kind: Kind) -> Box<Failure> {
+        Box::new(match self.silent {
+            true => Failure { at: Vec::new(), kind: Kind::Silent, causes: Vec::new() },
+            false => Failure { at: self.path.tokens(), kind, causes: Vec::new() },
+        })
     }
 
     fn fail(&mut self, kind: Kind) {
@@ -400,11 +377,24 @@ impl Check<'_, '_> {
     fn fail_because(&mut self, kind: Kind, causes: Vec<Failure>) {
         let mut failure = self.failure(kind);
         failure.causes = causes;
-        self.errors.push(failure);
+        self.errors.push(*failure);
     }
 
-    fn add(&mut self, result: Result<(), Failure>) {
-        self.errors.extend(result.err());
+    fn add(&mut self, result: Outcome) {
+        self.errors.extend(result.err().map(|failure| *failure));
+    }
+
+    /// What the failures come to.
+    fn outcome(&mut self) -> Outcome {
+        match self.errors.len() {
+            0 => Ok(()),
+            1 => Err(Box::new(self.errors.remove(0))),
+            _ => {
+                let mut group = self.failure(Kind::Group);
+                group.causes = std::mem::take(&mut self.errors);
+                Err(group)
+            }
+        }
     }
 
     /// Fails if a count is out of bounds.
@@ -417,5 +407,31 @@ impl Check<'_, '_> {
     /// Whether nothing more needs to be known.
     fn is_settled(&self) -> bool {
         self.silent && !self.errors.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every schema refers twice to the next one.
+    fn doubling(levels: usize) -> String {
+        let twice = |i: usize| format!(r##"{{"$ref": "#/$defs/d{i}"}}, {{"$ref": "#/$defs/d{i}"}}"##);
+        let defs: String =
+            (0..levels).map(|i| format!(r#""d{i}": {{"allOf": [{}]}}, "#, twice(i + 1))).collect();
+        format!(r##"{{"$ref": "#/$defs/d0", "$defs": {{{defs} "d{levels}": {{"type": "object"}}}}}}"##)
+    }
+
+    #[test]
+    fn a_schema_that_doubles_its_work_is_given_up() {
+        let value = Node::from(Value::Map(podium_goyaml::Map::new()));
+        for (levels, gives_up) in [(3, false), (60, true)] {
+            let schema = crate::Schema::compile(doubling(levels).as_bytes(), None).unwrap();
+            let validator = Validator::new(&schema.arena);
+            validator.steps.set(MAX_STEPS - 10_000);
+            let result = validator.run(schema.root, &value).map_err(|error| error.to_string());
+            let want = "unable to validate schema: schema takes too many steps";
+            assert_eq!(result, if gives_up { Err(want.to_owned()) } else { Ok(()) });
+        }
     }
 }

@@ -34,8 +34,19 @@ impl Stream {
 
     /// Fills a buffer.
     pub fn fill(&mut self, buffer: &mut [u8]) {
-        for byte in buffer {
-            *byte = self.byte();
+        let mut rest = buffer;
+        while !rest.is_empty() {
+            if self.used == self.block.len() {
+                let block = Sha512::new_with_prefix(self.seed).chain_update(self.count.to_be_bytes());
+                self.block = block.finalize().into();
+                self.count = self.count.wrapping_add(1);
+                self.used = 0;
+            }
+            let (_, fresh) = self.block.split_at(self.used);
+            let (now, later) = rest.split_at_mut(rest.len().min(fresh.len()));
+            now.copy_from_slice(&fresh[..now.len()]);
+            self.used += now.len();
+            rest = later;
         }
     }
 
@@ -50,25 +61,14 @@ impl Stream {
     pub fn below(&mut self, bound: u64) -> u64 {
         let Some(last) = bound.checked_sub(1) else { return 0 };
         let mask = u64::MAX.checked_shr(last.leading_zeros()).unwrap_or(0);
+        let length = (u64::BITS - last.leading_zeros()).div_ceil(8) as usize;
         loop {
             let mut bytes = [0; 8];
-            self.fill(&mut bytes);
+            self.fill(&mut bytes[..length]);
             let number = u64::from_le_bytes(bytes) & mask;
             if number < bound {
                 return number;
             }
         }
-    }
-
-    fn byte(&mut self) -> u8 {
-        if self.used == self.block.len() {
-            self.block =
-                Sha512::new_with_prefix(self.seed).chain_update(self.count.to_be_bytes()).finalize().into();
-            self.count = self.count.wrapping_add(1);
-            self.used = 0;
-        }
-        let byte = self.block.get(self.used).copied().unwrap_or(0);
-        self.used += 1;
-        byte
     }
 }

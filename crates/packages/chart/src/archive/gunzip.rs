@@ -9,15 +9,17 @@ pub(super) struct Gunzip<'a> {
     input: &'a [u8],
     inflate: Decompress,
     crc: Crc,
-    /// How many more bytes may come out.
-    room: u64,
+    /// How many bytes may come out, and how many did.
+    limit: u64,
+    given: u64,
     ended: bool,
 }
 
 impl<'a> Gunzip<'a> {
     /// Reads the first header.
-    pub(super) fn new(input: &'a [u8], room: u64) -> Result<Self, Error> {
-        let mut gunzip = Self { input, inflate: Decompress::new(false), crc: Crc::new(), room, ended: false };
+    pub(super) fn new(input: &'a [u8], limit: u64) -> Result<Self, Error> {
+        let inflate = Decompress::new(false);
+        let mut gunzip = Self { input, inflate, crc: Crc::new(), limit, given: 0, ended: false };
         gunzip.header()?;
         if gunzip.ended { Err(Error::NoBytes) } else { Ok(gunzip) }
     }
@@ -93,10 +95,10 @@ impl<'a> Gunzip<'a> {
                 Err(_) => return Err(Error::Corrupt(self.inflate.total_in())),
             }
         }
-        self.room = self.room.checked_sub(filled as u64).ok_or(Error::TooLarge {
-            words: "maximum size of headers and files",
-            limit: super::MAX_STREAM,
-        })?;
+        self.given += filled as u64;
+        if self.given > self.limit {
+            return Err(Error::StreamTooLarge(self.limit));
+        }
         Ok(filled)
     }
 }

@@ -73,6 +73,9 @@ pub enum Error {
         /// The limit in bytes.
         limit: u64,
     },
+    /// Headers and files together are too much.
+    #[error("decompressed archive is larger than {0} bytes with its headers")]
+    StreamTooLarge(u64),
     /// A file that is larger than a single file can be.
     #[error("decompressed chart file {} is larger than the maximum file size {limit}", text::quote(name))]
     FileTooLarge {
@@ -91,8 +94,18 @@ pub enum Error {
 /// Links and devices become empty files, as in Helm; nothing is ever written or followed. `budget` is how many bytes
 /// the files can have together; what they have is taken off it.
 pub fn extract(archive: &[u8], dialect: &Dialect, budget: &mut u64) -> Result<Vec<File>, Error> {
+    extract_within(archive, dialect, budget, MAX_STREAM)
+}
+
+/// Like [`extract`], with a limit for headers and files together.
+fn extract_within(
+    archive: &[u8],
+    dialect: &Dialect,
+    budget: &mut u64,
+    stream: u64,
+) -> Result<Vec<File>, Error> {
     let too_large = || Error::TooLarge { words: dialect.archive_limit_words, limit: MAX_SIZE };
-    let mut tar = Reader::new(Gunzip::new(archive, MAX_STREAM)?);
+    let mut tar = Reader::new(Gunzip::new(archive, stream)?);
     let mut files = Vec::new();
     while let Some(entry) = tar.next()? {
         if entry.is_directory() || entry.is_global_header() {

@@ -109,7 +109,7 @@ impl<'a> Parser<'a> {
         };
         self.rest = rest;
         let (hours, minutes) = (number(1), number(4));
-        if hours.is_some_and(|hours| hours > 24) && !minutes.is_some_and(|minutes| minutes > 60) {
+        if hours.is_some_and(|hours| hours > 24) && minutes.is_none_or(|minutes| minutes <= 60) {
             return Err(self.complain("time zone offset hour out of range"));
         }
         if hours.is_some() && minutes.is_some_and(|minutes| minutes > 60) {
@@ -124,7 +124,7 @@ impl<'a> Parser<'a> {
 
 fn days_in(month: u32, year: u32) -> u32 {
     match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => 29,
         2 => 28,
         4 | 6 | 9 | 11 => 30,
         _ => 31,

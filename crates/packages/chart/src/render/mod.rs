@@ -165,8 +165,9 @@ impl Job<'_> {
                 ]),
             );
             scope.set("Template".into(), Value::Map(template));
+            let dot = heap.retyped(scope, values_object::ty(self.dialect));
             let text = machine
-                .render(source.name.as_bytes(), Value::Map(scope), |out| without_no_value(out).into_owned())
+                .render(source.name.as_bytes(), Value::Map(dot), |out| without_no_value(out).into_owned())
                 .map_err(|e| RenderError::exec(&source.name, e, self.dialect))?;
             rendered.push(Rendered { name: source.name.clone(), text });
         }

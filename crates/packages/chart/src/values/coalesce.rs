@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use podium_goyaml::Pos;
 
-use super::graph::{Cell, Graph, TableId, Values, cell_node};
+use super::graph::{Cell, Graph, MAX_DEPTH, TableId, Values, cell_node};
 use super::{Error, GLOBAL, NoTable};
 use crate::dialect::Dialect;
 use crate::gofmt;
 use crate::warning::Warning;
 
-/// More pairs of tables than this are not merged: tables that contain each other have no end.
-const MAX_MERGES: usize = 2_000_000;
+/// More pairs of tables than this are not merged.
+const MAX_MERGES: usize = 1_000_000;
 
 /// A chart as merging sees it.
 pub trait Defaults: Copy {
@@ -306,9 +306,12 @@ impl<'a> Coalesce<'a> {
     /// Merges one table of the graph into another; the first one wins, nulls stay, and tables that only the second
     /// one has are then in both.
     pub(crate) fn merge_tables(&mut self, into: TableId, from: TableId, prefix: &str) -> Result<(), Error> {
-        let mut work = vec![(into, from, prefix.to_owned())];
-        while let Some((into, from, prefix)) = work.pop() {
+        let mut work = vec![(into, from, prefix.to_owned(), 0)];
+        while let Some((into, from, prefix, depth)) = work.pop() {
             self.count_merge()?;
+            if depth > MAX_DEPTH {
+                return Err(Error::ContainsItself);
+            }
             // A null of the first table also goes to the second one, which may be in other places, too.
             for (key, cell) in self.graph.snapshot(into) {
                 if cell.is_null() {
@@ -321,7 +324,9 @@ impl<'a> Coalesce<'a> {
                     continue;
                 };
                 match (there.table(), cell.table()) {
-                    (Some(there), Some(inner)) => work.push((there, inner, dotted(&prefix, &key))),
+                    (Some(there), Some(inner)) => {
+                        work.push((there, inner, dotted(&prefix, &key), depth + 1));
+                    }
                     (None, Some(_)) => {
                         let value = gofmt::plain(&*cell_node(&self.graph, &cell)?);
                         self.warnings

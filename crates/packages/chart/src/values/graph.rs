@@ -8,7 +8,10 @@ use podium_goyaml::{Map, Node, Pos, Value};
 use super::Error;
 
 /// More entries than this are refused: aliases and imports could double them again and again.
-const MAX_CELLS: usize = 8_000_000;
+const MAX_CELLS: usize = 1_000_000;
+
+/// Tables that are deeper than this contain themselves: no reader accepts texts that are half as deep.
+pub(super) const MAX_DEPTH: usize = 25_000;
 
 /// A table of a [`Graph`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -167,8 +170,11 @@ impl Graph {
         keep: impl Fn(&Cell) -> bool,
     ) -> Result<TableId, Error> {
         let root = self.add(from.unwrap_or(self).pos(id));
-        let mut work = vec![(id, root)];
-        while let Some((original, copy)) = work.pop() {
+        let mut work = vec![(id, root, 0)];
+        while let Some((original, copy, depth)) = work.pop() {
+            if depth > MAX_DEPTH {
+                return Err(Error::ContainsItself);
+            }
             for (key, cell) in from.unwrap_or(self).snapshot(original) {
                 if !keep(&cell) {
                     continue;
@@ -176,7 +182,7 @@ impl Graph {
                 let cell = match cell {
                     Cell::Table(inner) => {
                         let inner_copy = self.add(from.unwrap_or(self).pos(inner));
-                        work.push((inner, inner_copy));
+                        work.push((inner, inner_copy, depth + 1));
                         Cell::Table(inner_copy)
                     }
                     Cell::List(_, node) => Cell::List(self.add_list(), node),
@@ -193,7 +199,11 @@ impl Graph {
         // Tables whose entries are being turned, outermost first, with the key that they go to.
         let mut open: Vec<Open> = vec![Open::new(self, None, id)];
         let mut count = 0usize;
-        while let Some(top) = open.last_mut() {
+        loop {
+            if open.len() > MAX_DEPTH {
+                return Err(Error::ContainsItself);
+            }
+            let Some(top) = open.last_mut() else { break };
             match top.rest.pop() {
                 Some((key, Cell::Table(inner))) => {
                     let next = Open::new(self, Some(key), inner);

@@ -28,14 +28,19 @@ pub enum Error {
         /// The value, in Go's notation.
         value: String,
     },
-    /// The merged values are too large, or a table would contain itself.
+    /// The merged values are too large.
     #[error(
-        "values have more than {limit} entries after merging; check import-values for imports that contain each other"
+        "values have more than {limit} entries after merging; check import-values for what is imported twice"
     )]
     TooLarge {
         /// The limit.
         limit: usize,
     },
+    /// A table contains itself. Helm crashes on such imports.
+    #[error(
+        "values contain themselves after merging; check import-values for imports that contain each other"
+    )]
+    ContainsItself,
 }
 
 #[cfg(test)]

@@ -1,0 +1,5 @@
+//! Benchmarks beside the original: charts made by a rule, and processes measured by a small parent.
+
+pub mod charts;
+pub mod measure;
+pub mod rate;
