@@ -1,4 +1,5 @@
 //! Podium against the recorded answers of the originals: what `make test` can prove without Go.
+#![allow(clippy::panic, clippy::print_stdout, reason = "helpers of tests")]
 
 use std::collections::BTreeSet;
 
