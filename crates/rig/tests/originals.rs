@@ -1,4 +1,5 @@
 //! The rig against itself, with the originals.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use podium_rig::charts::{self, Command};
 use podium_rig::compare;
