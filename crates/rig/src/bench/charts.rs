@@ -229,6 +229,7 @@ fn service(name: &str, below: &str) -> Vec<File> {
 
 fn small() -> Vec<File> {
     let mut files = service("small", "");
+    files.retain(|f| !f.name.ends_with("serviceaccount.yaml"));
     files.push(File::new("templates/NOTES.txt", "Visit {{ include \"small.fullname\" . }}.\n"));
     files
 }
@@ -327,6 +328,38 @@ fn stack() -> Vec<File> {
     files
 }
 
+const CONFIG: &str = r#"apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ include "NAME.fullname" . }}
+  labels:
+    {{- include "NAME.labels" . | nindent 4 }}
+data:
+  {{- range $name, $value := .Values.settings }}
+  {{ $name }}: {{ $value.text | quote }}
+  {{- end }}
+  region: {{ tpl .Values.banner . | quote }}
+"#;
+
+/// Values as long as those of a service of its own.
+fn settings(seed: usize) -> String {
+    let mut out = String::from("banner: \"{{ .Release.Name }} in {{ .Values.global.region }}\"\nsettings:\n");
+    for k in 0..SETTINGS {
+        let _ = write!(
+            out,
+            "  key{k}:\n    text: value {k} of {seed}\n    enabled: {}\n    weight: {}\n    hosts: [a{k}.test, b{k}.test]\n    limits: {{cpu: {}m, memory: {}Mi}}\n",
+            k % 2 == 0,
+            seed + k,
+            k * 10 + 50,
+            k * 16 + 64
+        );
+    }
+    out
+}
+
+/// How many groups of values a subchart of the umbrella has.
+const SETTINGS: usize = 3;
+
 /// A parent that switches many services on by condition and shares globals with them.
 fn umbrella(count: usize) -> Vec<File> {
     let mut chart = String::from("apiVersion: v2\nname: umbrella\nversion: 0.1.0\ndependencies:\n");
@@ -343,7 +376,12 @@ fn umbrella(count: usize) -> Vec<File> {
             "{name}:\n  enabled: true\n  replicaCount: {}\n  env:\n    ORDER: \"{i}\"\n",
             i % 5 + 1
         );
-        files.extend(service(&name, &format!("charts/{name}/")));
+        let mut child = service(&name, &format!("charts/{name}/"));
+        for file in child.iter_mut().filter(|f| f.name.ends_with("values.yaml")) {
+            file.data.extend(settings(i).into_bytes());
+        }
+        child.push(File::new(format!("charts/{name}/templates/config.yaml"), CONFIG.replace("NAME", &name)));
+        files.extend(child);
     }
     files.push(File::new("Chart.yaml", chart));
     files.push(File::new("values.yaml", values));

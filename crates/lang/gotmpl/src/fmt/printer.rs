@@ -8,6 +8,8 @@ use crate::value::Value;
 const MAX_DEPTH: usize = 10_000;
 /// How many parts of one value are printed: only a value that contains itself several times has more.
 const MAX_PARTS: usize = 20_000_000;
+/// How many bytes one value is printed to, for the same reason.
+const MAX_BYTES: usize = 512 << 20;
 
 /// The flags of one directive.
 #[derive(Clone, Copy, Default)]
@@ -122,7 +124,7 @@ impl Printer {
                 }
                 Work::Value(v, depth) => {
                     parts += 1;
-                    if depth > MAX_DEPTH || parts > MAX_PARTS {
+                    if depth > MAX_DEPTH || parts > MAX_PARTS || self.out.len() > MAX_BYTES {
                         self.out.extend_from_slice(b"%!v(NESTED TOO DEEPLY)");
                         return;
                     }

@@ -821,10 +821,20 @@ pub fn without_no_value(text: &[u8]) -> std::borrow::Cow<'_, [u8]> {
     }
 }
 
-/// A value in a few words, for people.
+/// A value in a few words, for people. Containers are only counted: they may be huge.
 fn describe(value: &Value<'_>) -> String {
-    let text = String::from_utf8_lossy(&fmt::to_bytes(value)).into_owned();
-    let short: String = text.chars().take(60).collect();
-    let more = if short.len() < text.len() { "…" } else { "" };
-    format!("{} {short}{more}", value.type_name())
+    let ty = value.type_name();
+    match value {
+        Value::Map(m) => format!("{ty} with {} entries", m.len()),
+        Value::List(l) => format!("{ty} with {} elements", l.items.len()),
+        Value::Bytes(b) => format!("{ty} of {} bytes", b.len()),
+        Value::Struct(_) => ty.to_owned(),
+        Value::Str(s) => {
+            let text = String::from_utf8_lossy(&s[..s.len().min(240)]).into_owned();
+            let short: String = text.chars().take(60).collect();
+            let more = if short.len() < s.len() { "…" } else { "" };
+            format!("{ty} {short:?}{more}")
+        }
+        other => format!("{ty} {}", String::from_utf8_lossy(&fmt::to_bytes(other))),
+    }
 }
