@@ -156,6 +156,7 @@ fn options(request: &RenderRequest) -> Options {
 }
 
 fn read(request: &RenderRequest, name: &str) -> Result<Vec<u8>, String> {
-    let found = request.side.iter().find(|f| f.name == name);
+    // Two files of one name are written one after the other: the last one is there.
+    let found = request.side.iter().rfind(|f| f.name == name);
     found.map(|f| f.data.clone()).ok_or_else(|| format!("open {name}: no such file or directory"))
 }

@@ -21,8 +21,16 @@ pub fn all() -> Vec<BenchChart> {
         BenchChart { name: "small", about: "one service as a template of `helm create`", files: small() },
         BenchChart { name: "large", about: "300 templates, 3 300 tpl calls, 9 900 includes", files: large() },
         BenchChart { name: "stack", about: "dashboards and rules, megabytes of YAML", files: stack() },
-        BenchChart { name: "umbrella-100", about: "100 subcharts", files: umbrella(100) },
-        BenchChart { name: "umbrella-200", about: "200 subcharts", files: umbrella(200) },
+        BenchChart {
+            name: "umbrella-100",
+            about: "100 subcharts, two tpl calls in each",
+            files: umbrella(100),
+        },
+        BenchChart {
+            name: "umbrella-200",
+            about: "200 subcharts, two tpl calls in each",
+            files: umbrella(200),
+        },
     ]
 }
 
@@ -339,11 +347,14 @@ data:
   {{ $name }}: {{ $value.text | quote }}
   {{- end }}
   region: {{ tpl .Values.banner . | quote }}
+  title: {{ tpl .Values.title . | quote }}
 "#;
 
 /// Values as long as those of a service of its own.
 fn settings(seed: usize) -> String {
-    let mut out = String::from("banner: \"{{ .Release.Name }} in {{ .Values.global.region }}\"\nsettings:\n");
+    let mut out = String::from(
+        "banner: \"{{ .Release.Name }} in {{ .Values.global.region }}\"\ntitle: \"{{ .Chart.Name }}\"\nsettings:\n",
+    );
     for k in 0..SETTINGS {
         let _ = write!(
             out,
@@ -358,7 +369,7 @@ fn settings(seed: usize) -> String {
 }
 
 /// How many groups of values a subchart of the umbrella has.
-const SETTINGS: usize = 3;
+const SETTINGS: usize = 1;
 
 /// A parent that switches many services on by condition and shares globals with them.
 fn umbrella(count: usize) -> Vec<File> {

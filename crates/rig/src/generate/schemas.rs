@@ -8,7 +8,8 @@ use super::{Case, Check, Family, strings, values};
 /// A chart with a schema, in some draft, over a random tree.
 pub fn case(random: &mut Random) -> Case {
     let mut text = top(random);
-    if random.chance(6) {
+    // A damaged address would send the original to the network.
+    if random.chance(6) && !text.contains("://") {
         text = strings::damage(random, &text, &["{", "}", "\"", ",", "[", "x"]);
     }
     let mut files = vec![
