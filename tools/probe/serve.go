@@ -35,7 +35,7 @@ type Major interface {
 
 const (
 	// A request that takes longer is answered with an error and ends the process: the loop cannot be stopped.
-	patience = 10 * time.Second
+	patience = 30 * time.Second
 	// More memory than this is a runaway template as well.
 	memoryLimit = 3 << 30
 )

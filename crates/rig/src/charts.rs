@@ -9,6 +9,7 @@ use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::generate::Case;
 use crate::request::Dialect;
 use crate::tools;
 
@@ -130,19 +131,68 @@ pub fn discover(folder: &Path) -> Result<Vec<ChartCase>, Error> {
     Ok(out)
 }
 
-/// Charts of other people: every folder or archive right under a folder is one case.
+/// Charts of other people: every chart folder and archive below a folder is one case.
 pub fn public(folder: &Path) -> Result<Vec<ChartCase>, Error> {
     let mut out = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(io(folder))?.flatten() {
-        let path = entry.path();
-        if path.join("Chart.yaml").is_file() || path.extension().is_some_and(|e| e == "tgz") {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let args = vec!["rel".to_owned(), path.to_string_lossy().into_owned()];
-            out.push(ChartCase { name, folder: folder.to_owned(), args });
+    let mut work = vec![folder.to_owned()];
+    while let Some(place) = work.pop() {
+        for entry in std::fs::read_dir(&place).map_err(io(&place))?.flatten() {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                work.push(path.clone());
+            }
+            if path.join("Chart.yaml").is_file() || path.extension().is_some_and(|e| e == "tgz") {
+                let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
+                let args = vec!["rel".to_owned(), path.to_string_lossy().into_owned()];
+                out.push(ChartCase { name, folder: folder.to_owned(), args });
+            }
         }
     }
     out.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(out)
+}
+
+/// Lays a generated case out on disk, so that the commands can judge it as well.
+pub fn lay_out(case: &Case, folder: &Path) -> Result<ChartCase, Error> {
+    let request = &case.request;
+    let root = folder.join(&case.id);
+    let mut files: Vec<(PathBuf, Vec<u8>)> =
+        request.chart_files().into_iter().map(|f| (root.join("chart").join(f.name), f.data)).collect();
+    files.extend(request.side.iter().map(|f| (root.join(&f.name), f.data.clone())));
+    for (path, data) in files {
+        let parent = path.parent().unwrap_or(&root);
+        std::fs::create_dir_all(parent).map_err(io(parent))?;
+        std::fs::write(&path, data).map_err(io(&path))?;
+    }
+    let mut args = vec![request.release.clone(), "./chart".to_owned()];
+    let mut flag = |name: &str, value: &str| args.push(format!("--{name}={value}"));
+    flag("namespace", &request.namespace);
+    for (name, values) in [
+        ("values", &request.values),
+        ("set", &request.set),
+        ("set-string", &request.set_string),
+        ("set-json", &request.set_json),
+        ("set-file", &request.set_file),
+        ("set-literal", &request.set_literal),
+        ("api-versions", &request.api_versions),
+    ] {
+        values.iter().for_each(|value| flag(name, value));
+    }
+    if !request.kube_version.is_empty() {
+        flag("kube-version", &request.kube_version);
+    }
+    for (name, on) in [
+        ("is-upgrade", request.upgrade),
+        ("include-crds", request.include_crds),
+        ("no-hooks", request.no_hooks),
+        ("skip-tests", request.skip_tests),
+        ("skip-schema-validation", request.skip_schema),
+    ] {
+        if on {
+            flag(name, "true");
+        }
+    }
+    Ok(ChartCase { name: case.id.clone(), folder: root, args })
 }
 
 /// Splits as a shell does, with both quotes and the backslash.

@@ -12,7 +12,7 @@ const BATCH: usize = 500;
 /// An answer that may be random is asked for this often before a difference is believed.
 const AGAIN: usize = 5;
 /// And this often when it proved to vary: one of its orders may be ours.
-const OFTEN: usize = 60;
+const OFTEN: usize = 30;
 
 /// A case on which the two do not agree.
 #[derive(Clone, Debug)]

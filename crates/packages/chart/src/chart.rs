@@ -325,7 +325,7 @@ impl Loader<'_> {
         let source = self.sources.add(source);
         let map = parse_values(&file.data, source, self.dialect).map_err(Error::Values)?;
         let pos = Pos { source, line: 1, column: 1 };
-        Values::from_map(&map, pos).map_err(|error| Error::Values(ValuesError::TooLarge(error)))
+        Values::from_owned(map, pos).map_err(|error| Error::Values(ValuesError::TooLarge(error)))
     }
 }
 

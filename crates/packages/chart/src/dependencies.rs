@@ -157,6 +157,7 @@ impl Process<'_> {
         let values = Coalesce::merge(Of(self.view, chart), &nothing, self.dialect, self.warnings)?;
         let (mut merge, root) = Coalesce::on(values, self.dialect, self.warnings);
         let imported = merge.new_table();
+        let mut any = false;
         for id in requirements {
             let Some(requirement) = self.view.requirement_mut(id) else { continue };
             let written = std::mem::take(&mut requirement.import_values);
@@ -167,6 +168,7 @@ impl Process<'_> {
                     Ok(table) => {
                         let table = merge.nested(table, &import.parent)?;
                         merge.merge_tables(imported, table, "")?;
+                        any = true;
                     }
                     Err(missing) => merge.warn(import.missing(&requirement.name, missing.0)),
                 }
@@ -175,10 +177,14 @@ impl Process<'_> {
                     .push(ImportValue::Done { child: import.child, parent: import.parent });
             }
         }
-        // What the parent says itself wins over what it imports.
-        let copy = merge.copy(root)?;
-        merge.merge_tables(copy, imported, "")?;
-        let values = merge.finish(copy).compact()?;
+        let values = if any {
+            // What the parent says itself wins over what it imports.
+            let copy = merge.copy(root)?;
+            merge.merge_tables(copy, imported, "")?;
+            merge.finish(copy).compact()?
+        } else {
+            merge.finish(root)
+        };
         self.view.set_values(chart, values);
         Ok(())
     }

@@ -15,6 +15,9 @@ use crate::warning::Warning;
 /// More files and directories than this are refused: links could make a directory endless.
 const MAX_ENTRIES: usize = 200_000;
 
+/// The number of the error that links lead round in a circle.
+const TOO_MANY_LINKS: i32 = 40;
+
 /// The largest archive file that is read at all.
 const MAX_ARCHIVE: u64 = 2 * archive::MAX_SIZE;
 
@@ -124,6 +127,8 @@ pub fn load(path: &Path, dialect: &Dialect) -> Result<Loaded, Error> {
 /// Loads a chart from a directory, without what `.helmignore` leaves out.
 pub fn load_dir(path: &Path, dialect: &Dialect) -> Result<Loaded, Error> {
     let top = std::path::absolute(path).map_err(|error| Error::Io(error.to_string()))?;
+    // Messages show paths without detours.
+    let top = top.to_str().map(|path| PathBuf::from(crate::text::clean(path))).unwrap_or(top);
     if dialect.checks_api_version {
         let chart_yaml = top.join("Chart.yaml");
         let text = read_limited(&chart_yaml, archive::MAX_SIZE)
@@ -263,7 +268,10 @@ impl Walk<'_> {
     fn follow(&mut self, path: &Path) -> Result<PathBuf, Error> {
         let resolved = fs::canonicalize(path).map_err(|error| Error::Link {
             path: shown(path),
-            error: go_error("lstat", &link_target(path), &error),
+            error: match error.raw_os_error() {
+                Some(TOO_MANY_LINKS) => "EvalSymlinks: too many links".to_owned(),
+                _ => go_error("lstat", &link_target(path), &error),
+            },
         })?;
         let parent = path.parent().and_then(|parent| fs::canonicalize(parent).ok());
         if parent.is_some_and(|parent| parent.starts_with(&resolved)) {

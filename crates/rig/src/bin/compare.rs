@@ -116,7 +116,7 @@ fn run(options: &Options, out: &mut dyn Write) -> Run {
     }
     let mut faults = fuzz(options, &cases, out)?;
     if let Some(podium) = &options.podium {
-        faults += whole_charts(options, podium, out)?;
+        faults += whole_charts(options, podium, &cases, out)?;
     }
     Ok(faults)
 }
@@ -239,11 +239,28 @@ fn describe(
     writeln!(out, "--- {}\n{ours}", subject.name())
 }
 
-/// The repository's charts, and public ones when a folder is given.
-fn whole_charts(options: &Options, podium: &std::path::Path, out: &mut dyn Write) -> Run {
+/// How many generated charts the commands judge as well.
+const GENERATED_CHARTS: usize = 120;
+
+/// Charts of their own whose output is YAML or an error.
+fn for_commands(case: &&Case) -> bool {
+    use podium_rig::generate::Family;
+    matches!(case.family, Family::Manifests | Family::Subcharts | Family::SetFlags | Family::Schema)
+}
+
+/// The repository's charts, some of the generated ones, and public ones when a folder is given.
+fn whole_charts(options: &Options, podium: &std::path::Path, cases: &[Case], out: &mut dyn Write) -> Run {
     let command = charts::Podium(std::path::absolute(podium)?);
     let mut faults = 0;
-    let mut sets = vec![("our charts", charts::discover(&paths::tests("charts"))?)];
+    let folder = std::env::temp_dir().join(format!("podium-generated-{}", std::process::id()));
+    let generated: Result<Vec<ChartCase>, charts::Error> = cases
+        .iter()
+        .filter(for_commands)
+        .take(GENERATED_CHARTS)
+        .map(|c| charts::lay_out(c, &folder))
+        .collect();
+    let mut sets =
+        vec![("our charts", charts::discover(&paths::tests("charts"))?), ("generated charts", generated?)];
     if let Some(folder) = std::env::var_os("PODIUM_CHARTS") {
         sets.push(("public charts", charts::public(&PathBuf::from(folder))?));
     }
@@ -268,6 +285,7 @@ fn whole_charts(options: &Options, podium: &std::path::Path, out: &mut dyn Write
         )?;
         faults += mismatches.len();
     }
+    let _ = std::fs::remove_dir_all(folder);
     Ok(faults)
 }
 

@@ -90,6 +90,9 @@ fn links_to_nowhere_and_in_circles_are_errors() {
         "error evaluating symlink <dir>/bad: lstat <dir>/nowhere: no such file or directory"
     );
     let scratch = Scratch::chart();
+    symlink("round", scratch.0.join("round")).unwrap();
+    assert_eq!(scratch.error(), "error evaluating symlink <dir>/round: EvalSymlinks: too many links");
+    let scratch = Scratch::chart();
     scratch.write("templates/x", "");
     symlink("..", scratch.0.join("templates/up")).unwrap();
     assert!(scratch.error().starts_with("symlink <dir>/templates/up leads to <dir>, which contains it"));

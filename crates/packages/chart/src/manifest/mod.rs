@@ -5,7 +5,7 @@ mod sort;
 mod split;
 
 pub use print::{Output, Printed, WriteError, pieces, print, raw, show_only};
-pub use sort::{Error, Hook, Manifest, Sorted, sort};
+pub use sort::{Error, Hook, Manifest, Sorted, kind_order, sort};
 pub use split::split;
 
 use crate::render::Rendered;

@@ -96,8 +96,8 @@ pub fn sort<'r>(files: &'r [Rendered], dialect: &Dialect) -> Result<Sorted<'r>, 
             sorted.add(&file.name, document, head);
         }
     }
-    sorted.manifests.sort_by(|a, b| order(&a.head.kind, &b.head.kind, dialect.install_order));
-    sorted.hooks.sort_by(|a, b| order(&a.kind, &b.kind, dialect.install_order));
+    sorted.manifests.sort_by(|a, b| kind_order(&a.head.kind, &b.head.kind, dialect.install_order));
+    sorted.hooks.sort_by(|a, b| kind_order(&a.kind, &b.kind, dialect.install_order));
     Ok(sorted)
 }
 
@@ -107,8 +107,9 @@ fn first_line(file: &[u8], document: &[u8]) -> usize {
     1 + file[..offset].iter().filter(|b| **b == b'\n').count()
 }
 
-/// Known kinds by their place, then the others by name.
-fn order(a: &str, b: &str, kinds: &[&str]) -> std::cmp::Ordering {
+/// The order of two kinds: known ones (of the dialect's install or uninstall order) by their place, then the others
+/// by name.
+pub fn kind_order(a: &str, b: &str, kinds: &[&str]) -> std::cmp::Ordering {
     let place = |kind: &str| kinds.iter().position(|k| *k == kind);
     match (place(a), place(b)) {
         (Some(a), Some(b)) => a.cmp(&b),
@@ -135,6 +136,15 @@ fn weight(text: &str) -> i64 {
 }
 
 impl<'r> Sorted<'r> {
+    /// The hooks of a moment in the order in which they run: by weight, then by name, then by kind. A hook that names
+    /// the moment twice runs twice.
+    pub fn hooks_for(&self, event: &str) -> Vec<&Hook<'r>> {
+        let times = |hook: &Hook<'_>| hook.events.iter().filter(|e| **e == event).count();
+        let mut hooks: Vec<_> = self.hooks.iter().flat_map(|h| std::iter::repeat_n(h, times(h))).collect();
+        hooks.sort_by(|a, b| (a.weight, &a.name).cmp(&(b.weight, &b.name)));
+        hooks
+    }
+
     fn add(&mut self, path: &'r str, document: &'r [u8], head: Head) {
         let metadata = head.metadata.as_ref();
         let Some((metadata, hook)) = metadata.and_then(|m| Some((m, m.annotations.get(HOOK)?))) else {
@@ -158,5 +168,86 @@ impl<'r> Sorted<'r> {
             delete_policies: annotation(DELETE_POLICY).map(|p| words(p)).unwrap_or_default(),
             output_log_policies: annotation(OUTPUT_LOG_POLICY).map(|p| words(p)).unwrap_or_default(),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::{HELM3, HELM4};
+
+    fn document(kind: &str, name: &str, annotations: &str) -> String {
+        format!("apiVersion: v1\nkind: {kind}\nmetadata:\n  name: {name}\n  annotations: {{{annotations}}}\n")
+    }
+
+    fn file(name: &str, documents: &[String]) -> Rendered {
+        Rendered { name: name.to_owned(), text: documents.join("---\n").into_bytes() }
+    }
+
+    #[test]
+    fn kinds_have_the_order_of_their_dialect() {
+        let webhook = "MutatingWebhookConfiguration";
+        let documents = [("Zoo", "a"), (webhook, "b"), ("Service", "c"), ("Abc", "d"), ("Namespace", "e")];
+        let documents: Vec<_> = documents.iter().map(|(kind, name)| document(kind, name, "")).collect();
+        let files = [file("c/templates/a.yaml", &documents)];
+        let kinds = |dialect| {
+            let sorted = sort(&files, dialect).unwrap();
+            sorted.manifests.into_iter().map(|m| m.head.kind).collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(&HELM4), ["Namespace", "Service", webhook, "Abc", "Zoo"]);
+        assert_eq!(kinds(&HELM3), ["Namespace", "Service", "Abc", webhook, "Zoo"]);
+        let mut removal = ["Namespace", "Service", webhook, "Abc"];
+        removal.sort_by(|a, b| kind_order(a, b, HELM4.uninstall_order));
+        assert_eq!(removal, [webhook, "Service", "Namespace", "Abc"]);
+    }
+
+    #[test]
+    fn hooks_run_by_weight_and_name_and_unknown_events_drop_the_document() {
+        let hook = |name: &str, rest: &str| document("Job", name, rest);
+        let files = [file(
+            "c/templates/hooks.yaml",
+            &[
+                hook("b", "helm.sh/hook: ' Pre-Install , test-success', helm.sh/hook-weight: 5"),
+                hook("a", "helm.sh/hook: 'pre-install', helm.sh/hook-weight: '5'"),
+                hook("z", "helm.sh/hook: 'pre-install,pre-install', helm.sh/hook-weight: -1"),
+                hook("x", "helm.sh/hook: crd-install"),
+                hook(
+                    "p",
+                    "helm.sh/hook: test, helm.sh/hook-delete-policy: ' Hook-Failed,x', helm.sh/hook-weight: no",
+                ),
+            ],
+        )];
+        let sorted = sort(&files, &HELM4).unwrap();
+        let names = |event| sorted.hooks_for(event).into_iter().map(|h| h.name.as_str()).collect::<Vec<_>>();
+        assert_eq!(names("pre-install"), ["z", "z", "a", "b"]);
+        assert_eq!(names("test"), ["p", "b"]);
+        assert_eq!(sorted.unknown_hooks, ["crd-install"]);
+        assert!(sorted.manifests.is_empty());
+        let last = sorted.hooks.iter().find(|h| h.name == "p").unwrap();
+        assert_eq!(
+            (last.weight, last.delete_policies.as_slice()),
+            (0, &["hook-failed".to_owned(), "x".to_owned()][..])
+        );
+    }
+
+    #[test]
+    fn errors_name_the_file() {
+        let files = [file("c/templates/bad.yaml", &["a: b\n".to_owned(), "a: b: c\n".to_owned()])];
+        let error = sort(&files, &HELM4).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "YAML parse error on c/templates/bad.yaml: error converting YAML to JSON: yaml: mapping values are not \
+             allowed in this context"
+        );
+        let list = [file("c/templates/list.yaml", &["- a\n".to_owned()])];
+        for (dialect, package) in [(&HELM4, "util"), (&HELM3, "releaseutil")] {
+            assert_eq!(
+                sort(&list, dialect).unwrap_err().to_string(),
+                format!(
+                    "YAML parse error on c/templates/list.yaml: error unmarshaling JSON: while decoding JSON: json: \
+                     cannot unmarshal array into Go value of type {package}.SimpleHead"
+                )
+            );
+        }
     }
 }

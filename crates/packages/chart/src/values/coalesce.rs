@@ -77,8 +77,7 @@ impl<'a> Coalesce<'a> {
         warnings: &'a mut Vec<Warning>,
         nulls: Nulls,
     ) -> Result<Values, Error> {
-        let mut graph = Graph::default();
-        let root = graph.deep_copy(Some(&set.graph), set.root, |_| true)?;
+        let Values { graph, root } = set.unshared()?;
         let mut run = Self { dialect, warnings, graph, merges: 0 };
         run.chart(chart, root, "", nulls)?;
         Ok(Values { graph: run.graph, root })
@@ -108,7 +107,7 @@ impl<'a> Coalesce<'a> {
         if path != "." {
             for part in path.rsplit('.') {
                 let outer = self.graph.add(self.graph.pos(table));
-                self.graph.set(outer, part.into(), Cell::Table(table))?;
+                self.graph.share(outer, part.into(), Cell::Table(table))?;
                 table = outer;
             }
         }
@@ -272,20 +271,20 @@ impl<'a> Coalesce<'a> {
             }
         };
         let parent_globals = match self.graph.get(parent, GLOBAL) {
-            None => Vec::new(),
+            None => Arc::default(),
             Some(Cell::Table(id)) => self.graph.snapshot(*id),
             Some(_) => {
                 self.warnings.push(Warning::GlobalSource);
                 return Ok(());
             }
         };
-        for (key, value) in parent_globals {
-            let there = self.graph.get(child_globals, &key).cloned();
-            let handed_down = match (&value, there) {
+        for (key, value) in &parent_globals.entries {
+            let there = self.graph.get(child_globals, key).cloned();
+            let handed_down = match (value, there) {
                 (Cell::Table(table), None) => Cell::Table(self.graph.shallow_copy(*table)?),
                 (Cell::Table(table), Some(Cell::Table(own))) => {
                     let copy = self.graph.shallow_copy(*table)?;
-                    self.merge_tables(copy, own, &dotted(prefix, &key))?;
+                    self.merge_tables(copy, own, &dotted(prefix, key))?;
                     Cell::Table(copy)
                 }
                 (Cell::Table(_), Some(_)) => {
@@ -296,9 +295,13 @@ impl<'a> Coalesce<'a> {
                     self.warnings.push(Warning::GlobalIsTable { key: key.to_string() });
                     continue;
                 }
-                _ => value,
+                _ => value.clone(),
             };
-            self.graph.set(child_globals, key, handed_down)?;
+            if handed_down.table().is_some() {
+                self.graph.set(child_globals, key.clone(), handed_down)?;
+            } else {
+                self.graph.share(child_globals, key.clone(), handed_down)?;
+            }
         }
         self.graph.set(child, GLOBAL.into(), Cell::Table(child_globals))
     }
@@ -313,28 +316,28 @@ impl<'a> Coalesce<'a> {
                 return Err(Error::ContainsItself);
             }
             // A null of the first table also goes to the second one, which may be in other places, too.
-            for (key, cell) in self.graph.snapshot(into) {
+            for (key, cell) in &self.graph.snapshot(into).entries {
                 if cell.is_null() {
-                    self.graph.set(from, key, cell)?;
+                    self.graph.set(from, key.clone(), cell.clone())?;
                 }
             }
-            for (key, cell) in self.graph.snapshot(from) {
-                let Some(there) = self.graph.get(into, &key) else {
-                    self.graph.set(into, key, cell)?;
+            for (key, cell) in &self.graph.snapshot(from).entries {
+                let Some(there) = self.graph.get(into, key) else {
+                    self.graph.share(into, key.clone(), cell.clone())?;
                     continue;
                 };
                 match (there.table(), cell.table()) {
                     (Some(there), Some(inner)) => {
-                        work.push((there, inner, dotted(&prefix, &key), depth + 1));
+                        work.push((there, inner, dotted(&prefix, key), depth + 1));
                     }
                     (None, Some(_)) => {
-                        let value = gofmt::plain(&*cell_node(&self.graph, &cell)?);
+                        let value = gofmt::plain(&*cell_node(&self.graph, cell)?);
                         self.warnings
-                            .push(Warning::CannotOverwriteTable { key: dotted(&prefix, &key), value });
+                            .push(Warning::CannotOverwriteTable { key: dotted(&prefix, key), value });
                     }
                     (Some(_), None) if !cell.is_null() => {
                         let value = cell.node().map(|node| gofmt::plain(node)).unwrap_or_default();
-                        self.warnings.push(Warning::DestinationIsTable { key: dotted(&prefix, &key), value });
+                        self.warnings.push(Warning::DestinationIsTable { key: dotted(&prefix, key), value });
                     }
                     _ => {}
                 }

@@ -38,6 +38,10 @@ impl Cell {
         matches!(self, Self::Scalar(node) if node.is_null())
     }
 
+    fn nests(&self) -> bool {
+        !matches!(self, Self::Scalar(_))
+    }
+
     /// The table, if it is one.
     pub fn table(&self) -> Option<TableId> {
         match self {
@@ -59,14 +63,25 @@ impl Cell {
 pub(super) struct Table {
     pub(super) pos: Pos,
     pub(super) entries: BTreeMap<Arc<str>, Cell>,
+    /// Whether there may be more than scalars in it. Without, a copy can be the same table until it is changed.
+    nests: bool,
 }
 
-/// Tables by number.
+impl Table {
+    fn new(pos: Pos, entries: BTreeMap<Arc<str>, Cell>) -> Self {
+        let nests = entries.values().any(Cell::nests);
+        Self { pos, entries, nests }
+    }
+}
+
+/// Tables by number. A copy is cheap: tables are copied when they are changed.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
-    tables: Vec<Table>,
+    tables: Vec<Arc<Table>>,
     lists: u32,
     cells: usize,
+    /// The entries through which a table or list is in one place more.
+    shared: Vec<(TableId, Arc<str>)>,
 }
 
 /// A table with all that is below it: the values of a chart and its subcharts.
@@ -86,18 +101,31 @@ impl Default for Values {
 
 impl Graph {
     fn table(&self, id: TableId) -> Option<&Table> {
-        self.tables.get(id.0 as usize)
+        self.tables.get(id.0 as usize).map(|table| &**table)
     }
 
     fn table_mut(&mut self, id: TableId) -> Option<&mut Table> {
-        self.tables.get_mut(id.0 as usize)
+        self.tables.get_mut(id.0 as usize).map(Arc::make_mut)
+    }
+
+    /// A table as it is now; changes do not show in it.
+    pub(super) fn snapshot(&self, id: TableId) -> Arc<Table> {
+        self.tables.get(id.0 as usize).cloned().unwrap_or_default()
     }
 
     /// Adds an empty table.
     pub(super) fn add(&mut self, pos: Pos) -> TableId {
-        let id = TableId(u32::try_from(self.tables.len()).unwrap_or(u32::MAX));
-        self.tables.push(Table { pos, entries: BTreeMap::new() });
-        id
+        self.push(Arc::new(Table::new(pos, BTreeMap::new())))
+    }
+
+    fn push(&mut self, table: Arc<Table>) -> TableId {
+        self.tables.push(table);
+        TableId(u32::try_from(self.tables.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    fn count_cells(&mut self, more: usize) -> Result<(), Error> {
+        self.cells = self.cells.saturating_add(more);
+        if self.cells > MAX_CELLS { Err(Error::TooLarge { limit: MAX_CELLS }) } else { Ok(()) }
     }
 
     fn add_list(&mut self) -> ListId {
@@ -130,20 +158,19 @@ impl Graph {
         self.table(id)?.entries.get(key)
     }
 
-    pub(super) fn snapshot(&self, id: TableId) -> Vec<(Arc<str>, Cell)> {
-        self.entries(id).map(|(key, cell)| (key.clone(), cell.clone())).collect()
+    /// Sets an entry. The cell must not be anywhere else; see [`Self::share`].
+    pub(super) fn set(&mut self, id: TableId, key: Arc<str>, cell: Cell) -> Result<(), Error> {
+        let Some(table) = self.table_mut(id) else { return Ok(()) };
+        table.nests |= cell.nests();
+        if table.entries.insert(key, cell).is_none() { self.count_cells(1) } else { Ok(()) }
     }
 
-    pub(super) fn set(&mut self, id: TableId, key: Arc<str>, cell: Cell) -> Result<(), Error> {
-        if self.cells >= MAX_CELLS {
-            return Err(Error::TooLarge { limit: MAX_CELLS });
+    /// Sets an entry to a cell that is in another place, too.
+    pub(super) fn share(&mut self, id: TableId, key: Arc<str>, cell: Cell) -> Result<(), Error> {
+        if cell.nests() {
+            self.shared.push((id, key.clone()));
         }
-        if let Some(table) = self.table_mut(id)
-            && table.entries.insert(key, cell).is_none()
-        {
-            self.cells += 1;
-        }
-        Ok(())
+        self.set(id, key, cell)
     }
 
     pub(super) fn remove(&mut self, id: TableId, key: &str) {
@@ -154,10 +181,11 @@ impl Graph {
 
     /// A table with the same entries: the tables below it are in both.
     pub(super) fn shallow_copy(&mut self, id: TableId) -> Result<TableId, Error> {
-        let copy = self.add(self.pos(id));
-        for (key, cell) in self.snapshot(id) {
-            self.set(copy, key, cell)?;
-        }
+        let table = self.snapshot(id);
+        self.count_cells(table.entries.len())?;
+        let copy = self.push(table.clone());
+        let nested = table.entries.iter().filter(|(_, cell)| cell.nests());
+        self.shared.extend(nested.map(|(key, _)| (copy, key.clone())));
         Ok(copy)
     }
 
@@ -169,29 +197,48 @@ impl Graph {
         id: TableId,
         keep: impl Fn(&Cell) -> bool,
     ) -> Result<TableId, Error> {
-        let root = self.add(from.unwrap_or(self).pos(id));
+        let root = self.add(Pos::default());
         let mut work = vec![(id, root, 0)];
         while let Some((original, copy, depth)) = work.pop() {
             if depth > MAX_DEPTH {
                 return Err(Error::ContainsItself);
             }
-            for (key, cell) in from.unwrap_or(self).snapshot(original) {
-                if !keep(&cell) {
-                    continue;
-                }
-                let cell = match cell {
-                    Cell::Table(inner) => {
-                        let inner_copy = self.add(from.unwrap_or(self).pos(inner));
-                        work.push((inner, inner_copy, depth + 1));
-                        Cell::Table(inner_copy)
-                    }
-                    Cell::List(_, node) => Cell::List(self.add_list(), node),
-                    scalar => scalar,
-                };
-                self.set(copy, key, cell)?;
+            let mut table = from.unwrap_or(self).snapshot(original);
+            if table.nests || !table.entries.values().all(&keep) {
+                let kept = table.entries.iter().filter(|(_, cell)| keep(cell));
+                let copied = kept.map(|(key, cell)| {
+                    let cell = match cell {
+                        Cell::Table(inner) => {
+                            let inner_copy = self.add(Pos::default());
+                            work.push((*inner, inner_copy, depth + 1));
+                            Cell::Table(inner_copy)
+                        }
+                        Cell::List(_, node) => self.new_list(node.clone()),
+                        scalar => scalar.clone(),
+                    };
+                    (key.clone(), cell)
+                });
+                table = Arc::new(Table::new(table.pos, copied.collect()));
+            }
+            self.count_cells(table.entries.len())?;
+            if let Some(place) = self.tables.get_mut(copy.0 as usize) {
+                *place = table;
             }
         }
         Ok(root)
+    }
+
+    /// Makes every table and list be in one place only.
+    fn unshare(&mut self) -> Result<(), Error> {
+        for (id, key) in std::mem::take(&mut self.shared) {
+            let own = match self.get(id, &key) {
+                Some(Cell::Table(inner)) => Cell::Table(self.deep_copy(None, *inner, |_| true)?),
+                Some(Cell::List(_, node)) => self.new_list(node.clone()),
+                _ => continue,
+            };
+            self.set(id, key, own)?;
+        }
+        Ok(())
     }
 
     /// The tree of a table. What is in several places is repeated.
@@ -239,28 +286,39 @@ struct Open {
 
 impl Open {
     fn new(graph: &Graph, key: Option<Arc<str>>, id: TableId) -> Self {
-        Self { key, pos: graph.pos(id), map: Map::new(), rest: graph.snapshot(id) }
+        let rest = graph.entries(id).map(|(key, cell)| (key.clone(), cell.clone())).collect();
+        Self { key, pos: graph.pos(id), map: Map::new(), rest }
     }
 }
 
 impl Values {
     /// Values from a tree.
     pub fn from_map(map: &Map, pos: Pos) -> Result<Self, Error> {
+        Self::from_owned(map.clone(), pos)
+    }
+
+    /// Values from a tree that is not needed any more.
+    pub fn from_owned(map: Map, pos: Pos) -> Result<Self, Error> {
         let mut graph = Graph::default();
         let root = graph.add(pos);
         let mut work = vec![(map, root)];
         while let Some((map, id)) = work.pop() {
-            for (key, node) in map {
-                let cell = match &node.value {
+            let entries = map.into_entries().map(|(key, node)| {
+                let cell = match node.value {
                     Value::Map(inner) => {
                         let inner_id = graph.add(node.pos);
                         work.push((inner, inner_id));
                         Cell::Table(inner_id)
                     }
-                    Value::List(_) => Cell::List(graph.add_list(), Arc::new(node.clone())),
-                    _ => Cell::Scalar(Arc::new(node.clone())),
+                    value @ Value::List(_) => graph.new_list(Arc::new(Node { value, pos: node.pos })),
+                    value => Cell::Scalar(Arc::new(Node { value, pos: node.pos })),
                 };
-                graph.set(id, Arc::from(&**key), cell)?;
+                (Arc::from(key), cell)
+            });
+            let entries: BTreeMap<_, _> = entries.collect();
+            graph.count_cells(entries.len())?;
+            if let Some(table) = graph.table_mut(id) {
+                *table = Table::new(table.pos, entries);
             }
         }
         Ok(Self { graph, root })
@@ -286,6 +344,13 @@ impl Values {
         let mut graph = Graph::default();
         let root = graph.deep_copy(Some(&self.graph), self.root, |_| true)?;
         Ok(Self { graph, root })
+    }
+
+    /// A copy with nothing shared inside.
+    pub(super) fn unshared(&self) -> Result<Self, Error> {
+        let mut copy = self.clone();
+        copy.graph.unshare()?;
+        Ok(copy)
     }
 }
 
