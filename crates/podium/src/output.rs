@@ -4,8 +4,16 @@ use std::io::{self, IsTerminal, Write};
 
 /// Writes to standard output. A reader that has gone away (`| head`) is no error.
 pub fn print(text: &[u8]) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text).and_then(|()| out.flush()) {
+    print_all(&[text])
+}
+
+/// How much is handed to the system at once.
+const PORTION: usize = 64 * 1024;
+
+/// Writes parts to standard output, one after the other.
+pub fn print_all(parts: &[&[u8]]) -> anyhow::Result<()> {
+    let mut out = io::BufWriter::with_capacity(PORTION, io::stdout().lock());
+    match parts.iter().try_for_each(|part| out.write_all(part)).and_then(|()| out.flush()) {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),
     }

@@ -137,7 +137,7 @@ fn finish(
     let crds = if request.include_crds { prepared.view.crds() } else { Vec::new() };
     let crds: Vec<_> = crds.into_iter().map(|crd| (crd.path, crd.file)).collect();
     let output = Output { no_hooks: request.no_hooks, skip_tests: request.skip_tests };
-    Ok(Outcome::Stdout(manifest::print(&sorted, &crds, &output)))
+    Ok(Outcome::Stdout(manifest::print(&sorted, &crds, &output).concat()))
 }
 
 fn text(error: impl std::fmt::Display) -> String {

@@ -1,8 +1,10 @@
 //! The instructions of a compiled template.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
+use crate::compile::Found;
 use crate::func::Func;
 use crate::syntax::{Id, Names, Number, Source, Span};
 use crate::types::Type;
@@ -33,8 +35,12 @@ pub enum Op {
     Dot,
     /// Pushes a variable.
     Var(u32),
-    /// Walks fields (so many entries of `names`) from a base and pushes what is there.
-    Chain(Base, u32, u32),
+    /// Walks fields (so many entries of `names`) from the dot and pushes what is there.
+    ChainDot(u32, u32),
+    /// The same from a variable.
+    ChainVar(u32, u32, u32),
+    /// The same from what is popped.
+    ChainStack(u32, u32),
     /// Forgets that a nil on the stack was an interface.
     Unwrap,
     /// Fails unless the top of the stack fits a type.
@@ -43,8 +49,8 @@ pub enum Op {
     CheckFinal(&'static Type, u32),
     /// Fails with a message.
     Raise(u32),
-    /// Calls with so many arguments, and the piped one below them if the flag is set. The node is for errors.
-    Call(&'static Func, u32, bool, Id),
+    /// Calls as an entry of `calls` says.
+    Call(&'static Func, u32),
     /// Ends `and` (false) or `or` (true) early, keeping the top; else pops it.
     ShortCircuit(bool, u32),
     /// Pops a receiver and looks for a method (a name) that will get so many arguments; goes on elsewhere, past the
@@ -88,6 +94,20 @@ pub enum Op {
     Template(u32),
 }
 
+/// Instructions are most of what a compiled chart takes.
+const _: () = assert!(size_of::<Op>() == 16);
+
+/// What a function is called with.
+#[derive(Debug)]
+pub struct Passed {
+    /// With so many arguments.
+    pub arguments: u32,
+    /// And the piped one, which is below them.
+    pub piped: bool,
+    /// Which node is to blame for errors.
+    pub node: Id,
+}
+
 /// What the next turn of a loop does.
 #[derive(Debug)]
 pub struct Next {
@@ -112,7 +132,14 @@ pub enum Const {
     Uint64(u64),
     Float(f64),
     Complex(f64, f64),
-    Str(Box<[u8]>),
+    Str(Text),
+}
+
+/// A text in a template: a piece of the source, unless it has escapes.
+#[derive(Clone, Debug)]
+pub enum Text {
+    Source(Span),
+    Own(Box<[u8]>),
 }
 
 /// A literal whose type is known only when the method that gets it is.
@@ -130,7 +157,7 @@ pub enum LiteralKind {
     Nil,
     Bool(bool),
     Number(Box<Number>),
-    Str(Box<[u8]>),
+    Str(Text),
 }
 
 /// A variable of a template.
@@ -151,19 +178,72 @@ pub struct Unit {
     pub source: Arc<Source>,
     /// Whether there is nothing in it but white space.
     pub empty: bool,
-    pub(crate) ops: Vec<Op>,
+    pub(crate) ops: Box<[Op]>,
     /// For each instruction the node to blame for errors, or [`HERE`].
-    pub(crate) at: Vec<Id>,
-    pub(crate) consts: Vec<Const>,
-    pub(crate) names: Vec<Span>,
-    pub(crate) literals: Vec<Literal>,
-    pub(crate) messages: Vec<Box<str>>,
-    pub(crate) vars: Vec<Variable>,
+    pub(crate) at: Box<[Id]>,
+    pub(crate) calls: Box<[Passed]>,
+    pub(crate) consts: Box<[Const]>,
+    pub(crate) names: Box<[Span]>,
+    pub(crate) literals: Box<[Literal]>,
+    pub(crate) messages: Box<[Box<str>]>,
+    pub(crate) vars: Box<[Variable]>,
+}
+
+impl Unit {
+    /// The bytes of a text.
+    pub(crate) fn text<'u>(&'u self, text: &'u Text) -> &'u [u8] {
+        match text {
+            Text::Source(span) => self.source.slice(*span),
+            Text::Own(text) => text,
+        }
+    }
+
+    /// The text that a constant is.
+    pub(crate) fn text_constant(&self, index: u32) -> &[u8] {
+        match self.consts.get(index as usize) {
+            Some(Const::Str(text)) => self.text(text),
+            _ => &[],
+        }
+    }
+}
+
+impl Literal {
+    /// The same, borrowed.
+    pub(crate) fn found(&self) -> Found<'_> {
+        match &self.kind {
+            LiteralKind::Nil => Found::Nil,
+            LiteralKind::Bool(b) => Found::Bool(*b),
+            LiteralKind::Number(n) => Found::Number(n),
+            LiteralKind::Str(text) => Found::Str(text.clone()),
+        }
+    }
 }
 
 /// The functions that templates may call.
 #[derive(Debug, Default)]
-pub struct Functions(HashMap<&'static str, &'static Func>);
+pub struct Functions(HashMap<&'static str, &'static Func, BuildHasherDefault<NameHasher>>);
+
+/// FNV-1a: short for short names. Nobody can choose the names of functions to make them collide.
+#[derive(Debug)]
+struct NameHasher(u64);
+
+impl Default for NameHasher {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for NameHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 impl Functions {
     /// Go's own functions.

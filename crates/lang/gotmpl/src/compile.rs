@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::code::{Base, Const, Functions, HERE, Literal, LiteralKind, NO_SLOT, Next, Op, Unit, Variable};
+use crate::code::{
+    Base, Const, Functions, HERE, Literal, LiteralKind, NO_SLOT, Next, Op, Passed, Text, Unit, Variable,
+};
 use crate::func::{Call, Func};
 use crate::gostr;
-use crate::syntax::{Id, NodeKind, Span, Tree};
+use crate::syntax::{Id, NodeKind, Number, Quoted, Span, Tree, VERBATIM};
 use crate::types::{Shape, Type};
 
 /// How deeply expressions may nest on the caller's stack.
@@ -30,7 +32,8 @@ pub fn compile(tree: &Tree, functions: &Functions) -> Vec<Unit> {
 }
 
 fn units(tree: &Tree, functions: &Functions) -> Vec<Unit> {
-    tree.templates.iter().map(|(name, root)| Compiler::new(tree, functions).unit(name, *root)).collect()
+    let mut compiler = Compiler::new(tree, functions);
+    tree.templates.iter().map(|(name, root)| compiler.unit(name, *root)).collect()
 }
 
 /// An upper bound of the nesting: children are made before their parents, so one pass tells.
@@ -40,12 +43,12 @@ fn nesting(tree: &Tree) -> usize {
     for node in &tree.nodes {
         let of = |id: &Id| depth.get(*id as usize).copied().unwrap_or(0);
         let below = match &node.kind {
-            NodeKind::List(ids) | NodeKind::Command(ids) => ids.iter().map(of).max().unwrap_or(0),
+            NodeKind::List(ids) | NodeKind::Command(ids) => tree.ids(*ids).iter().map(of).max().unwrap_or(0),
             NodeKind::Action(id) | NodeKind::Chain(id, _) | NodeKind::Template(_, Some(id)) => of(id),
             NodeKind::If(b) | NodeKind::Range(b) | NodeKind::With(b) => {
                 of(&b.pipe).max(of(&b.list)).max(b.otherwise.as_ref().map_or(0, of))
             }
-            NodeKind::Pipe(p) => p.cmds.iter().map(of).max().unwrap_or(0),
+            NodeKind::Pipe(p) => tree.ids(p.cmds).iter().map(of).max().unwrap_or(0),
             _ => 0,
         };
         depth.push(below + 1);
@@ -61,53 +64,82 @@ struct Loop {
     withs: u32,
 }
 
+/// What is compiled so far of a template. The lists are used for one template after the other.
 struct Compiler<'c> {
     tree: &'c Tree,
     functions: &'c Functions,
-    unit: Unit,
+    ops: Vec<Op>,
+    at: Vec<Id>,
+    calls: Vec<Passed>,
+    consts: Vec<Const>,
+    names: Vec<Span>,
+    literals: Vec<Literal>,
+    messages: Vec<Box<str>>,
+    vars: Vec<Variable>,
     scope: Vec<u32>,
     loops: Vec<Loop>,
     withs: u32,
 }
 
+/// What a list holds, in as much memory as it needs.
+fn taken<T>(list: &mut Vec<T>) -> Box<[T]> {
+    list.drain(..).collect()
+}
+
 impl<'c> Compiler<'c> {
     fn new(tree: &'c Tree, functions: &'c Functions) -> Self {
-        let unit = Unit {
-            name: Box::default(),
-            source: Arc::clone(&tree.source),
-            empty: false,
-            ops: Vec::new(),
-            at: Vec::new(),
+        Self {
+            tree,
+            functions,
+            ops: Vec::with_capacity(tree.nodes.len()),
+            at: Vec::with_capacity(tree.nodes.len()),
+            calls: Vec::new(),
             consts: Vec::new(),
             names: Vec::new(),
             literals: Vec::new(),
             messages: Vec::new(),
-            vars: vec![Variable { name: Box::from(&b"$"[..]), hides: NO_SLOT }],
-        };
-        Self { tree, functions, unit, scope: vec![0], loops: Vec::new(), withs: 0 }
+            vars: Vec::new(),
+            scope: Vec::new(),
+            loops: Vec::new(),
+            withs: 0,
+        }
     }
 
-    fn unit(mut self, name: &[u8], root: Id) -> Unit {
-        self.unit.name = name.into();
-        self.unit.empty = self.tree.is_empty(root);
+    fn unit(&mut self, name: &[u8], root: Id) -> Unit {
+        // The variable of the data itself.
+        self.vars.push(Variable { name: b"$".as_slice().into(), hides: NO_SLOT });
+        self.scope.push(0);
         self.list(root);
-        self.unit
+        self.scope.clear();
+        Unit {
+            name: name.into(),
+            source: Arc::clone(&self.tree.source),
+            empty: self.tree.is_empty(root),
+            ops: taken(&mut self.ops),
+            at: taken(&mut self.at),
+            calls: taken(&mut self.calls),
+            consts: taken(&mut self.consts),
+            names: taken(&mut self.names),
+            literals: taken(&mut self.literals),
+            messages: taken(&mut self.messages),
+            vars: taken(&mut self.vars),
+        }
     }
 
     fn emit(&mut self, op: Op, at: Id) -> usize {
-        self.unit.ops.push(op);
-        self.unit.at.push(at);
-        self.unit.ops.len() - 1
+        self.ops.push(op);
+        self.at.push(at);
+        self.ops.len() - 1
     }
 
     fn here(&self) -> u32 {
-        self.unit.ops.len() as u32
+        self.ops.len() as u32
     }
 
     /// Lets a jump that was emitted before go to here.
     fn land(&mut self, jump: usize) {
         let here = self.here();
-        match &mut self.unit.ops[jump] {
+        match &mut self.ops[jump] {
             Op::Jump(to)
             | Op::JumpUnless(to)
             | Op::With(to)
@@ -122,13 +154,13 @@ impl<'c> Compiler<'c> {
     }
 
     fn constant(&mut self, c: Const) -> u32 {
-        self.unit.consts.push(c);
-        (self.unit.consts.len() - 1) as u32
+        self.consts.push(c);
+        (self.consts.len() - 1) as u32
     }
 
     fn raise(&mut self, message: String, at: Id) {
-        self.unit.messages.push(message.into());
-        let index = (self.unit.messages.len() - 1) as u32;
+        self.messages.push(message.into());
+        let index = (self.messages.len() - 1) as u32;
         self.emit(Op::Raise(index), at);
     }
 
@@ -137,7 +169,7 @@ impl<'c> Compiler<'c> {
     }
 
     fn lookup(&self, name: &[u8]) -> u32 {
-        let found = self.scope.iter().rev().find(|s| *self.unit.vars[**s as usize].name == *name);
+        let found = self.scope.iter().rev().find(|s| *self.vars[**s as usize].name == *name);
         found.copied().unwrap_or(NO_SLOT)
     }
 
@@ -146,7 +178,7 @@ impl<'c> Compiler<'c> {
     fn list(&mut self, id: Id) {
         let tree = self.tree;
         if let NodeKind::List(nodes) = tree.kind(id) {
-            for node in nodes {
+            for node in tree.ids(*nodes) {
                 self.statement(*node);
             }
         }
@@ -204,7 +236,7 @@ impl<'c> Compiler<'c> {
                 }
             }
             NodeKind::Template(name, pipe) => {
-                let name = self.constant(Const::Str(name.clone()));
+                let name = self.constant(Const::Str(text_of(tree, *name)));
                 self.emit(Op::FindTemplate(name), id);
                 match pipe {
                     Some(pipe) => {
@@ -238,7 +270,7 @@ impl<'c> Compiler<'c> {
         self.pipeline(pipe);
         let tree = self.tree;
         let decl = match tree.kind(pipe) {
-            NodeKind::Pipe(p) => p.decl.as_slice(),
+            NodeKind::Pipe(p) => tree.ids(p.decl),
             _ => &[],
         };
         let slots: Vec<u32> = decl.iter().map(|d| self.lookup(self.variable_name(*d))).collect();
@@ -248,14 +280,14 @@ impl<'c> Compiler<'c> {
             _ => (NO_SLOT, NO_SLOT),
         };
         let begin = self.emit(Op::Range(0, slots.len() > 1), HERE);
-        let first = self.unit.vars.len() as u32;
+        let first = self.vars.len() as u32;
         let top = self.here();
         let next = self.emit(Op::Next(Box::new(Next { exit: 0, key, value, body: (first, first) })), HERE);
         self.loops.push(Loop { next: top, breaks: Vec::new(), withs: self.withs });
         self.list(list);
         self.emit(Op::Jump(top), HERE);
-        let last = self.unit.vars.len() as u32;
-        if let Op::Next(next) = &mut self.unit.ops[next] {
+        let last = self.vars.len() as u32;
+        if let Op::Next(next) = &mut self.ops[next] {
             next.body = (first, last);
         }
         let breaks = self.loops.pop().map(|l| l.breaks).unwrap_or_default();
@@ -272,7 +304,9 @@ impl<'c> Compiler<'c> {
 
     fn variable_name(&self, id: Id) -> &'c [u8] {
         match self.tree.kind(id) {
-            NodeKind::Variable(names) => names.first().map_or(&[], |n| self.tree.source.slice(*n)),
+            NodeKind::Variable(names) => {
+                self.tree.names(*names).first().map_or(&[], |n| self.tree.source.slice(*n))
+            }
             _ => &[],
         }
     }
@@ -285,10 +319,10 @@ impl<'c> Compiler<'c> {
         let NodeKind::Pipe(pipe) = tree.kind(id) else {
             return false;
         };
-        for (i, cmd) in pipe.cmds.iter().enumerate() {
+        for (i, cmd) in tree.ids(pipe.cmds).iter().enumerate() {
             self.command(id, *cmd, i > 0);
         }
-        for variable in &pipe.decl {
+        for variable in tree.ids(pipe.decl) {
             let name = self.variable_name(*variable);
             let hides = self.lookup(name);
             if pipe.assign && hides == NO_SLOT {
@@ -296,8 +330,8 @@ impl<'c> Compiler<'c> {
             } else if pipe.assign {
                 self.emit(Op::Assign(hides), HERE);
             } else {
-                let slot = self.unit.vars.len() as u32;
-                self.unit.vars.push(Variable { name: name.into(), hides });
+                let slot = self.vars.len() as u32;
+                self.vars.push(Variable { name: name.into(), hides });
                 self.scope.push(slot);
                 self.emit(Op::Declare(slot), HERE);
             }
@@ -310,18 +344,19 @@ impl<'c> Compiler<'c> {
         let NodeKind::Command(args) = tree.kind(cmd) else {
             return;
         };
+        let args = tree.ids(*args);
         let Some(first) = args.first().copied() else {
             return;
         };
         let with_arguments = args.len() > 1 || piped;
         match tree.kind(first) {
-            NodeKind::Field(names) => self.chain(first, Base::Dot, names, args, piped),
+            NodeKind::Field(names) => self.chain(first, Base::Dot, tree.names(*names), args, piped),
             NodeKind::Chain(inner, names) => {
                 if self.chain_base(first, *inner) {
-                    self.chain(HERE, Base::Stack, names, args, piped);
+                    self.chain(HERE, Base::Stack, tree.names(*names), args, piped);
                 }
             }
-            NodeKind::Identifier(name) => self.function(first, cmd, name, &args[1..], piped),
+            NodeKind::Identifier(name) => self.function(first, cmd, *name, &args[1..], piped),
             NodeKind::Pipe(_) => {
                 if with_arguments {
                     let at = if piped { HERE } else { pipe };
@@ -332,6 +367,7 @@ impl<'c> Compiler<'c> {
                 return;
             }
             NodeKind::Variable(names) => {
+                let names = tree.names(*names);
                 let slot = self.lookup(tree.source.slice(names[0]));
                 if names.len() == 1 {
                     if with_arguments {
@@ -385,9 +421,17 @@ impl<'c> Compiler<'c> {
 
     /// Walks fields from a base.
     fn walk(&mut self, base: Base, names: &[Span], at: Id) {
-        let first = self.unit.names.len() as u32;
-        self.unit.names.extend_from_slice(names);
-        self.emit(Op::Chain(base, first, names.len() as u32), at);
+        let first = self.names.len() as u32;
+        self.names.extend_from_slice(names);
+        let count = names.len() as u32;
+        self.emit(
+            match base {
+                Base::Dot => Op::ChainDot(first, count),
+                Base::Var(slot) => Op::ChainVar(slot, first, count),
+                Base::Stack => Op::ChainStack(first, count),
+            },
+            at,
+        );
     }
 
     /// Walks fields; the last one may be a method that gets arguments.
@@ -401,13 +445,14 @@ impl<'c> Compiler<'c> {
         let blamed = if node == HERE { args[0] } else { node };
         let (last, before) = names.split_last().map_or(((0, 0), &[][..]), |(l, b)| (*l, b));
         self.walk(base, before, node);
-        let name = self.constant(Const::Str(self.tree.source.slice(last).into()));
+        let name = self.constant(Const::Str(Text::Source(last)));
         let method = self.emit(Op::Method(name, rest.len() as u32, piped, 0), HERE);
         for (i, arg) in rest.iter().enumerate() {
             let i = i as u32;
-            if let Some(literal) = literal_of(self.tree, *arg) {
-                self.unit.literals.push(literal);
-                let index = (self.unit.literals.len() - 1) as u32;
+            if let Some(found) = literal_of(self.tree, *arg) {
+                let shown = self.shown(*arg).into();
+                self.literals.push(Literal { kind: found.to_owned(), shown });
+                let index = (self.literals.len() - 1) as u32;
                 self.emit(Op::MethodLiteral(i, index), *arg);
             } else {
                 self.argument(None, *arg);
@@ -418,7 +463,8 @@ impl<'c> Compiler<'c> {
         self.land(method);
     }
 
-    fn function(&mut self, ident: Id, cmd: Id, name: &str, args: &[Id], piped: bool) {
+    fn function(&mut self, ident: Id, cmd: Id, name: Span, args: &[Id], piped: bool) {
+        let name = std::str::from_utf8(self.tree.source.slice(name)).unwrap_or_default();
         let Some(func) = self.functions.get(name) else {
             self.raise(format!("{name:?} is not a defined function"), ident);
             return;
@@ -440,9 +486,9 @@ impl<'c> Compiler<'c> {
                     Some(arg) => self.tree.show(*arg),
                     None => Vec::new(),
                 };
-                let shown = self.constant(Const::Str(callee.into()));
+                let shown = self.constant(Const::Str(Text::Own(callee.into())));
                 self.emit(Op::Const(shown), HERE);
-                self.emit(Op::Call(func, args.len() as u32 + 1, piped, cmd), HERE);
+                self.call(func, args.len() + 1, piped, cmd);
             }
             _ => {
                 for (i, arg) in args.iter().enumerate() {
@@ -452,9 +498,14 @@ impl<'c> Compiler<'c> {
                     let ty = parameter(func, args.len());
                     self.emit(Op::CheckFinal(ty, args.len() as u32), HERE);
                 }
-                self.emit(Op::Call(func, args.len() as u32, piped, cmd), HERE);
+                self.call(func, args.len(), piped, cmd);
             }
         }
+    }
+
+    fn call(&mut self, func: &'static Func, arguments: usize, piped: bool, node: Id) {
+        self.calls.push(Passed { arguments: arguments as u32, piped, node });
+        self.emit(Op::Call(func, (self.calls.len() - 1) as u32), HERE);
     }
 
     fn short_circuit(&mut self, or: bool, args: &[Id], piped: bool) {
@@ -497,8 +548,9 @@ impl<'c> Compiler<'c> {
                     self.emit(Op::Nil, id);
                 }
             },
-            NodeKind::Field(names) => self.chain(id, Base::Dot, names, &[], false),
+            NodeKind::Field(names) => self.chain(id, Base::Dot, tree.names(*names), &[], false),
             NodeKind::Variable(names) => {
+                let names = tree.names(*names);
                 let slot = self.lookup(tree.source.slice(names[0]));
                 if names.len() == 1 {
                     self.emit(Op::Var(slot), id);
@@ -510,10 +562,10 @@ impl<'c> Compiler<'c> {
                 self.emit(Op::At, id);
                 self.pipeline(id);
             }
-            NodeKind::Identifier(name) => self.function(id, id, name, &[], false),
+            NodeKind::Identifier(name) => self.function(id, id, *name, &[], false),
             NodeKind::Chain(inner, names) => {
                 if self.chain_base(id, *inner) {
-                    self.chain(HERE, Base::Stack, names, &[], false);
+                    self.chain(HERE, Base::Stack, tree.names(*names), &[], false);
                 }
             }
             _ => {
@@ -533,7 +585,7 @@ impl<'c> Compiler<'c> {
         let Some(found) = literal_of(self.tree, id) else {
             return;
         };
-        match literal(&found, ty) {
+        match literal(&found, &|| self.shown(id), ty) {
             Ok(c) => {
                 let c = self.constant(c);
                 self.emit(Op::Const(c), id);
@@ -563,27 +615,47 @@ pub fn arity_error(func: &Func, name: &str, args: usize, piped: bool) -> Option<
     (given != declared).then(|| format!("wrong number of args for {name}: want {declared} got {given}"))
 }
 
+/// A quoted text of a tree.
+fn text_of(tree: &Tree, quoted: Quoted) -> Text {
+    if quoted.text == VERBATIM { Text::Source(quoted.inside()) } else { Text::Own(tree.text(quoted).into()) }
+}
+
+/// A literal that may be part of a tree.
+pub enum Found<'t> {
+    Nil,
+    Bool(bool),
+    Number(&'t Number),
+    Str(Text),
+}
+
+impl Found<'_> {
+    fn to_owned(&self) -> LiteralKind {
+        match self {
+            Found::Nil => LiteralKind::Nil,
+            Found::Bool(b) => LiteralKind::Bool(*b),
+            Found::Number(n) => LiteralKind::Number(Box::new((*n).clone())),
+            Found::Str(text) => LiteralKind::Str(text.clone()),
+        }
+    }
+}
+
 /// The literal that a node is, if it is one.
-fn literal_of(tree: &Tree, id: Id) -> Option<Literal> {
-    let kind = match tree.kind(id) {
-        NodeKind::Nil => LiteralKind::Nil,
-        NodeKind::Bool(b) => LiteralKind::Bool(*b),
-        NodeKind::Number(n) => LiteralKind::Number(n.clone()),
-        NodeKind::String(_, _, text) => LiteralKind::Str(text.clone()),
+fn literal_of(tree: &Tree, id: Id) -> Option<Found<'_>> {
+    Some(match tree.kind(id) {
+        NodeKind::Nil => Found::Nil,
+        NodeKind::Bool(b) => Found::Bool(*b),
+        NodeKind::Number(n) => Found::Number(&tree.numbers[*n as usize]),
+        NodeKind::String(quoted) => Found::Str(text_of(tree, *quoted)),
         _ => return None,
-    };
-    Some(Literal { kind, shown: String::from_utf8_lossy(&tree.show(id)).into() })
+    })
 }
 
 /// A literal as a value of a type.
-pub fn literal(literal: &Literal, ty: &Type) -> Result<Const, String> {
-    let shown = || &literal.shown;
-    match (&ty.shape, &literal.kind) {
-        (Shape::Any | Shape::Reflect, LiteralKind::Bool(b)) | (Shape::Bool, LiteralKind::Bool(b)) => {
-            Ok(Const::Bool(*b))
-        }
-        (Shape::Any | Shape::Reflect | Shape::String, LiteralKind::Str(text)) => Ok(Const::Str(text.clone())),
-        (Shape::Any | Shape::Reflect, LiteralKind::Number(n)) => {
+pub fn literal(literal: &Found<'_>, shown: &dyn Fn() -> String, ty: &Type) -> Result<Const, String> {
+    match (&ty.shape, literal) {
+        (Shape::Any | Shape::Reflect, Found::Bool(b)) | (Shape::Bool, Found::Bool(b)) => Ok(Const::Bool(*b)),
+        (Shape::Any | Shape::Reflect | Shape::String, Found::Str(text)) => Ok(Const::Str(text.clone())),
+        (Shape::Any | Shape::Reflect, Found::Number(n)) => {
             if let (Some((re, im)), _) = (n.complex, n.float) {
                 Ok(Const::Complex(re, im))
             } else if let (true, Some(f)) = (n.looks_float(), n.float) {
@@ -597,7 +669,7 @@ pub fn literal(literal: &Literal, ty: &Type) -> Result<Const, String> {
         (Shape::Bool, _) => Err(format!("expected bool; found {}", shown())),
         (Shape::String, _) => Err(format!("expected string; found {}", shown())),
         (Shape::Int(bits), kind) => match kind {
-            LiteralKind::Number(n) if n.int.is_some() => {
+            Found::Number(n) if n.int.is_some() => {
                 let i = n.int.unwrap_or(0);
                 Ok(match bits {
                     0 => Const::Int(i),
@@ -608,17 +680,15 @@ pub fn literal(literal: &Literal, ty: &Type) -> Result<Const, String> {
             _ => Err(format!("expected integer; found {}", shown())),
         },
         (Shape::Uint(bits), kind) => match kind {
-            LiteralKind::Number(n) if n.uint.is_some() => {
+            Found::Number(n) if n.uint.is_some() => {
                 let u = n.uint.unwrap_or(0);
                 Ok(if *bits == 8 { Const::Uint8(u as u8) } else { Const::Uint64(u) })
             }
             _ => Err(format!("expected unsigned integer; found {}", shown())),
         },
-        (Shape::Float, LiteralKind::Number(n)) if n.float.is_some() => {
-            Ok(Const::Float(n.float.unwrap_or(0.0)))
-        }
+        (Shape::Float, Found::Number(n)) if n.float.is_some() => Ok(Const::Float(n.float.unwrap_or(0.0))),
         (Shape::Float, _) => Err(format!("expected float; found {}", shown())),
-        (Shape::Complex, LiteralKind::Number(n)) if n.complex.is_some() => {
+        (Shape::Complex, Found::Number(n)) if n.complex.is_some() => {
             let (re, im) = n.complex.unwrap_or((0.0, 0.0));
             Ok(Const::Complex(re, im))
         }

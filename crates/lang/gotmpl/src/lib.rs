@@ -27,7 +27,7 @@ pub use error::{Cause, RenderError, Site, Via};
 pub use func::{Call, Ctx, Error, Func, World};
 pub use heap::Heap;
 pub use machine::{Limits, Machine, Texts, without_no_value};
-pub use program::Templates;
+pub use program::{Templates, compile};
 pub use syntax::ParseError;
 pub use types::{Kind, Shape, Type};
 pub use value::{List, Map, Opaque, Str, Struct, Value};

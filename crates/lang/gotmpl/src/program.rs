@@ -4,42 +4,87 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::code::{Functions, Unit};
-use crate::compile::compile;
+
 use crate::syntax::{self, ParseError, Source};
 
 /// A set of templates by name. Immutable once it is built, and shared by threads.
 #[derive(Debug, Default)]
 pub struct Templates {
-    units: HashMap<Box<[u8]>, Unit>,
+    units: Vec<Unit>,
+    /// Where a template is, once there are too many to look at each: the text of a `tpl` is one.
+    places: HashMap<Box<[u8]>, usize>,
+}
+
+/// So many templates are looked through one by one.
+const FEW: usize = 4;
+
+/// Parses a text under a name: its template, and those that are defined in it.
+pub fn compile(
+    name: &[u8],
+    text: impl Into<Arc<[u8]>>,
+    functions: &Functions,
+) -> Result<Vec<Unit>, ParseError> {
+    let source = Arc::new(Source { name: name.into(), text: text.into() });
+    let tree = syntax::parse(&source, functions)?;
+    Ok(crate::compile::compile(&tree, functions))
 }
 
 impl Templates {
-    /// Parses a text under a name and adds it with everything that it defines. A definition replaces an earlier one
-    /// of the same name, but an empty one replaces nothing.
+    /// Parses a text under a name and adds it with everything that it defines.
     pub fn add(
         &mut self,
         name: &[u8],
         text: impl Into<Arc<[u8]>>,
         functions: &Functions,
     ) -> Result<(), ParseError> {
-        let source = Arc::new(Source { name: name.into(), text: text.into() });
-        let tree = syntax::parse(&source, functions)?;
-        for unit in compile(&tree, functions) {
-            if unit.empty && self.units.contains_key(&unit.name) {
-                continue;
-            }
-            self.units.insert(unit.name.clone(), unit);
-        }
+        self.insert(compile(name, text, functions)?);
         Ok(())
+    }
+
+    /// Adds templates. One replaces an earlier one of the same name, but an empty one replaces nothing.
+    pub fn insert(&mut self, units: Vec<Unit>) {
+        if self.units.is_empty() {
+            self.units.reserve_exact(units.len());
+        }
+        for unit in units {
+            match self.place(&unit.name) {
+                Some(_) if unit.empty => {}
+                Some(place) => self.units[place] = unit,
+                None => {
+                    self.units.push(unit);
+                    self.remember();
+                }
+            }
+        }
+    }
+
+    /// Makes room for so many more.
+    pub fn reserve(&mut self, count: usize) {
+        self.units.reserve(count);
+        self.places.reserve(count);
+    }
+
+    fn remember(&mut self) {
+        let known = if self.units.len() > FEW { self.places.len() } else { self.units.len() };
+        for (place, unit) in self.units.iter().enumerate().skip(known) {
+            self.places.insert(unit.name.clone(), place);
+        }
+    }
+
+    fn place(&self, name: &[u8]) -> Option<usize> {
+        if self.places.is_empty() {
+            return self.units.iter().position(|unit| *unit.name == *name);
+        }
+        self.places.get(name).copied()
     }
 
     /// The template of a name.
     pub fn get(&self, name: &[u8]) -> Option<&Unit> {
-        self.units.get(name)
+        self.units.get(self.place(name)?)
     }
 
     /// The names of all templates, in no order.
     pub fn names(&self) -> impl Iterator<Item = &[u8]> {
-        self.units.keys().map(|k| &**k)
+        self.units.iter().map(|unit| &*unit.name)
     }
 }

@@ -285,6 +285,11 @@ impl<'h> Map<'h> {
         self.cell().borrow_mut().insert(key, value);
     }
 
+    /// Sets all entries; those of before are gone.
+    pub fn fill(&self, entries: BTreeMap<Str<'h>, Value<'h>>) {
+        *self.cell().borrow_mut() = entries;
+    }
+
     /// Takes an entry out.
     pub fn remove(&self, key: &[u8]) {
         self.cell().borrow_mut().remove(key);

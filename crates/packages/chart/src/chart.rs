@@ -1,7 +1,8 @@
 //! A loaded chart: immutable, and shared by whoever renders it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use podium_goyaml::{Map, Node, Pos, Value, yaml};
 
@@ -10,6 +11,7 @@ use crate::dialect::Dialect;
 use crate::files::File;
 use crate::metadata::{self, API_V1, Draft, Lock, Metadata};
 use crate::origin::{Source, Sources};
+use crate::parallel;
 use crate::schema::ChartSchema;
 use crate::text::extension;
 use crate::values::{self, Values};
@@ -163,14 +165,13 @@ pub fn merge_maps(into: &mut Map, from: Map) {
 
 /// Makes a chart of its files.
 pub fn load_files(files: Vec<File>, dialect: &Dialect) -> Result<Loaded, Error> {
-    let mut loader = Loader {
-        dialect,
-        sources: Sources::default(),
-        warnings: Vec::new(),
-        nested_archives: archive::MAX_SIZE,
-    };
+    let shared =
+        Shared { dialect, sources: Mutex::default(), nested_archives: AtomicU64::new(archive::MAX_SIZE) };
+    let mut loader = Loader { shared: &shared, warnings: Vec::new() };
     let chart = loader.load(files, "", 0)?;
-    Ok(Loaded { chart: Arc::new(chart), sources: loader.sources, warnings: loader.warnings })
+    let warnings = loader.warnings;
+    let sources = shared.sources.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(Loaded { chart: Arc::new(chart), sources, warnings })
 }
 
 /// Refuses charts of an `apiVersion` that the dialect does not know.
@@ -187,15 +188,23 @@ pub fn check_api_version(chart_yaml: &[u8], dialect: &Dialect) -> Result<(), Err
     }
 }
 
-struct Loader<'a> {
+/// What the loaders of all subcharts have in common.
+struct Shared<'a> {
     dialect: &'a Dialect,
-    sources: Sources,
-    warnings: Vec<Warning>,
+    sources: Mutex<Sources>,
     /// What all archives in archives can still unpack to.
-    nested_archives: u64,
+    nested_archives: AtomicU64,
 }
 
-impl Loader<'_> {
+struct Loader<'a> {
+    shared: &'a Shared<'a>,
+    warnings: Vec<Warning>,
+}
+
+/// From so many files in subcharts on these are loaded by several threads.
+const MANY_FILES: usize = 50;
+
+impl<'a> Loader<'a> {
     /// Makes a chart of its files. `place` is where the chart is below the outermost one, with a slash at its end.
     fn load(&mut self, files: Vec<File>, place: &str, depth: usize) -> Result<Chart, Error> {
         if depth > MAX_NESTING {
@@ -227,7 +236,7 @@ impl Loader<'_> {
                     if draft.metadata.api_version != API_V1 {
                         self.warnings.push(Warning::OldRequirements);
                     }
-                    let read = draft.read(&file.data, self.dialect);
+                    let read = draft.read(&file.data, self.shared.dialect);
                     read.map_err(|error| Error::File { file: "requirements.yaml", error })?;
                     if draft.metadata.api_version == API_V1 {
                         chart.files.push(file);
@@ -253,22 +262,41 @@ impl Loader<'_> {
             }
         }
         chart.metadata = draft.ok_or(Error::NoChartYaml)?.finish().map_err(Error::Metadata)?;
-        for (name, files) in subcharts {
-            if name.starts_with(['_', '.']) {
-                continue;
-            }
-            let parent = &chart.metadata.name;
-            let subchart =
-                self.load_subchart(&name, files, parent, &format!("{place}charts/{name}/"), depth)?;
-            chart.dependencies.push(Arc::new(subchart));
-        }
+        subcharts.retain(|name, _| !name.starts_with(['_', '.']));
+        chart.dependencies = self.load_subcharts(subcharts, &chart.metadata.name, place, depth)?;
         Ok(chart)
+    }
+
+    fn load_subcharts(
+        &mut self,
+        subcharts: BTreeMap<String, Vec<File>>,
+        parent: &str,
+        place: &str,
+        depth: usize,
+    ) -> Result<Vec<Arc<Chart>>, Error> {
+        let subcharts: Vec<(String, Vec<File>)> = subcharts.into_iter().collect();
+        let files: usize = subcharts.iter().map(|(_, files)| files.len()).sum();
+        let shared = self.shared;
+        // The subcharts of subcharts are loaded by the thread that has the subchart.
+        let loaded = parallel::map(&subcharts, depth == 0 && files > MANY_FILES, |(name, files)| {
+            let mut loader = Loader { shared, warnings: Vec::new() };
+            let place = format!("{place}charts/{name}/");
+            let chart = loader.load_subchart(name, files, parent, &place, depth)?;
+            Ok::<_, Error>((chart, loader.warnings))
+        });
+        let mut charts = Vec::with_capacity(loaded.len());
+        for loaded in loaded {
+            let (chart, warnings) = loaded?;
+            charts.push(Arc::new(chart));
+            self.warnings.extend(warnings);
+        }
+        Ok(charts)
     }
 
     fn load_subchart(
         &mut self,
         name: &str,
-        files: Vec<File>,
+        files: &[File],
         parent: &str,
         place: &str,
         depth: usize,
@@ -300,14 +328,24 @@ impl Loader<'_> {
 
     /// Unpacks an archive inside of a chart. All of them together can only unpack to so much.
     fn extract(&mut self, archive: &[u8]) -> Result<Vec<File>, Error> {
-        Ok(archive::extract(archive, self.dialect, &mut self.nested_archives)?)
+        let mut room = self.shared.nested_archives.load(Ordering::Relaxed);
+        loop {
+            let mut left = room;
+            let files = archive::extract(archive, self.shared.dialect, &mut left)?;
+            // Another thread may have used up the room meanwhile: then with what is left.
+            let spend = |now: u64| now.checked_sub(room - left);
+            match self.shared.nested_archives.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend) {
+                Ok(_) => return Ok(files),
+                Err(now) => room = now,
+            }
+        }
     }
 
     fn read_chart_yaml(&mut self, files: &[File]) -> Result<Option<Draft>, Error> {
         let mut draft: Option<Draft> = None;
         for file in files.iter().filter(|file| *file.name == *"Chart.yaml") {
             let draft = draft.get_or_insert_default();
-            let read = draft.read(&file.data, self.dialect);
+            let read = draft.read(&file.data, self.shared.dialect);
             read.map_err(|error| Error::File { file: "Chart.yaml", error })?;
             if draft.metadata.api_version.is_empty() {
                 draft.metadata.api_version = API_V1.to_owned();
@@ -317,13 +355,14 @@ impl Loader<'_> {
     }
 
     fn read_lock(&mut self, name: &'static str, file: &File) -> Result<Option<Lock>, Error> {
-        metadata::parse_lock(&file.data, self.dialect).map_err(|error| Error::File { file: name, error })
+        metadata::parse_lock(&file.data, self.shared.dialect)
+            .map_err(|error| Error::File { file: name, error })
     }
 
     fn read_values(&mut self, file: &File, chart: &str, place: &str) -> Result<Values, Error> {
         let source = Source::Chart { chart: chart.to_owned(), file: format!("{place}values.yaml") };
-        let source = self.sources.add(source);
-        let map = parse_values(&file.data, source, self.dialect).map_err(Error::Values)?;
+        let source = self.shared.sources.lock().unwrap_or_else(PoisonError::into_inner).add(source);
+        let map = parse_values(&file.data, source, self.shared.dialect).map_err(Error::Values)?;
         let pos = Pos { source, line: 1, column: 1 };
         Values::from_owned(map, pos).map_err(|error| Error::Values(ValuesError::TooLarge(error)))
     }

@@ -23,6 +23,7 @@ pub mod view;
 pub mod warning;
 
 mod gofmt;
+mod parallel;
 mod text;
 
 #[cfg(test)]

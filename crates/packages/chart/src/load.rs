@@ -1,14 +1,16 @@
 //! Charts from disk: the only module that touches the file system.
 
-use std::fs::{self, File as Handle, Metadata};
+use std::fs::{self, File as Handle, FileType};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::archive::{self, content_type, extract};
 use crate::chart::{self, Loaded, check_api_version, load_files};
 use crate::dialect::Dialect;
 use crate::files::File;
 use crate::ignore::{self, Rules};
+use crate::parallel;
 use crate::text::quote;
 use crate::warning::Warning;
 
@@ -17,6 +19,12 @@ const MAX_ENTRIES: usize = 200_000;
 
 /// The number of the error that links lead round in a circle.
 const TOO_MANY_LINKS: i32 = 40;
+
+/// A file up to this size is read without asking for its size first.
+const SMALL_FILE: usize = 8 * 1024;
+
+/// From so many files on they are read by several threads.
+const MANY_FILES: usize = 100;
 
 /// The largest archive file that is read at all.
 const MAX_ARCHIVE: u64 = 2 * archive::MAX_SIZE;
@@ -140,16 +148,15 @@ pub fn load_dir(path: &Path, dialect: &Dialect) -> Result<Loaded, Error> {
         Ok(_) => read_limited(&rules_file, archive::MAX_SIZE).map_err(Error::Io)?,
         Err(_) => Vec::new(),
     };
-    let mut walk = Walk {
-        rules: Rules::parse(&rules, dialect)?,
-        dialect,
-        files: Vec::new(),
-        warnings: Vec::new(),
-        room: dialect.max_directory_size,
-        entries: 0,
-    };
-    walk.directory(&top, "")?;
-    let Walk { files, warnings, .. } = walk;
+    let mut walk =
+        Walk { rules: Rules::parse(&rules, dialect)?, found: Vec::new(), warnings: Vec::new(), entries: 0 };
+    // A file before the place where the walk failed may fail as well, and is then the first to do so.
+    let walked = walk.directory(&top, "");
+    let Walk { found, warnings, .. } = walk;
+    let room = AtomicU64::new(dialect.max_directory_size);
+    let files = parallel::map(&found, found.len() > MANY_FILES, |found| found.read(dialect, &room));
+    let files = files.into_iter().collect::<Result<Vec<_>, _>>()?;
+    walked?;
     let mut loaded = load_files(files, dialect)?;
     loaded.warnings.splice(0..0, warnings);
     Ok(loaded)
@@ -217,52 +224,62 @@ fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-struct Walk<'a> {
+struct Walk {
     rules: Rules,
-    dialect: &'a Dialect,
-    files: Vec<File>,
+    found: Vec<Found>,
     warnings: Vec<Warning>,
-    room: u64,
     entries: usize,
 }
 
-impl Walk<'_> {
+/// A file to be read: its path, where that really is, and its path below the chart.
+struct Found {
+    path: PathBuf,
+    real: Option<PathBuf>,
+    local: String,
+}
+
+impl Walk {
     /// Takes in a directory: entries by name, each with all that is below it. `prefix` is its path below the chart,
     /// with a slash at its end. The depth of recursion is bounded by the length that a path can have.
     fn directory(&mut self, path: &Path, prefix: &str) -> Result<(), Error> {
         let error = |error: io::Error| Error::Io(go_error("open", path, &error));
+        let read = |entry: io::Result<fs::DirEntry>| {
+            let entry = entry?;
+            Ok((entry.file_name(), entry.file_type()?))
+        };
         let entries = fs::read_dir(path).map_err(error)?;
-        let mut names =
-            entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>().map_err(error)?;
-        names.sort();
-        for name in names {
+        let mut entries = entries.map(read).collect::<io::Result<Vec<_>>>().map_err(error)?;
+        entries.sort_by(|a, b| a.0.cmp(&b.0));
+        for (name, kind) in entries {
             self.entries += 1;
             if self.entries > MAX_ENTRIES {
                 return Err(Error::TooManyEntries);
             }
             let local = format!("{prefix}{}", name.to_string_lossy());
-            self.entry(&path.join(&name), &local)?;
+            self.entry(path.join(&name), local, kind)?;
         }
         Ok(())
     }
 
-    fn entry(&mut self, path: &Path, local: &str) -> Result<(), Error> {
-        let lstat = |path: &Path| {
-            fs::symlink_metadata(path).map_err(|error| Error::Io(go_error("lstat", path, &error)))
-        };
-        let mut metadata = lstat(path)?;
-        let mut real = path.to_owned();
-        if metadata.is_symlink() {
-            real = self.follow(path)?;
-            metadata = lstat(&real)?;
+    fn entry(&mut self, path: PathBuf, local: String, mut kind: FileType) -> Result<(), Error> {
+        let mut real = None;
+        if kind.is_symlink() {
+            let resolved = self.follow(&path)?;
+            let metadata = fs::symlink_metadata(&resolved);
+            kind = metadata.map_err(|error| Error::Io(go_error("lstat", &resolved, &error)))?.file_type();
+            real = Some(resolved);
         }
-        if self.rules.ignores(local, metadata.is_dir()) {
+        if self.rules.ignores(&local, kind.is_dir()) {
             return Ok(());
         }
-        if metadata.is_dir() {
-            return self.directory(path, &format!("{local}/"));
+        if kind.is_dir() {
+            return self.directory(&path, &format!("{local}/"));
         }
-        self.file(path, &real, local, &metadata)
+        if !kind.is_file() {
+            return Err(Error::Irregular(shown(&path)));
+        }
+        self.found.push(Found { path, real, local });
+        Ok(())
     }
 
     fn follow(&mut self, path: &Path) -> Result<PathBuf, Error> {
@@ -280,25 +297,48 @@ impl Walk<'_> {
         self.warnings.push(Warning::SymbolicLink { path: shown(path), resolved: shown(&resolved) });
         Ok(resolved)
     }
+}
 
-    fn file(&mut self, path: &Path, real: &Path, local: &str, metadata: &Metadata) -> Result<(), Error> {
-        if !metadata.is_file() {
-            return Err(Error::Irregular(shown(path)));
-        }
-        if let Some(limit) = self.dialect.max_file_size
-            && metadata.len() > limit
+impl Found {
+    /// Reads the file. `room` is what all files together may still have.
+    fn read(&self, dialect: &Dialect, room: &AtomicU64) -> Result<File, Error> {
+        let unreadable = |error| Error::Read { path: self.local.clone(), error };
+        let open_error = |error: io::Error| unreadable(go_error("open", &self.path, &error));
+        let read_error = |error: io::Error| unreadable(go_error("read", &self.path, &error));
+        let mut handle = Handle::open(&self.path).map_err(open_error)?;
+        // Most files are small and take one call.
+        let mut start = [0; SMALL_FILE];
+        let count = handle.read(&mut start).map_err(read_error)?;
+        let mut whole = Vec::new();
+        let data = if count < SMALL_FILE {
+            &start[..count]
+        } else {
+            // The limits are looked at before the rest is read.
+            let size = handle.metadata().map_or(0, |metadata| metadata.len());
+            let left = room.load(Ordering::Relaxed);
+            self.check_size(size, left, dialect)?;
+            whole.reserve_exact(usize::try_from(size).unwrap_or(0) + 1);
+            whole.extend_from_slice(&start);
+            handle.take(left).read_to_end(&mut whole).map_err(read_error)?;
+            &whole
+        };
+        let size = data.len() as u64;
+        let left = room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(size));
+        self.check_size(size, left.unwrap_or_else(|left| left), dialect)?;
+        Ok(File::new(self.local.as_str(), data))
+    }
+
+    fn check_size(&self, size: u64, room: u64, dialect: &Dialect) -> Result<(), Error> {
+        if let Some(limit) = dialect.max_file_size
+            && size > limit
         {
-            let name = real.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let name = self.real.as_ref().unwrap_or(&self.path).file_name();
+            let name = name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             return Err(Error::FileTooLarge { name, limit });
         }
-        let too_large = || Error::TooLarge { path: local.to_owned(), limit: self.dialect.max_directory_size };
-        if metadata.len() > self.room {
-            return Err(too_large());
+        if size > room {
+            return Err(Error::TooLarge { path: self.local.clone(), limit: dialect.max_directory_size });
         }
-        let data =
-            read_limited(path, self.room).map_err(|error| Error::Read { path: local.to_owned(), error })?;
-        self.room = self.room.checked_sub(data.len() as u64).ok_or_else(too_large)?;
-        self.files.push(File::new(local, &data));
         Ok(())
     }
 }

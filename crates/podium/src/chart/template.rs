@@ -16,7 +16,7 @@ use crate::chart::flags::DRY_RUN_SERVER;
 use crate::chart::input::Input;
 use crate::chart::report;
 use crate::flag::{many, on, one};
-use crate::output::{complain, person_reads_errors, print};
+use crate::output::{complain, person_reads_errors, print, print_all};
 
 /// Renders a chart and prints or writes it.
 pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
@@ -57,7 +57,7 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
         Ok(sorted) => ManuallyDrop::new(sorted),
         Err(e) => {
             if debug && wanted.is_empty() {
-                print(&manifest::raw(&files))?;
+                print_all(&manifest::raw(&files))?;
             }
             return Err(failed(e.into(), &prepared, debug));
         }
@@ -71,16 +71,16 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     if let Some(directory) = one(matches, "output-dir").filter(|d| !d.is_empty()) {
         let below = if on(matches, "release-name") { input.release.name.as_str() } else { "" };
         write_files(Path::new(directory), below, &manifest::pieces(&sorted, &crds, &output))?;
-        return show(b"\n".to_vec(), &wanted, dialect);
+        return show(&[b"\n"], &wanted, dialect);
     }
-    show(manifest::print(&sorted, &crds, &output), &wanted, dialect)
+    show(&manifest::print(&sorted, &crds, &output), &wanted, dialect)
 }
 
-fn show(printed: Vec<u8>, wanted: &[String], dialect: &Dialect) -> anyhow::Result<()> {
+fn show(printed: &[&[u8]], wanted: &[String], dialect: &Dialect) -> anyhow::Result<()> {
     if wanted.is_empty() {
-        return print(&printed);
+        return print_all(printed);
     }
-    print(&manifest::show_only(&printed, wanted, dialect)?)
+    print(&manifest::show_only(&printed.concat(), wanted, dialect)?)
 }
 
 /// Helm's words, the way on, and for a person the place.

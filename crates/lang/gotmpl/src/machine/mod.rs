@@ -10,7 +10,7 @@ mod scope;
 
 use std::collections::HashMap;
 
-use crate::code::{Const, Functions, HERE, Literal, LiteralKind, NO_SLOT, Op, Unit};
+use crate::code::{Base, Const, Functions, HERE, Literal, LiteralKind, NO_SLOT, Op, Passed, Unit};
 use crate::compile::{literal, parameter, quoted};
 use crate::error::{Cause, RenderError, Site, Via};
 use crate::fmt;
@@ -314,7 +314,7 @@ impl<'h> Machine<'h> {
                 Op::Text(start, end) => {
                     self.output.extend_from_slice(unit.source.slice((*start, *end)));
                 }
-                Op::Const(c) => self.stack.push(constant(&unit.consts[*c as usize])),
+                Op::Const(c) => self.stack.push(constant(unit, &unit.consts[*c as usize])),
                 Op::Nil => self.stack.push(Value::Nil),
                 Op::Dot => {
                     let dot = interface_nil(&frame.dot);
@@ -325,12 +325,9 @@ impl<'h> Machine<'h> {
                     let value = interface_nil(&self.vars[slot]);
                     self.stack.push(value);
                 }
-                Op::Chain(base, first, count) => {
-                    let names = &unit.names[*first as usize..(*first + *count) as usize];
-                    let (value, interface) = self.chain(*base, &unit.source, names)?;
-                    self.walked_interface = interface;
-                    self.stack.push(if interface { as_interface(value) } else { value });
-                }
+                Op::ChainDot(first, count) => self.walk(unit, Base::Dot, *first, *count)?,
+                Op::ChainVar(slot, first, count) => self.walk(unit, Base::Var(*slot), *first, *count)?,
+                Op::ChainStack(first, count) => self.walk(unit, Base::Stack, *first, *count)?,
                 Op::Unwrap => {
                     if let Some(top @ Value::NilAny) = self.stack.last_mut() {
                         *top = Value::Nil;
@@ -345,9 +342,9 @@ impl<'h> Machine<'h> {
                     self.check(i, ty)?;
                 }
                 Op::Raise(m) => return Err(unit.messages[*m as usize].to_string().into()),
-                Op::Call(func, argc, piped, node) => {
-                    let count = *argc as usize + usize::from(*piped);
-                    let base = self.stack.len() - count;
+                Op::Call(func, site) => {
+                    let Passed { arguments, piped, node } = &unit.calls[*site as usize];
+                    let base = self.stack.len() - *arguments as usize - usize::from(*piped);
                     if *piped {
                         self.stack[base..].rotate_left(1);
                     }
@@ -409,7 +406,7 @@ impl<'h> Machine<'h> {
                 }
                 Op::At => {}
                 Op::Method(name, argc, piped, skip) => {
-                    let name = string_constant(&unit.consts[*name as usize]);
+                    let name = unit.text_constant(*name);
                     if !self.method(name, *argc as usize, *piped)? {
                         pc = *skip as usize;
                     }
@@ -424,7 +421,7 @@ impl<'h> Machine<'h> {
                 Op::MethodLiteral(n, index) => {
                     let ty = self.pending.last().map(|p| parameter(p.func, *n as usize));
                     let found = &unit.literals[*index as usize];
-                    let value = self.method_literal(found, ty.unwrap_or(&crate::types::ANY))?;
+                    let value = self.method_literal(unit, found, ty.unwrap_or(&crate::types::ANY))?;
                     self.stack.push(value);
                 }
                 Op::CallMethod(argc, piped, node) => self.call_method(*argc as usize, *piped, *node)?,
@@ -474,7 +471,7 @@ impl<'h> Machine<'h> {
                 }
                 Op::EndRange => self.end_range(),
                 Op::FindTemplate(name) => {
-                    let name = string_constant(&unit.consts[*name as usize]);
+                    let name = unit.text_constant(*name);
                     if self.find(frame_scope(&self.frames), name).is_none() {
                         return Err(format!("template {} not defined", quoted(name)).into());
                     }
@@ -483,7 +480,7 @@ impl<'h> Machine<'h> {
                     }
                 }
                 Op::Template(name) => {
-                    let name = string_constant(&unit.consts[*name as usize]);
+                    let name = unit.text_constant(*name);
                     let dot = self.stack.pop().unwrap_or_default();
                     let (scope, depth) = (frame.scope, frame.depth + 1);
                     frame.pc = pc;
@@ -497,6 +494,15 @@ impl<'h> Machine<'h> {
                 }
             }
         }
+    }
+
+    /// Walks fields and pushes what is there.
+    fn walk(&mut self, unit: &'h Unit, base: Base, first: u32, count: u32) -> Step<()> {
+        let names = &unit.names[first as usize..(first + count) as usize];
+        let (value, interface) = self.chain(base, &unit.source, names)?;
+        self.walked_interface = interface;
+        self.stack.push(if interface { as_interface(value) } else { value });
+        Ok(())
     }
 
     /// Counts an instruction and looks at the limits now and then.
@@ -670,16 +676,16 @@ impl<'h> Machine<'h> {
         Err(format!("wrong type for value; expected {}; got {}", ty.name, actual.name).into())
     }
 
-    fn method_literal(&mut self, found: &Literal, ty: &'static Type) -> Step<Value<'h>> {
+    fn method_literal(&mut self, unit: &Unit, found: &Literal, ty: &'static Type) -> Step<Value<'h>> {
         if matches!(found.kind, LiteralKind::Nil) {
             if ty.can_be_nil() {
                 return Ok(Value::zero(ty, self.ctx.heap));
             }
             return Err(format!("cannot assign nil to {}", ty.name).into());
         }
-        let c = literal(found, ty).map_err(Raised::from)?;
+        let c = literal(&found.found(), &|| found.shown.to_string(), ty).map_err(Raised::from)?;
         Ok(match c {
-            Const::Str(text) => Value::Str(Str::Shared(text.as_ref().into())),
+            Const::Str(text) => Value::Str(Str::Shared(unit.text(&text).into())),
             Const::Bool(b) => Value::Bool(b),
             Const::Int(i) => Value::Int(i),
             Const::Int32(i) => Value::Int32(i),
@@ -774,7 +780,7 @@ fn normalise(func: &'static Func, args: &mut [Value<'_>]) {
     }
 }
 
-fn constant(c: &Const) -> Value<'_> {
+fn constant<'u>(unit: &'u Unit, c: &'u Const) -> Value<'u> {
     match c {
         Const::Bool(b) => Value::Bool(*b),
         Const::Int(i) => Value::Int(*i),
@@ -784,14 +790,7 @@ fn constant(c: &Const) -> Value<'_> {
         Const::Uint64(u) => Value::Uint64(*u),
         Const::Float(f) => Value::Float(*f),
         Const::Complex(re, im) => Value::Complex(*re, *im),
-        Const::Str(text) => Value::Str(Str::Borrowed(text)),
-    }
-}
-
-fn string_constant(c: &Const) -> &[u8] {
-    match c {
-        Const::Str(text) => text,
-        _ => &[],
+        Const::Str(text) => Value::Str(Str::Borrowed(unit.text(text))),
     }
 }
 

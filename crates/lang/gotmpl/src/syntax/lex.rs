@@ -1,5 +1,8 @@
 //! Text to tokens.
 
+use memchr::memchr_iter;
+use memchr::memmem::{Finder, find};
+
 use crate::gostr;
 
 /// What a token is.
@@ -98,6 +101,7 @@ pub struct Lexer<'t> {
     start_line: u32,
     inside: bool,
     parens: u32,
+    left: Finder<'static>,
     /// What is wrong, once an error token was handed out.
     failure: Option<Box<str>>,
 }
@@ -111,20 +115,7 @@ fn is_word(c: char) -> bool {
 }
 
 fn newlines(text: &[u8]) -> u32 {
-    text.iter().filter(|b| **b == b'\n').count() as u32
-}
-
-fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
-    let first = *needle.first()?;
-    let mut at = 0;
-    while let Some(offset) = text[at..].iter().position(|b| *b == first) {
-        at += offset;
-        if text[at..].starts_with(needle) {
-            return Some(at);
-        }
-        at += 1;
-    }
-    None
+    memchr_iter(b'\n', text).count() as u32
 }
 
 /// A rune the way Go's `%#U` shows it.
@@ -139,7 +130,17 @@ fn code_point(rune: Option<char>) -> String {
 
 impl<'t> Lexer<'t> {
     pub fn new(text: &'t [u8]) -> Self {
-        Self { text, pos: 0, start: 0, line: 1, start_line: 1, inside: false, parens: 0, failure: None }
+        Self {
+            text,
+            pos: 0,
+            start: 0,
+            line: 1,
+            start_line: 1,
+            inside: false,
+            parens: 0,
+            left: Finder::new(LEFT),
+            failure: None,
+        }
     }
 
     fn rest(&self) -> &'t [u8] {
@@ -204,7 +205,7 @@ impl<'t> Lexer<'t> {
 
     fn plain(&mut self) -> Token {
         loop {
-            let Some(x) = find(self.rest(), LEFT) else {
+            let Some(x) = self.left.find(self.rest()) else {
                 self.pos = self.text.len();
                 if self.pos > self.start {
                     self.line += newlines(&self.text[self.start..self.pos]);

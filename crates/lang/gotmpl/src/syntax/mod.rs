@@ -6,6 +6,6 @@ mod number;
 mod parse;
 mod show;
 
-pub use node::{Id, NodeKind, Source, Span, Tree};
+pub use node::{Id, NodeKind, Quoted, Source, Span, Tree, VERBATIM};
 pub use number::Number;
 pub use parse::{Names, ParseError, parse};

@@ -10,6 +10,48 @@ pub type Id = u32;
 /// A piece of the text: where it starts and ends.
 pub type Span = (u32, u32);
 
+/// A run of entries in one of the tree's lists.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Run {
+    start: u32,
+    len: u32,
+}
+
+impl Run {
+    /// The entries that a list got since it had so many.
+    pub fn since<T>(list: &[T], start: usize) -> Self {
+        Self { start: start as u32, len: (list.len() - start) as u32 }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.len == 0
+    }
+
+    fn of<T>(self, list: &[T]) -> &[T] {
+        &list[self.start as usize..(self.start + self.len) as usize]
+    }
+}
+
+/// A quoted text: its literal, and which of the tree's texts it means unless that is what stands between the quotes.
+#[derive(Clone, Copy, Debug)]
+pub struct Quoted {
+    /// Where the literal is.
+    pub literal: Span,
+    /// The text, or [`VERBATIM`].
+    pub text: u32,
+}
+
+/// The mark of a quoted text that means what stands between its quotes.
+pub const VERBATIM: u32 = u32::MAX;
+
+impl Quoted {
+    /// What stands between the quotes.
+    pub fn inside(self) -> Span {
+        (self.literal.0 + 1, self.literal.1 - 1)
+    }
+}
+
 /// A node and where it starts in the text.
 #[derive(Debug)]
 pub struct Node {
@@ -23,7 +65,7 @@ pub struct Node {
 #[derive(Debug)]
 pub enum NodeKind {
     /// A sequence of nodes.
-    List(Vec<Id>),
+    List(Run),
     /// Plain text, as a range of the source.
     Text(u32, u32),
     /// `{{pipeline}}`.
@@ -35,33 +77,33 @@ pub enum NodeKind {
     /// `{{with}}`.
     With(Branch),
     /// `{{template "name" pipeline}}`.
-    Template(Box<[u8]>, Option<Id>),
+    Template(Quoted, Option<Id>),
     /// `{{break}}`.
     Break,
     /// `{{continue}}`.
     Continue,
     /// Commands with `|` between them, perhaps with variables declared or assigned.
-    Pipe(Box<Pipe>),
+    Pipe(Pipe),
     /// A word and its arguments.
-    Command(Vec<Id>),
+    Command(Run),
     /// A function name.
-    Identifier(Box<str>),
+    Identifier(Span),
     /// `$x.Field…`: the name with `$` first.
-    Variable(Vec<Span>),
+    Variable(Run),
     /// `.Field.Field`.
-    Field(Vec<Span>),
+    Field(Run),
     /// `(pipeline).Field` and the like.
-    Chain(Id, Vec<Span>),
+    Chain(Id, Run),
     /// `.`.
     Dot,
     /// `nil`.
     Nil,
     /// `true` or `false`.
     Bool(bool),
-    /// A number.
-    Number(Box<Number>),
-    /// A string: the range of its literal, and its value.
-    String(u32, u32, Box<[u8]>),
+    /// A number, an entry of the tree's.
+    Number(u32),
+    /// A string.
+    String(Quoted),
     /// `{{end}}`, seen only while parsing.
     End,
     /// `{{else}}`, seen only while parsing.
@@ -80,14 +122,14 @@ pub struct Branch {
 }
 
 /// The parts of a pipeline.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Pipe {
     /// The variables on the left.
-    pub decl: Vec<Id>,
+    pub decl: Run,
     /// Whether they are assigned (`=`) and not declared.
     pub assign: bool,
     /// The commands.
-    pub cmds: Vec<Id>,
+    pub cmds: Run,
 }
 
 /// A text with a name for error messages.
@@ -121,6 +163,14 @@ pub struct Tree {
     pub source: Arc<Source>,
     /// All nodes.
     pub nodes: Vec<Node>,
+    /// The nodes that nodes consist of.
+    pub ids: Vec<Id>,
+    /// The names in chains of fields.
+    pub names: Vec<Span>,
+    /// The numbers.
+    pub numbers: Vec<Number>,
+    /// The quoted texts that have escapes.
+    pub texts: Vec<Box<[u8]>>,
     /// The templates, each with its root; the text itself is one of them, under its own name.
     pub templates: Vec<(Box<[u8]>, Id)>,
 }
@@ -131,10 +181,28 @@ impl Tree {
         &self.nodes[id as usize].kind
     }
 
+    /// The nodes of a run.
+    pub fn ids(&self, run: Run) -> &[Id] {
+        run.of(&self.ids)
+    }
+
+    /// The names of a run.
+    pub fn names(&self, run: Run) -> &[Span] {
+        run.of(&self.names)
+    }
+
+    /// What a quoted text means.
+    pub fn text(&self, quoted: Quoted) -> &[u8] {
+        match self.texts.get(quoted.text as usize) {
+            Some(text) => text,
+            None => self.source.slice(quoted.inside()),
+        }
+    }
+
     /// Whether there is nothing but white space and comments in a list.
     pub fn is_empty(&self, list: Id) -> bool {
         match self.kind(list) {
-            NodeKind::List(nodes) => nodes.iter().all(|n| match self.kind(*n) {
+            NodeKind::List(nodes) => self.ids(*nodes).iter().all(|n| match self.kind(*n) {
                 NodeKind::Text(start, end) => crate::syntax::show::blank(self.source.slice((*start, *end))),
                 _ => false,
             }),

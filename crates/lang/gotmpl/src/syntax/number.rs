@@ -220,6 +220,20 @@ impl Number {
 
     /// Any other number.
     pub fn from_text(text: &str) -> Result<Self, String> {
+        // Most are small: `nindent 4`.
+        if let [b'1'..=b'9', rest @ ..] = text.as_bytes()
+            && rest.len() < 9
+            && rest.iter().all(u8::is_ascii_digit)
+        {
+            let value = text.bytes().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0'));
+            return Ok(Self {
+                text: text.into(),
+                int: Some(value.into()),
+                uint: Some(value.into()),
+                float: Some(value.into()),
+                complex: None,
+            });
+        }
         if let Some(im) = text.strip_suffix('i').and_then(parse_float) {
             return Ok(Self::complex(text, 0.0, im));
         }

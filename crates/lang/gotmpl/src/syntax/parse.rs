@@ -1,10 +1,11 @@
 //! Tokens to a tree.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use super::lex::{Kind, Lexer, Token};
-use super::node::{Branch, Id, Node, NodeKind, Pipe, Source, Span, Tree};
+use super::node::{Branch, Id, Node, NodeKind, Pipe, Quoted, Run, Source, Span, Tree, VERBATIM};
 use super::number::Number;
 use crate::gostr;
 
@@ -90,7 +91,11 @@ struct Parser<'t> {
     names: &'t dyn Names,
     tokens: [Token; 3],
     peeked: usize,
-    vars: Vec<Box<[u8]>>,
+    /// Children of nodes that are not complete.
+    pending: Vec<Id>,
+    /// Where each defined template is.
+    defined: HashMap<Box<[u8]>, usize>,
+    vars: Vec<&'t [u8]>,
     action_line: u32,
     ranges: u32,
     parens: u32,
@@ -106,13 +111,23 @@ impl<'t> Parser<'t> {
     fn new(source: &'t Arc<Source>, names: &'t dyn Names, shallow: u32) -> Self {
         let text = &source.text;
         Self {
-            tree: Tree { source: Arc::clone(source), nodes: Vec::new(), templates: Vec::new() },
+            tree: Tree {
+                source: Arc::clone(source),
+                nodes: Vec::new(),
+                ids: Vec::new(),
+                names: Vec::new(),
+                numbers: Vec::new(),
+                texts: Vec::new(),
+                templates: Vec::new(),
+            },
             text,
             lexer: Lexer::new(text),
             names,
             tokens: [no_token(), no_token(), no_token()],
             peeked: 0,
-            vars: vec![Box::from(&b"$"[..])],
+            pending: Vec::new(),
+            defined: HashMap::new(),
+            vars: vec![b"$"],
             action_line: 0,
             ranges: 0,
             parens: 0,
@@ -218,6 +233,13 @@ impl<'t> Parser<'t> {
         (self.tree.nodes.len() - 1) as Id
     }
 
+    /// The children that were left since there were so many.
+    fn children(&mut self, since: usize) -> Run {
+        let start = self.tree.ids.len();
+        self.tree.ids.extend(self.pending.drain(since..));
+        Run::since(&self.tree.ids, start)
+    }
+
     /// Counts a level of nesting.
     fn enter(&mut self) -> Result<()> {
         self.depth += 1;
@@ -232,8 +254,11 @@ impl<'t> Parser<'t> {
 
     /// Puts a template into the set of this text.
     fn add(&mut self, name: Box<[u8]>, root: Id) -> Result<()> {
-        match self.tree.templates.iter().position(|(n, _)| *n == name) {
-            None => self.tree.templates.push((name, root)),
+        match self.defined.get(&name).copied() {
+            None => {
+                self.defined.insert(name.clone(), self.tree.templates.len());
+                self.tree.templates.push((name, root));
+            }
             Some(at) if self.tree.is_empty(self.tree.templates[at].1) => self.tree.templates[at].1 = root,
             Some(_) if self.tree.is_empty(root) => {}
             Some(_) => {
@@ -248,7 +273,7 @@ impl<'t> Parser<'t> {
 
     fn top(&mut self) -> Result<Id> {
         let start = self.peek().start;
-        let mut nodes = Vec::new();
+        let since = self.pending.len();
         while self.peek().kind != Kind::Eof {
             if self.peek().kind == Kind::LeftDelim {
                 let delim = self.next();
@@ -263,14 +288,15 @@ impl<'t> Parser<'t> {
                 let shown = String::from_utf8_lossy(&self.tree.show(node)).into_owned();
                 return self.fail(format!("unexpected {shown}"));
             }
-            nodes.push(node);
+            self.pending.push(node);
         }
+        let nodes = self.children(since);
         Ok(self.node(start, NodeKind::List(nodes)))
     }
 
     /// Runs with the scope of a new template: only `$` is known, and no loop is around.
     fn scoped<T>(&mut self, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let vars = std::mem::replace(&mut self.vars, vec![Box::from(&b"$"[..])]);
+        let vars = std::mem::replace(&mut self.vars, vec![b"$"]);
         let ranges = std::mem::take(&mut self.ranges);
         let action_line = std::mem::take(&mut self.action_line);
         let parens = std::mem::take(&mut self.parens);
@@ -289,7 +315,8 @@ impl<'t> Parser<'t> {
             if !matches!(token.kind, Kind::String | Kind::RawString) {
                 return p.unexpected(&token, CONTEXT);
             }
-            let name = p.unquote(&token)?;
+            let name = p.quoted(&token)?;
+            let name = p.tree.text(name).into();
             p.expect(Kind::RightDelim, CONTEXT)?;
             let (list, end) = p.item_list()?;
             if !matches!(p.tree.kind(end), NodeKind::End) {
@@ -300,25 +327,40 @@ impl<'t> Parser<'t> {
         })
     }
 
-    fn unquote(&self, token: &Token) -> Result<Box<[u8]>> {
-        match gostr::unquote(self.value(token)) {
-            Some(text) => Ok(text.into()),
-            None => self.fail("invalid syntax"),
+    fn quoted(&mut self, token: &Token) -> Result<Quoted> {
+        let literal = self.value(token);
+        let verbatim = match literal {
+            // Escapes and what is not UTF-8 are looked at closely.
+            [b'"', inside @ .., b'"'] => {
+                inside.iter().all(|b| b.is_ascii() && !matches!(b, b'\\' | b'"' | b'\n'))
+            }
+            [b'`', inside @ .., b'`'] => !inside.iter().any(|b| matches!(b, b'\r' | b'`')),
+            _ => false,
+        };
+        let mut text = VERBATIM;
+        if !verbatim {
+            let Some(unquoted) = gostr::unquote(literal) else {
+                return self.fail("invalid syntax");
+            };
+            text = self.tree.texts.len() as u32;
+            self.tree.texts.push(unquoted.into());
         }
+        Ok(Quoted { literal: span(token), text })
     }
 
     /// Nodes up to an end or else, which is handed back.
     fn item_list(&mut self) -> Result<(Id, Id)> {
         self.enter()?;
         let start = self.peek_non_space().start;
-        let mut nodes = Vec::new();
+        let since = self.pending.len();
         while self.peek_non_space().kind != Kind::Eof {
             let node = self.text_or_action()?;
             if let NodeKind::End | NodeKind::Else = self.tree.kind(node) {
                 self.depth -= 1;
+                let nodes = self.children(since);
                 return Ok((self.node(start, NodeKind::List(nodes)), node));
             }
-            nodes.push(node);
+            self.pending.push(node);
         }
         self.fail("unexpected EOF")
     }
@@ -401,7 +443,9 @@ impl<'t> Parser<'t> {
                 self.next();
                 let pos = self.tree.nodes[next as usize].pos;
                 let inner = self.control(word)?;
-                otherwise = Some(self.node(pos as usize, NodeKind::List(vec![inner])));
+                self.pending.push(inner);
+                let nodes = self.children(self.pending.len() - 1);
+                otherwise = Some(self.node(pos as usize, NodeKind::List(nodes)));
             } else {
                 let (list, end) = self.item_list()?;
                 if !matches!(self.tree.kind(end), NodeKind::End) {
@@ -425,9 +469,9 @@ impl<'t> Parser<'t> {
         ))
     }
 
-    fn template_name(&mut self, token: &Token, context: &str) -> Result<Box<[u8]>> {
+    fn template_name(&mut self, token: &Token, context: &str) -> Result<Quoted> {
         match token.kind {
-            Kind::String | Kind::RawString => self.unquote(token),
+            Kind::String | Kind::RawString => self.quoted(token),
             _ => self.unexpected(token, context),
         }
     }
@@ -437,7 +481,7 @@ impl<'t> Parser<'t> {
         let token = self.next_non_space();
         let name = self.template_name(&token, CONTEXT)?;
         let pipe = self.pipeline(CONTEXT, Kind::RightDelim)?;
-        let defined = name.clone();
+        let defined = self.tree.text(name).into();
         self.scoped(|p| {
             let (list, end) = p.item_list()?;
             if !matches!(p.tree.kind(end), NodeKind::End) {
@@ -466,13 +510,16 @@ impl<'t> Parser<'t> {
     fn pipeline(&mut self, context: &str, end: Kind) -> Result<Id> {
         let start = self.peek_non_space().start;
         let mut pipe = Pipe::default();
+        let since = self.pending.len();
         self.declarations(&mut pipe, context)?;
+        pipe.decl = self.children(since);
         loop {
             let token = self.next_non_space();
             match token.kind {
                 kind if kind == end => {
+                    pipe.cmds = self.children(since);
                     self.check(&pipe, context)?;
-                    return Ok(self.node(start, NodeKind::Pipe(Box::new(pipe))));
+                    return Ok(self.node(start, NodeKind::Pipe(pipe)));
                 }
                 Kind::Bool
                 | Kind::CharConstant
@@ -488,7 +535,7 @@ impl<'t> Parser<'t> {
                 | Kind::LeftParen => {
                     self.backup();
                     let command = self.command()?;
-                    pipe.cmds.push(command);
+                    self.pending.push(command);
                 }
                 _ => return self.unexpected(&token, context),
             }
@@ -497,6 +544,7 @@ impl<'t> Parser<'t> {
 
     /// `$x :=`, `$x =`, and in a range `$i, $x :=`.
     fn declarations(&mut self, pipe: &mut Pipe, context: &str) -> Result<()> {
+        let since = self.pending.len();
         loop {
             let variable = self.peek_non_space();
             if variable.kind != Kind::Variable {
@@ -509,13 +557,13 @@ impl<'t> Parser<'t> {
             if matches!(next.kind, Kind::Assign | Kind::Declare) {
                 pipe.assign = next.kind == Kind::Assign;
                 self.next_non_space();
-                self.declare(pipe, &variable);
+                self.declare(&variable);
                 return Ok(());
             }
             if comma {
                 self.next_non_space();
-                self.declare(pipe, &variable);
-                if context == "range" && pipe.decl.len() < 2 {
+                self.declare(&variable);
+                if context == "range" && self.pending.len() - since < 2 {
                     match self.peek_non_space().kind {
                         Kind::Variable | Kind::RightDelim | Kind::RightParen => continue,
                         _ => return self.fail("range can only initialize variables"),
@@ -532,22 +580,28 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn declare(&mut self, pipe: &mut Pipe, token: &Token) {
-        let name = self.value(token);
-        let node = self.node(token.start, NodeKind::Variable(vec![span(token)]));
-        pipe.decl.push(node);
-        self.vars.push(name.into());
+    fn declare(&mut self, token: &Token) {
+        let name = self.name(span(token));
+        let node = self.node(token.start, NodeKind::Variable(name));
+        self.pending.push(node);
+        self.vars.push(self.value(token));
+    }
+
+    fn name(&mut self, name: Span) -> Run {
+        let start = self.tree.names.len();
+        self.tree.names.push(name);
+        Run::since(&self.tree.names, start)
     }
 
     fn check(&self, pipe: &Pipe, context: &str) -> Result<()> {
         if pipe.cmds.is_empty() {
             return self.fail(format!("missing value for {context}"));
         }
-        for (i, cmd) in pipe.cmds.iter().enumerate().skip(1) {
+        for (i, cmd) in self.tree.ids(pipe.cmds).iter().enumerate().skip(1) {
             let NodeKind::Command(args) = self.tree.kind(*cmd) else {
                 continue;
             };
-            if let Some(first) = args.first()
+            if let Some(first) = self.tree.ids(*args).first()
                 && matches!(
                     self.tree.kind(*first),
                     NodeKind::Bool(_)
@@ -565,11 +619,11 @@ impl<'t> Parser<'t> {
 
     fn command(&mut self) -> Result<Id> {
         let start = self.peek_non_space().start;
-        let mut args = Vec::new();
+        let since = self.pending.len();
         loop {
             self.peek_non_space();
             if let Some(operand) = self.operand()? {
-                args.push(operand);
+                self.pending.push(operand);
             }
             let token = self.next();
             match token.kind {
@@ -580,6 +634,7 @@ impl<'t> Parser<'t> {
             }
             break;
         }
+        let args = self.children(since);
         if args.is_empty() {
             return self.fail("empty command");
         }
@@ -594,13 +649,21 @@ impl<'t> Parser<'t> {
         if first.kind != Kind::Field {
             return Ok(Some(term));
         }
-        let mut fields: Vec<Span> = Vec::new();
-        while self.peek().kind == Kind::Field {
-            fields.push(field(&self.next()));
+        let start = self.tree.names.len();
+        if let NodeKind::Field(names) | NodeKind::Variable(names) = *self.tree.kind(term) {
+            // One list of names for all of the chain; that of the term itself is not used again.
+            for i in 0..self.tree.names(names).len() {
+                self.tree.names.push(self.tree.names(names)[i]);
+            }
         }
+        while self.peek().kind == Kind::Field {
+            let name = field(&self.next());
+            self.tree.names.push(name);
+        }
+        let names = Run::since(&self.tree.names, start);
         let kind = match self.tree.kind(term) {
-            NodeKind::Field(names) => NodeKind::Field(names.iter().copied().chain(fields).collect()),
-            NodeKind::Variable(names) => NodeKind::Variable(names.iter().copied().chain(fields).collect()),
+            NodeKind::Field(_) => NodeKind::Field(names),
+            NodeKind::Variable(_) => NodeKind::Variable(names),
             NodeKind::Bool(_)
             | NodeKind::String(..)
             | NodeKind::Number(_)
@@ -609,7 +672,7 @@ impl<'t> Parser<'t> {
                 let shown = gostr::quote(&self.tree.show(term));
                 return self.fail(format!("unexpected . after term {}", String::from_utf8_lossy(&shown)));
             }
-            _ => NodeKind::Chain(term, fields),
+            _ => NodeKind::Chain(term, names),
         };
         Ok(Some(self.node(first.start, kind)))
     }
@@ -619,27 +682,26 @@ impl<'t> Parser<'t> {
         let value = self.value(&token);
         let kind = match token.kind {
             Kind::Identifier => {
-                let name = String::from_utf8_lossy(value).into_owned();
-                if !self.names.has(&name) {
+                if !std::str::from_utf8(value).is_ok_and(|name| self.names.has(name)) {
                     return self.fail(format!(
                         "function {} not defined",
                         String::from_utf8_lossy(&gostr::quote(value))
                     ));
                 }
-                NodeKind::Identifier(name.into())
+                NodeKind::Identifier(span(&token))
             }
             Kind::Dot => NodeKind::Dot,
             Kind::Nil => NodeKind::Nil,
             Kind::Variable => {
-                if !self.vars.iter().any(|v| **v == *value) {
+                if !self.vars.contains(&value) {
                     return self.fail(format!(
                         "undefined variable {}",
                         String::from_utf8_lossy(&gostr::quote(value))
                     ));
                 }
-                NodeKind::Variable(vec![span(&token)])
+                NodeKind::Variable(self.name(span(&token)))
             }
-            Kind::Field => NodeKind::Field(vec![field(&token)]),
+            Kind::Field => NodeKind::Field(self.name(field(&token))),
             Kind::Bool => NodeKind::Bool(value == b"true"),
             Kind::CharConstant | Kind::Complex | Kind::Number => {
                 let text = String::from_utf8_lossy(value);
@@ -649,7 +711,10 @@ impl<'t> Parser<'t> {
                     _ => Number::from_text(&text),
                 };
                 match number {
-                    Ok(number) => NodeKind::Number(Box::new(number)),
+                    Ok(number) => {
+                        self.tree.numbers.push(number);
+                        NodeKind::Number((self.tree.numbers.len() - 1) as u32)
+                    }
                     Err(message) => return self.fail(message),
                 }
             }
@@ -664,10 +729,7 @@ impl<'t> Parser<'t> {
                 self.parens -= 1;
                 return Ok(Some(pipe));
             }
-            Kind::String | Kind::RawString => {
-                let text = self.unquote(&token)?;
-                NodeKind::String(token.start as u32, token.end as u32, text)
-            }
+            Kind::String | Kind::RawString => NodeKind::String(self.quoted(&token)?),
             _ => {
                 self.backup();
                 return Ok(None);

@@ -42,7 +42,7 @@ impl Tree {
 
     fn expand<'t>(&'t self, id: Id, out: &mut Vec<u8>, items: &mut Vec<Work<'t>>) {
         match self.kind(id) {
-            NodeKind::List(nodes) => items.extend(nodes.iter().map(|n| Work::Node(*n))),
+            NodeKind::List(nodes) => items.extend(self.ids(*nodes).iter().map(|n| Work::Node(*n))),
             NodeKind::Text(start, end) => {
                 out.extend_from_slice(self.source.slice((*start, *end)));
             }
@@ -70,7 +70,7 @@ impl Tree {
             }
             NodeKind::Template(name, pipe) => {
                 out.extend_from_slice(b"{{template ");
-                out.extend(gostr::quote(name));
+                out.extend(gostr::quote(self.text(*name)));
                 if let Some(pipe) = pipe {
                     items.extend([Work::Bytes(b" "), Work::Node(*pipe)]);
                 }
@@ -79,7 +79,7 @@ impl Tree {
             NodeKind::Break => out.extend_from_slice(b"{{break}}"),
             NodeKind::Continue => out.extend_from_slice(b"{{continue}}"),
             NodeKind::Pipe(pipe) => {
-                for (i, v) in pipe.decl.iter().enumerate() {
+                for (i, v) in self.ids(pipe.decl).iter().enumerate() {
                     if i > 0 {
                         items.push(Work::Bytes(b", "));
                     }
@@ -88,7 +88,7 @@ impl Tree {
                 if !pipe.decl.is_empty() {
                     items.push(Work::Bytes(if pipe.assign { b" = " } else { b" := " }));
                 }
-                for (i, c) in pipe.cmds.iter().enumerate() {
+                for (i, c) in self.ids(pipe.cmds).iter().enumerate() {
                     if i > 0 {
                         items.push(Work::Bytes(b" | "));
                     }
@@ -96,16 +96,16 @@ impl Tree {
                 }
             }
             NodeKind::Command(args) => {
-                for (i, arg) in args.iter().enumerate() {
+                for (i, arg) in self.ids(*args).iter().enumerate() {
                     if i > 0 {
                         items.push(Work::Bytes(b" "));
                     }
                     self.operand(*arg, items);
                 }
             }
-            NodeKind::Identifier(name) => out.extend_from_slice(name.as_bytes()),
+            NodeKind::Identifier(name) => out.extend_from_slice(self.source.slice(*name)),
             NodeKind::Variable(names) => {
-                for (i, name) in names.iter().enumerate() {
+                for (i, name) in self.names(*names).iter().enumerate() {
                     if i > 0 {
                         out.push(b'.');
                     }
@@ -113,24 +113,22 @@ impl Tree {
                 }
             }
             NodeKind::Field(names) => {
-                for name in names {
+                for name in self.names(*names) {
                     out.push(b'.');
                     out.extend_from_slice(self.source.slice(*name));
                 }
             }
             NodeKind::Chain(node, names) => {
                 self.operand(*node, items);
-                for name in names {
+                for name in self.names(*names) {
                     items.extend([Work::Bytes(b"."), Work::Bytes(self.source.slice(*name))]);
                 }
             }
             NodeKind::Dot => out.push(b'.'),
             NodeKind::Nil => out.extend_from_slice(b"nil"),
             NodeKind::Bool(b) => out.extend_from_slice(if *b { b"true" } else { b"false" }),
-            NodeKind::Number(n) => out.extend_from_slice(n.text.as_bytes()),
-            NodeKind::String(start, end, _) => {
-                out.extend_from_slice(self.source.slice((*start, *end)));
-            }
+            NodeKind::Number(n) => out.extend_from_slice(self.numbers[*n as usize].text.as_bytes()),
+            NodeKind::String(quoted) => out.extend_from_slice(self.source.slice(quoted.literal)),
             NodeKind::End => out.extend_from_slice(b"{{end}}"),
             NodeKind::Else => out.extend_from_slice(b"{{else}}"),
         }

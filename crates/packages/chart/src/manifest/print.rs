@@ -1,7 +1,7 @@
 //! What `helm template` prints or writes.
 
 use super::sort::Sorted;
-use super::split::{split, trim};
+use super::split::{split, trim, trim_end};
 use crate::dialect::Dialect;
 use crate::files::File;
 use crate::path_match::path_match;
@@ -32,12 +32,20 @@ pub struct Printed<'r> {
 #[error("could not find template {0} in chart")]
 pub struct WriteError(pub String);
 
-fn document(out: &mut Vec<u8>, name: &str, text: &[u8]) {
-    out.extend_from_slice(b"---\n# Source: ");
-    out.extend_from_slice(name.as_bytes());
-    out.push(b'\n');
-    out.extend_from_slice(text);
-    out.push(b'\n');
+fn document<'r>(out: &mut Vec<&'r [u8]>, name: &'r str, text: &'r [u8]) {
+    out.extend([b"---\n# Source: ", name.as_bytes(), b"\n", text, b"\n"]);
+}
+
+/// Cuts white space off the end of what parts are together, and ends it with a line break.
+fn finish(out: &mut Vec<&[u8]>) {
+    while let Some(last) = out.pop() {
+        let kept = trim_end(last);
+        if !kept.is_empty() {
+            out.push(kept);
+            break;
+        }
+    }
+    out.push(b"\n");
 }
 
 /// The pieces of the output in order: CRDs, manifests, hooks.
@@ -58,17 +66,16 @@ fn hooks<'r>(sorted: &'r Sorted<'r>, output: &Output) -> impl Iterator<Item = Pr
         .map(|h| Printed { name: h.path, text: h.manifest, crd: false })
 }
 
-/// The whole output on standard output.
-pub fn print(sorted: &Sorted<'_>, crds: &[(String, File)], output: &Output) -> Vec<u8> {
-    let mut manifest = Vec::new();
+/// The whole output on standard output, in parts: it may be large, and is not copied for printing.
+pub fn print<'r>(sorted: &'r Sorted<'r>, crds: &'r [(String, File)], output: &Output) -> Vec<&'r [u8]> {
+    let mut out = Vec::new();
     for (name, file) in crds {
-        document(&mut manifest, name, &file.data);
+        document(&mut out, name, &file.data);
     }
     for m in &sorted.manifests {
-        document(&mut manifest, m.name, m.content);
+        document(&mut out, m.name, m.content);
     }
-    let mut out = trim(&manifest).to_vec();
-    out.push(b'\n');
+    finish(&mut out);
     for hook in hooks(sorted, output) {
         document(&mut out, hook.name, hook.text);
     }
@@ -76,16 +83,15 @@ pub fn print(sorted: &Sorted<'_>, crds: &[(String, File)], output: &Output) -> V
 }
 
 /// Everything that was rendered, as it is: what `--debug` shows of a render that is no YAML.
-pub fn raw(files: &[Rendered]) -> Vec<u8> {
+pub fn raw(files: &[Rendered]) -> Vec<&[u8]> {
     let mut out = Vec::new();
     for file in files {
         if !trim(&file.text).is_empty() {
             document(&mut out, &file.name, &file.text);
         }
     }
-    let mut trimmed = trim(&out).to_vec();
-    trimmed.push(b'\n');
-    trimmed
+    finish(&mut out);
+    out
 }
 
 /// Of an output the documents of the wanted templates (file patterns), in the order of the wishes.

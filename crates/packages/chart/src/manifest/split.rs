@@ -12,7 +12,11 @@ pub(super) fn trim_start(text: &[u8]) -> &[u8] {
 
 /// Cuts white space (any of Unicode's) off both ends.
 pub(super) fn trim(text: &[u8]) -> &[u8] {
-    let mut text = trim_start(text);
+    trim_end(trim_start(text))
+}
+
+/// Cuts white space (any of Unicode's) off the end.
+pub(super) fn trim_end(mut text: &[u8]) -> &[u8] {
     loop {
         let (c, width) = gostr::decode_last_char(text);
         if width == 0 || !gostr::is_space(c) {

@@ -11,13 +11,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use podium_gotmpl::{
-    Functions, Heap, Limits, Machine, Map, Str, Templates, Texts, Value, World, without_no_value,
+    Functions, Heap, Limits, Machine, Map, Str, Templates, Texts, Value, World, compile, without_no_value,
 };
 
 use crate::capabilities::Capabilities;
 use crate::dialect::Dialect;
 use crate::files::File;
 use crate::metadata::Metadata;
+use crate::parallel;
 use crate::values::Values;
 use crate::view::{ChartId, View};
 
@@ -78,6 +79,9 @@ pub struct Cache(Mutex<HashMap<Vec<String>, Arc<Templates>>>);
 
 /// How many sets of templates a chart keeps.
 const MAX_SETS: usize = 8;
+
+/// From so many bytes on templates are compiled by several threads.
+const MUCH_TEXT: usize = 100_000;
 
 /// Everything that a render depends on.
 pub struct Job<'c> {
@@ -186,10 +190,14 @@ impl Job<'_> {
         {
             return Ok(Arc::clone(set));
         }
+        let size: usize = sources.iter().map(|s| s.text.len()).sum();
+        let compiled = parallel::map(sources, size > MUCH_TEXT, |source| {
+            compile(source.name.as_bytes(), Arc::clone(source.text), functions)
+        });
         let mut set = Templates::default();
-        for source in sources {
-            set.add(source.name.as_bytes(), Arc::clone(source.text), functions)
-                .map_err(|e| RenderError::parse(&source.name, e))?;
+        set.reserve(compiled.iter().flatten().map(Vec::len).sum());
+        for (source, units) in sources.iter().zip(compiled) {
+            set.insert(units.map_err(|e| RenderError::parse(&source.name, e))?);
         }
         let set = Arc::new(set);
         if let Ok(mut sets) = self.cache.0.lock() {

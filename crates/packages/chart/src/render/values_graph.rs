@@ -15,7 +15,7 @@ pub fn to_map<'h>(heap: &'h Heap<'h>, values: &'h Values) -> &'h Map<'h> {
     let mut made: HashMap<TableId, &'h Map<'h>> = HashMap::from([(values.root(), root)]);
     let mut work = vec![(values.root(), root)];
     while let Some((id, map)) = work.pop() {
-        for (key, cell) in graph.entries(id) {
+        let entries = graph.entries(id).map(|(key, cell)| {
             let value = match cell {
                 Cell::Table(inner) => Value::Map(made.entry(*inner).or_insert_with(|| {
                     let map = heap.map(BTreeMap::new());
@@ -24,8 +24,9 @@ pub fn to_map<'h>(heap: &'h Heap<'h>, values: &'h Values) -> &'h Map<'h> {
                 })),
                 Cell::Scalar(node) | Cell::List(_, node) => convert::borrow_tree(heap, node),
             };
-            map.set(Str::from(&**key), value);
-        }
+            (Str::from(&**key), value)
+        });
+        map.fill(entries.collect());
     }
     root
 }
