@@ -48,8 +48,8 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub struct Token {
     pub kind: Kind,
-    pub start: usize,
-    pub end: usize,
+    pub start: u32,
+    pub end: u32,
     pub line: u32,
 }
 
@@ -109,6 +109,17 @@ pub struct Lexer<'t> {
 fn is_space(b: u8) -> bool {
     matches!(b, b' ' | b'\t' | b'\r' | b'\n')
 }
+
+/// The bytes that are letters, digits or underscores.
+const WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut b = 0;
+    while b < 128 {
+        table[b] = (b as u8).is_ascii_alphanumeric() || b as u8 == b'_';
+        b += 1;
+    }
+    table
+};
 
 fn is_word(c: char) -> bool {
     c == '_' || c.is_ascii_alphanumeric() || !c.is_ascii() && (gostr::is_letter(c) || gostr::is_digit(c))
@@ -173,7 +184,7 @@ impl<'t> Lexer<'t> {
     }
 
     fn token(&mut self, kind: Kind) -> Token {
-        let token = Token { kind, start: self.start, end: self.pos, line: self.start_line };
+        let token = Token { kind, start: self.start as u32, end: self.pos as u32, line: self.start_line };
         self.start = self.pos;
         self.start_line = self.line;
         token
@@ -181,7 +192,8 @@ impl<'t> Lexer<'t> {
 
     fn error(&mut self, message: impl Into<Box<str>>) -> Token {
         self.failure = Some(message.into());
-        let token = Token { kind: Kind::Error, start: self.start, end: self.start, line: self.start_line };
+        let start = self.start as u32;
+        let token = Token { kind: Kind::Error, start, end: start, line: self.start_line };
         self.start = self.text.len();
         self.pos = self.text.len();
         self.inside = false;
@@ -304,17 +316,23 @@ impl<'t> Lexer<'t> {
     }
 
     fn action(&mut self) -> Token {
-        if let Some(trim) = self.right_delim() {
+        let may_close = matches!(self.text.get(self.pos), Some(b'}' | b' ' | b'\t' | b'\r' | b'\n'));
+        if let Some(trim) = may_close.then(|| self.right_delim()).flatten() {
             if self.parens == 0 {
                 return self.close(trim);
             }
             return self.error("unclosed left paren");
         }
+        // The everyday cases first.
+        match self.text.get(self.pos) {
+            Some(b' ' | b'\t' | b'\r' | b'\n') => return self.space(),
+            Some(b'a'..=b'z' | b'A'..=b'Z' | b'_') => return self.word(),
+            _ => {}
+        }
         let Some(c) = self.peek() else {
             return self.error("unclosed action");
         };
         match c {
-            ' ' | '\t' | '\r' | '\n' => return self.space(),
             '+' | '-' | '0'..='9' => return self.number(),
             c if is_word(c) => return self.word(),
             _ => {}
@@ -355,18 +373,15 @@ impl<'t> Lexer<'t> {
     }
 
     fn space(&mut self) -> Token {
-        let mut count = 0;
-        while self.rest().first().is_some_and(|b| is_space(*b)) {
-            self.bump();
-            count += 1;
+        while let Some(b) = self.text.get(self.pos).filter(|b| is_space(**b)) {
+            self.line += u32::from(*b == b'\n');
+            self.pos += 1;
         }
         // The last space may belong to a trimming delimiter.
-        if self.text[self.pos - 1..].get(1..).is_some_and(|rest| rest.starts_with(b"-}}")) {
+        if self.text.get(self.pos) == Some(&b'-') && self.rest().starts_with(b"-}}") {
             self.pos -= 1;
-            if self.text[self.pos] == b'\n' {
-                self.line -= 1;
-            }
-            if count == 1 {
+            self.line -= u32::from(self.text[self.pos] == b'\n');
+            if self.pos == self.start {
                 return self.close(true);
             }
         }
@@ -374,18 +389,21 @@ impl<'t> Lexer<'t> {
     }
 
     fn at_terminator(&self) -> bool {
-        match self.peek() {
-            None | Some(' ' | '\t' | '\r' | '\n' | '.' | ',' | '|' | ':' | ')' | '(') => true,
-            _ => self.rest().starts_with(RIGHT),
+        match self.text.get(self.pos) {
+            None | Some(b' ' | b'\t' | b'\r' | b'\n' | b'.' | b',' | b'|' | b':' | b')' | b'(') => true,
+            Some(b'}') => self.text.get(self.pos + 1) == Some(&b'}'),
+            Some(_) => false,
         }
     }
 
     /// Passes over letters, digits and underscores.
     fn skip_word(&mut self) {
         loop {
-            self.pos += self.rest().iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
-            match self.peek() {
-                Some(c) if !c.is_ascii() && is_word(c) => {
+            while self.text.get(self.pos).is_some_and(|b| WORD[usize::from(*b)]) {
+                self.pos += 1;
+            }
+            match self.text.get(self.pos) {
+                Some(b) if !b.is_ascii() && self.peek().is_some_and(is_word) => {
                     self.bump();
                 }
                 _ => return,
@@ -517,7 +535,7 @@ impl Lexer<'_> {
     pub fn show(&self, token: Token) -> String {
         match token.kind {
             Kind::Error => self.failure.as_deref().unwrap_or_default().to_owned(),
-            kind => show(kind, self.text.get(token.start..token.end).unwrap_or_default()),
+            kind => show(kind, self.text.get(token.start as usize..token.end as usize).unwrap_or_default()),
         }
     }
 }

@@ -18,6 +18,9 @@ const SHALLOW: u32 = 100;
 /// What one level of nesting needs of a stack, generously.
 const STACK_PER_LEVEL: usize = 8 * 1024;
 
+/// Templates have about this many bytes for each node.
+const BYTES_PER_NODE: usize = 20;
+
 /// Which function names exist.
 pub trait Names: Sync {
     /// Whether a template may call a function of this name.
@@ -113,8 +116,8 @@ impl<'t> Parser<'t> {
         Self {
             tree: Tree {
                 source: Arc::clone(source),
-                nodes: Vec::new(),
-                ids: Vec::new(),
+                nodes: Vec::with_capacity(text.len() / BYTES_PER_NODE),
+                ids: Vec::with_capacity(text.len() / BYTES_PER_NODE),
                 names: Vec::new(),
                 numbers: Vec::new(),
                 texts: Vec::new(),
@@ -225,11 +228,11 @@ impl<'t> Parser<'t> {
     }
 
     fn value(&self, token: &Token) -> &'t [u8] {
-        &self.text[token.start..token.end]
+        &self.text[token.start as usize..token.end as usize]
     }
 
-    fn node(&mut self, pos: usize, kind: NodeKind) -> Id {
-        self.tree.nodes.push(Node { pos: pos as u32, kind });
+    fn node(&mut self, pos: u32, kind: NodeKind) -> Id {
+        self.tree.nodes.push(Node { pos, kind });
         (self.tree.nodes.len() - 1) as Id
     }
 
@@ -368,7 +371,7 @@ impl<'t> Parser<'t> {
     fn text_or_action(&mut self) -> Result<Id> {
         let token = self.next_non_space();
         match token.kind {
-            Kind::Text => Ok(self.node(token.start, NodeKind::Text(token.start as u32, token.end as u32))),
+            Kind::Text => Ok(self.node(token.start, NodeKind::Text(token.start, token.end))),
             Kind::LeftDelim => {
                 self.action_line = token.line;
                 let node = self.action()?;
@@ -445,7 +448,7 @@ impl<'t> Parser<'t> {
                 let inner = self.control(word)?;
                 self.pending.push(inner);
                 let nodes = self.children(self.pending.len() - 1);
-                otherwise = Some(self.node(pos as usize, NodeKind::List(nodes)));
+                otherwise = Some(self.node(pos, NodeKind::List(nodes)));
             } else {
                 let (list, end) = self.item_list()?;
                 if !matches!(self.tree.kind(end), NodeKind::End) {
@@ -458,7 +461,7 @@ impl<'t> Parser<'t> {
         self.vars.truncate(vars);
         self.depth -= 1;
         let branch = Branch { pipe, list, otherwise };
-        let pos = self.tree.nodes[pipe as usize].pos as usize;
+        let pos = self.tree.nodes[pipe as usize].pos;
         Ok(self.node(
             pos,
             match word {
@@ -741,10 +744,10 @@ impl<'t> Parser<'t> {
 
 /// A token's text.
 fn span(token: &Token) -> Span {
-    (token.start as u32, token.end as u32)
+    (token.start, token.end)
 }
 
 /// A field's name without its dot.
 fn field(token: &Token) -> Span {
-    (token.start as u32 + 1, token.end as u32)
+    (token.start + 1, token.end)
 }

@@ -4,6 +4,7 @@ use podium_goyaml::yaml::{self, Head};
 
 use super::split::{split, trim};
 use crate::dialect::Dialect;
+use crate::parallel;
 use crate::render::Rendered;
 
 /// An object that is no hook.
@@ -80,21 +81,30 @@ const EVENTS: &[(&str, &str)] = &[
     ("test-success", "test"),
 ];
 
+/// From so many bytes on manifests are read by several threads.
+const MUCH_TEXT: usize = 200_000;
+
 /// Cuts files (sorted by name) into documents and puts those in the order of installation.
 pub fn sort<'r>(files: &'r [Rendered], dialect: &Dialect) -> Result<Sorted<'r>, Error> {
+    let is_manifest =
+        |file: &&Rendered| !crate::text::base(&file.name).starts_with('_') && !trim(&file.text).is_empty();
+    let documents: Vec<(&Rendered, &[u8])> = files
+        .iter()
+        .filter(is_manifest)
+        .flat_map(|file| split(&file.text, dialect).into_iter().map(move |document| (file, document)))
+        .collect();
+    let size: usize = documents.iter().map(|(_, document)| document.len()).sum();
+    let heads = parallel::map(&documents, size > MUCH_TEXT, |(_, document)| {
+        yaml::check_head(document, 0, dialect.head_type)
+    });
     let mut sorted = Sorted::default();
-    for file in files {
-        if crate::text::base(&file.name).starts_with('_') || trim(&file.text).is_empty() {
-            continue;
-        }
-        for document in split(&file.text, dialect) {
-            let head = yaml::check_head(document, 0, dialect.head_type).map_err(|source| Error {
-                path: file.name.clone(),
-                source,
-                first_line: first_line(&file.text, document),
-            })?;
-            sorted.add(&file.name, document, head);
-        }
+    for ((file, document), head) in documents.into_iter().zip(heads) {
+        let head = head.map_err(|source| Error {
+            path: file.name.clone(),
+            source,
+            first_line: first_line(&file.text, document),
+        })?;
+        sorted.add(&file.name, document, head);
     }
     sorted.manifests.sort_by(|a, b| kind_order(&a.head.kind, &b.head.kind, dialect.install_order));
     sorted.hooks.sort_by(|a, b| kind_order(&a.kind, &b.kind, dialect.install_order));
