@@ -136,7 +136,7 @@ fn without_break(mut text: Vec<u8>) -> Vec<u8> {
 
 /// A text becomes a tree of many times its size.
 fn room_to_read(cx: &Ctx<'_>, args: &[Value<'_>]) -> Result<(), Error> {
-    cx.heap.for_a_while(|| cx.heap.charge(text(args, 0).len().saturating_mul(8)))
+    cx.heap.for_a_while(|| cx.heap.charge(text(args, 0).len().saturating_mul(32)))
 }
 
 /// What was read, with the text of an error under the key `Error`.

@@ -8,6 +8,7 @@ use podium_gotmpl::types::{ANY, INT, STRING, STRING_MAP, STRINGS};
 use podium_gotmpl::{Ctx, Error, Func, Str, Value};
 
 use crate::args::{Outcome, any, func, int, string, strval, text, variadic};
+use crate::limits::{PART, affordable, room_for_bytes};
 
 /// The functions of this module.
 pub static FUNCS: &[Func] = &[
@@ -47,11 +48,15 @@ pub static FUNCS: &[Func] = &[
     func("replace", &[&STRING, &STRING, &STRING], replace),
     func("plural", &[&STRING, &STRING, &INT], |_, a| Ok(any(a, usize::from(int(a, 2) != 1)).clone())),
     func("toString", &[&ANY], |_, a| string(strval(any(a, 0)))),
-    func("split", &[&STRING, &STRING], |cx, a| numbered(cx, split(text(a, 1), text(a, 0), -1))),
-    func("splitn", &[&STRING, &INT, &STRING], |cx, a| numbered(cx, split(text(a, 2), text(a, 0), int(a, 1)))),
+    func("split", &[&STRING, &STRING], |cx, a| {
+        numbered(cx, split(text(a, 1), text(a, 0), affordable(cx, -1)))
+    }),
+    func("splitn", &[&STRING, &INT, &STRING], |cx, a| {
+        numbered(cx, split(text(a, 2), text(a, 0), affordable(cx, int(a, 1))))
+    }),
     func("splitList", &[&STRING, &STRING], |cx, a| {
-        let parts = split(text(a, 1), text(a, 0), -1);
-        cx.heap.charge(parts.len() * size_of::<Value>())?;
+        let parts = split(text(a, 1), text(a, 0), affordable(cx, -1));
+        cx.heap.charge(parts.len() * PART)?;
         Ok(cx.heap.strings(parts.into_iter().map(<[u8]>::to_vec)))
     }),
     func("toStrings", &[&ANY], |cx, a| Ok(string_slice(cx, any(a, 0)))),
@@ -203,7 +208,7 @@ fn split<'a>(s: &'a [u8], separator: &[u8], limit: i64) -> Vec<&'a [u8]> {
 
 /// The parts as a map with the keys `_0`, `_1` and so on.
 fn numbered<'h>(cx: &Ctx<'h>, parts: Vec<&[u8]>) -> Outcome<'h> {
-    cx.heap.charge(parts.len() * 2 * size_of::<Value>())?;
+    cx.heap.charge(parts.len() * (PART + 2 * size_of::<Value>()))?;
     let entries: BTreeMap<Str<'h>, Value<'h>> = parts
         .into_iter()
         .enumerate()
@@ -217,6 +222,7 @@ pub(crate) fn string_slice<'h>(cx: &Ctx<'h>, value: &Value<'h>) -> Value<'h> {
     match value {
         Value::List(l) if l.ty.is(&STRINGS) => value.clone(),
         Value::Nil | Value::NilAny => cx.heap.typed_list(&STRINGS, Vec::new()),
+        other if room_for_bytes(cx, other).is_err() => Value::Nil,
         other => match other.elements() {
             Some(items) => cx.heap.strings(items.iter().filter(|v| !v.is_nil()).map(strval)),
             None => cx.heap.strings([strval(other)]),
@@ -226,6 +232,7 @@ pub(crate) fn string_slice<'h>(cx: &Ctx<'h>, value: &Value<'h>) -> Value<'h> {
 
 fn join<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
     let (separator, list) = (text(args, 0), any(args, 1));
+    room_for_bytes(cx, list)?;
     let texts: Vec<Str<'h>> = match list.elements() {
         Some(items) => items.iter().filter(|v| !v.is_nil()).map(strval).collect(),
         None if list.is_nil() => Vec::new(),

@@ -1,5 +1,6 @@
 //! Tokens to a tree.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -91,6 +92,8 @@ struct Parser<'t> {
     tokens: [Token; 3],
     peeked: usize,
     vars: Vec<Box<[u8]>>,
+    /// Where in the tree the templates are, by name.
+    defined: HashMap<Box<[u8]>, usize>,
     action_line: u32,
     ranges: u32,
     parens: u32,
@@ -113,6 +116,7 @@ impl<'t> Parser<'t> {
             tokens: [no_token(), no_token(), no_token()],
             peeked: 0,
             vars: vec![Box::from(&b"$"[..])],
+            defined: HashMap::new(),
             action_line: 0,
             ranges: 0,
             parens: 0,
@@ -232,8 +236,11 @@ impl<'t> Parser<'t> {
 
     /// Puts a template into the set of this text.
     fn add(&mut self, name: Box<[u8]>, root: Id) -> Result<()> {
-        match self.tree.templates.iter().position(|(n, _)| *n == name) {
-            None => self.tree.templates.push((name, root)),
+        match self.defined.get(&name).copied() {
+            None => {
+                self.defined.insert(name.clone(), self.tree.templates.len());
+                self.tree.templates.push((name, root));
+            }
             Some(at) if self.tree.is_empty(self.tree.templates[at].1) => self.tree.templates[at].1 = root,
             Some(_) if self.tree.is_empty(root) => {}
             Some(_) => {

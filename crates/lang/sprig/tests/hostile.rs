@@ -1,0 +1,62 @@
+//! Functions whose result grows with each call: a loop of them has to end at the memory limit.
+
+mod common;
+
+use podium_gotmpl::Cause;
+use podium_goyaml::{Map, Node, Value};
+
+#[test]
+fn text_that_doubles_ends_the_render() {
+    let functions = podium_sprig::functions(&podium_sprig::Library::default());
+    let mut wrong = Vec::new();
+    for call in [
+        "toString (list $s $s)",
+        "toString (dict \"a\" $s \"b\" $s)",
+        "cat $s $s",
+        "squote $s $s",
+        "quote $s",
+        "regexQuoteMeta $s",
+        "urlJoin (dict \"host\" $s \"path\" $s)",
+        "toJson (list $s $s)",
+        "encryptAES \"k\" (toString (list $s $s))",
+    ] {
+        let text = format!(
+            "{{{{ $s := `\\` }}}}{{{{ range until 18 }}}}{{{{ $s = {call} }}}}{{{{ end }}}}{{{{ len $s }}}}"
+        );
+        let given = common::render(&text, &functions, &Node::from(Value::Map(Map::new())), 1 << 17);
+        let given = given.map(|out| String::from_utf8_lossy(&out).into_owned()).map_err(|e| e.cause);
+        if !matches!(given, Err(Cause::Limit(_))) {
+            wrong.push(format!("{call}: {given:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn small_texts_that_become_many_values_end_the_render() {
+    let functions = podium_sprig::functions(&podium_sprig::Library::default());
+    let mut wrong = Vec::new();
+    for call in [
+        "splitList \",\" (repeat 100000 \",\")",
+        "split \",\" (repeat 100000 \",\")",
+        "splitn \",\" 99999 (repeat 100000 \",\")",
+        "regexFindAll \"a\" (repeat 100000 \"a\") -1",
+        "regexSplit \"a\" (repeat 100000 \"a\") -1",
+        "fromJsonArray (print \"[\" (repeat 50000 \"[],\") \"1]\")",
+        "fromJson (print \"{\\\"a\\\": [\" (repeat 50000 \"1,\") \"1]}\")",
+        "fromYamlArray (repeat 50000 \"- a\\n\")",
+        "fromYaml (print \"a: [\" (repeat 50000 \"1,\") \"1]\")",
+        "fromToml (print \"a = [\" (repeat 50000 \"1,\") \"1]\")",
+        "until 100000",
+        "toStrings (until 50000)",
+        "b64dec (repeat 2000000 \"abcd\")",
+    ] {
+        let text = format!("{{{{ $x := {call} }}}}{{{{ len $x }}}}");
+        let given = common::render(&text, &functions, &Node::from(Value::Map(Map::new())), 2 << 20);
+        let given = given.map(|out| String::from_utf8_lossy(&out).into_owned()).map_err(|e| e.cause);
+        if !matches!(given, Err(Cause::Limit(_))) {
+            wrong.push(format!("{call}: {given:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
