@@ -102,7 +102,7 @@ fn templates_come_to_an_end() {
             .file("templates/a.yaml", &template)
             .file("values.yaml", "t: '{{ tpl .Values.t . }}'\n")
             .file("big", "x\n".repeat(1_000_000));
-        let run = Run::new(&chart.path, &["--max-seconds", "3"], MEMORY, SECONDS);
+        let run = Run::new(&chart.path, &["--max-seconds", "2"], MEMORY, SECONDS);
         let shown = run.errors.get(..run.errors.len().min(2_000)).unwrap_or_default().to_owned();
         // A slow machine gets there later.
         let told = run.errors.contains(message) || *message == memory && run.errors.contains(out_of_time);

@@ -215,11 +215,16 @@ fn slice<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
 
 fn concat<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
     let mut all = Vec::new();
+    let size: usize = args.iter().map(|v| if let Value::List(l) = v { l.items.len() } else { 0 }).sum();
+    cx.heap.for_a_while(|| cx.heap.charge(size.saturating_mul(size_of::<Value>())))?;
     for list in args {
         all.extend_from_slice(&elements(cx, list, "Cannot concat type {} as list")?);
     }
     Ok(if all.is_empty() { cx.heap.nil_list(&LIST) } else { cx.heap.list(all) })
 }
+
+/// What a chunk takes besides its elements.
+const CHUNK: usize = 128;
 
 /// The number of chunks comes from floating point arithmetic, which decides what odd sizes do.
 fn chunk<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
@@ -234,6 +239,7 @@ fn chunk<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
         return Err(Error::new(TOO_LONG));
     }
     let width = usize::try_from(size).unwrap_or(usize::MAX).max(1);
+    cx.heap.for_a_while(|| cx.heap.charge((items.len() / width).saturating_mul(CHUNK)))?;
     let chunks = items.chunks(width).take(count as usize).map(|part| cx.heap.list(part.to_vec())).collect();
     Ok(cx.heap.typed_list(&LISTS, chunks))
 }
@@ -241,10 +247,10 @@ fn chunk<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
 fn sort_alpha<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
     let list = any(args, 0);
     if !matches!(list, Value::List(_) | Value::Bytes(_)) {
-        return Ok(cx.heap.strings([strval(list)]));
+        return Ok(cx.heap.strings([strval(cx, list)?]));
     }
     let order = |a: &Value<'h>, b: &Value<'h>| a.as_str().cmp(&b.as_str());
-    let texts = string_slice(cx, list);
+    let texts = string_slice(cx, list)?;
     if let Value::List(l) = &texts {
         debug_assert!(l.ty.is(&STRINGS));
         l.sort(order);

@@ -50,8 +50,18 @@ fn small_texts_that_become_many_values_end_the_render() {
         "until 100000",
         "toStrings (until 50000)",
         "b64dec (repeat 2000000 \"abcd\")",
+        "chunk 1 (until 30000)",
+        "concat $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l",
+        "keys $d $d $d $d $d $d $d $d $d $d $d $d $d $d $d $d $d $d $d $d $d $d $d $d $d $d",
+        "join \"\" (list $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l)",
+        "toStrings (list $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l $l)",
+        "dict $l 1 $l 2 $l 3 $l 4 $l 5 $l 6 $l 7 $l 8 $l 9 $l 10 $l 11 $l 12 $l 13 $l 14",
+        "quote (repeat 500000 \"\\x00\")",
+        "js (repeat 400000 \"<\")",
+        "toJson (repeat 400000 \"\\x00\")",
     ] {
-        let text = format!("{{{{ $x := {call} }}}}{{{{ len $x }}}}");
+        let data = "{{ $l := until 20000 }}{{ $d := dict }}{{ range until 2000 }}{{ $_ := set $d (toString .) 1 }}{{ end }}";
+        let text = format!("{data}{{{{ $x := {call} }}}}{{{{ len $x }}}}");
         let given = common::render(&text, &functions, &Node::from(Value::Map(Map::new())), 2 << 20);
         let given = given.map(|out| String::from_utf8_lossy(&out).into_owned()).map_err(|e| e.cause);
         if !matches!(given, Err(Cause::Limit(_))) {
