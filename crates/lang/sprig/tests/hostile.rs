@@ -70,3 +70,25 @@ fn small_texts_that_become_many_values_end_the_render() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+#[test]
+fn what_is_too_deep_for_json_is_not_dropped() {
+    let functions = podium_sprig::functions(&podium_sprig::Library::default());
+    let deep = "{{ $l := list }}{{ range until 12000 }}{{ $l = list $l }}{{ end }}";
+    let cycle = "{{ $l := dict }}{{ $_ := set $l \"a\" (list $l) }}";
+    for (call, data, fails) in [
+        ("toJson $l", deep, true),
+        ("toRawJson $l", deep, true),
+        ("toPrettyJson $l", deep, true),
+        // As in Helm.
+        ("toJson $l", cycle, false),
+        ("toYaml $l", deep, false),
+    ] {
+        let text = format!("{data}{{{{ {call} }}}}");
+        let given = common::render(&text, &functions, &Node::from(Value::Map(Map::new())), 1 << 30);
+        match given {
+            Ok(out) => assert!(!fails && out.is_empty(), "{call}"),
+            Err(error) => assert!(fails && matches!(error.cause, Cause::Limit(_)), "{call}: {error}"),
+        }
+    }
+}
