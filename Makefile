@@ -41,7 +41,7 @@ soak: tools fuzz ## compare and fuzz for hours
 	$(CARGO) build --profile fast --locked -p podium -p podium-rig
 	$(CARGO_TARGET_DIR)/fast/compare --podium $(CARGO_TARGET_DIR)/fast/podium --cases 2000000
 
-fuzz: ## fuzz every parser for ten minutes each (needs a nightly toolchain and cargo-fuzz)
+fuzz: ## fuzz every parser for ten minutes each (installs a nightly toolchain and cargo-fuzz if they are missing)
 	@fuzz/run.sh
 
 fmt: ## format the code

@@ -24,9 +24,9 @@ pub static FUNCS: &[Func] = &[
     Func { name: "and", params: &[&REFLECT, &REFLECT], variadic: true, call: Call::And },
     Func { name: "or", params: &[&REFLECT, &REFLECT], variadic: true, call: Call::Or },
     Func { name: "call", params: &[&REFLECT, &REFLECT], variadic: true, call: Call::Call },
-    native("html", &[&ANY], true, |_, args| Ok(Value::string(html(&joined(args))))),
-    native("js", &[&ANY], true, |_, args| Ok(Value::string(js(&joined(args))))),
-    native("urlquery", &[&ANY], true, |_, args| Ok(Value::string(url_query(&joined(args))))),
+    native("html", &[&ANY], true, |cx, args| escaped(cx, args, html)),
+    native("js", &[&ANY], true, |cx, args| escaped(cx, args, js)),
+    native("urlquery", &[&ANY], true, |cx, args| escaped(cx, args, url_query)),
     native("index", &[&REFLECT, &REFLECT], true, index),
     native("slice", &[&REFLECT, &REFLECT], true, slice),
     native("len", &[&REFLECT], false, length),
@@ -67,6 +67,13 @@ fn joined(args: &[Value<'_>]) -> Vec<u8> {
         .map(|v| if v.is_nil() { Value::Str(Str::Borrowed(b"<no value>")) } else { v.clone() })
         .collect();
     fmt::sprint(&shown)
+}
+
+/// Arguments as one text, escaped: no character becomes more than six.
+fn escaped<'h>(cx: &Ctx<'h>, args: &[Value<'h>], how: fn(&[u8]) -> Vec<u8>) -> Result<Value<'h>, Error> {
+    let text = joined(args);
+    cx.heap.for_a_while(|| cx.heap.charge(text.len().saturating_mul(6)))?;
+    Ok(Value::string(how(&text)))
 }
 
 fn html(text: &[u8]) -> Vec<u8> {

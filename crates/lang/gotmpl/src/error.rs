@@ -98,26 +98,29 @@ impl RenderError {
         self.text_from(0)
     }
 
-    /// The texts that Go's `errors.Unwrap` gives one after the other, without repetitions.
-    pub fn unwrapped(&self) -> Vec<Vec<u8>> {
-        let mut chain = vec![self.text()];
-        for (i, site) in self.trace.iter().enumerate() {
-            if let Via::Tpl(text) = &site.via {
+    /// The texts that Go's `errors.Unwrap` gives one after the other, without repetitions. Each is made when it is
+    /// asked for: together they are long.
+    pub fn unwrapped(&self) -> impl Iterator<Item = Vec<u8>> {
+        let inner = self.trace.iter().enumerate().flat_map(|(i, site)| {
+            let tpl = match &site.via {
+                Via::Tpl(text) => Some(text),
+                _ => None,
+            };
+            let message = tpl.map(|text| {
                 let mut message = b"error during tpl function execution for ".to_vec();
                 message.extend(gostr::quote(text));
                 message.extend_from_slice(b": ");
                 message.extend(self.text_from(i + 1));
-                chain.push(message);
-            }
-            if i + 1 < self.trace.len() {
-                chain.push(self.text_from(i + 1));
-            }
-        }
-        match &self.cause {
-            Cause::Function { message, .. } | Cause::NoTemplate(message) => chain.push(message.clone()),
-            _ => {}
-        }
-        chain
+                message
+            });
+            let is_outer = i + 1 < self.trace.len();
+            message.into_iter().chain(is_outer.then(|| self.text_from(i + 1)))
+        });
+        let last = match &self.cause {
+            Cause::Function { message, .. } | Cause::NoTemplate(message) => Some(message.clone()),
+            _ => None,
+        };
+        std::iter::once(self.text()).chain(inner).chain(last)
     }
 }
 

@@ -9,6 +9,9 @@ use crate::func::Error;
 use crate::types::{self, Type};
 use crate::value::{List, Map, Str, Struct, Value};
 
+/// What a shared text needs besides its bytes.
+const SHARED: usize = 32;
+
 /// All lists, maps and structs of one render. They live as long as the heap and are freed with it, together.
 pub struct Heap<'h> {
     lists: Arena<List<'h>>,
@@ -62,6 +65,18 @@ impl<'h> Heap<'h> {
         done
     }
 
+    /// What is left of the budget.
+    pub fn left(&self) -> usize {
+        self.left.get()
+    }
+
+    /// Gives back what was charged for something that is gone, unless the budget was used up.
+    pub fn refund(&self, bytes: usize) {
+        if !self.exhausted() {
+            self.left.set(self.left.get().saturating_add(bytes).min(self.budget));
+        }
+    }
+
     /// The budget it was made with.
     pub fn budget(&self) -> usize {
         self.budget
@@ -82,13 +97,24 @@ impl<'h> Heap<'h> {
         self.typed_list(&types::LIST, items)
     }
 
-    /// `[]string`.
+    /// `[]string`. It ends where the budget does; the length of the texts has been paid for by who made them.
     pub fn strings<S: Into<Str<'h>>>(&'h self, items: impl IntoIterator<Item = S>) -> Value<'h> {
-        self.typed_list(&types::STRINGS, items.into_iter().map(|s| Value::Str(s.into())).collect())
+        let afforded = |text: &Str<'h>| {
+            if let Str::Shared(_) = text {
+                self.spend(SHARED);
+            }
+            self.spend(size_of::<Value>());
+            !self.exhausted()
+        };
+        let items: Vec<Value<'h>> =
+            items.into_iter().map(S::into).take_while(afforded).map(Value::Str).collect();
+        self.spend(64);
+        Value::List(self.lists.alloc(List { ty: &types::STRINGS, nil: false, items: items.into() }))
     }
 
     /// A nil slice of a type.
     pub fn nil_list(&'h self, ty: &'static Type) -> Value<'h> {
+        self.spend(64);
         Value::List(self.lists.alloc(List { ty, nil: true, items: Vec::new().into() }))
     }
 
@@ -112,12 +138,17 @@ impl<'h> Heap<'h> {
 
     /// A nil map of a type.
     pub fn nil_map(&'h self, ty: &'static Type) -> Value<'h> {
+        self.spend(96);
         Value::Map(self.maps.alloc(Map::new(ty, true, BTreeMap::new())))
     }
 
     /// The same map under another type: a change of one is a change of both.
     pub fn retyped(&'h self, map: &'h Map<'h>, ty: &'static Type) -> &'h Map<'h> {
-        if map.ty.is(ty) { map } else { self.maps.alloc(map.alias(ty)) }
+        if map.ty.is(ty) {
+            return map;
+        }
+        self.spend(96);
+        self.maps.alloc(map.alias(ty))
     }
 
     /// A struct, or a pointer to one.

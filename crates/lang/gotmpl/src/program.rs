@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::code::{Functions, Unit};
-
+use crate::code::{Functions, Op, Unit};
 use crate::syntax::{self, ParseError, Source};
 
 /// A set of templates by name. Immutable once it is built, and shared by threads.
@@ -81,6 +80,15 @@ impl Templates {
     /// The template of a name.
     pub fn get(&self, name: &[u8]) -> Option<&Unit> {
         self.units.get(self.place(name)?)
+    }
+
+    /// About how many bytes the compiled templates take, without their texts.
+    pub(crate) fn size(&self) -> usize {
+        let unit = |unit: &Unit| {
+            let fixed = size_of::<Unit>() + 256 + 16 * unit.messages.len() + 2 * unit.name.len();
+            fixed + unit.ops.len() * 2 * size_of::<Op>() + unit.consts.len() * 64 + unit.vars.len() * 64
+        };
+        self.units.iter().map(unit).sum()
     }
 
     /// The names of all templates, in no order.

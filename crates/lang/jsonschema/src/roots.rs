@@ -216,7 +216,7 @@ impl<'r> Roots<'r> {
         }
         let answer = match self.resolver {
             Some(resolver) => resolver.load(url),
-            None => Err("references to other documents are not followed".to_owned()),
+            None => Err("references to other documents are not followed; copy what it defines into the chart's schema".to_owned()),
         };
         match answer {
             Ok(text) => Document::parse(&text).map_err(|error| failed(error.to_string())),

@@ -66,8 +66,7 @@ fn nested(levels: usize) -> Node {
 fn a_reference_to_another_document_is_named_and_not_followed() {
     let schema = br#"{"properties": {"a": {"$ref": "http://example.com/a.json#/x"}}}"#;
     let error = Schema::compile(schema, None).unwrap_err();
-    let want =
-        "failing loading \"http://example.com/a.json\": references to other documents are not followed";
+    let want = "failing loading \"http://example.com/a.json\": references to other documents are not followed; copy what it defines into the chart's schema";
     assert_eq!(error.to_string(), want);
     assert!(matches!(error, Error::Load { url, .. } if url == "http://example.com/a.json"));
 }

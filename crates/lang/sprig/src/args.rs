@@ -54,13 +54,17 @@ pub(crate) fn string<'h>(text: impl Into<Str<'h>>) -> Outcome<'h> {
     Ok(Value::Str(text.into()))
 }
 
-/// Sprig's idea of a value as text: like `%v`, but bytes are text.
-pub(crate) fn strval<'h>(value: &Value<'h>) -> Str<'h> {
-    match value {
+/// Sprig's idea of a value as text: like `%v`, but bytes are text. A text that is made is paid for.
+pub(crate) fn strval<'h>(cx: &Ctx<'h>, value: &Value<'h>) -> Result<Str<'h>, Error> {
+    Ok(match value {
         Value::Str(s) => s.clone(),
         Value::Bytes(b) => Str::Borrowed(b),
-        other => podium_gotmpl::fmt::to_bytes(other).into(),
-    }
+        other => {
+            let text = podium_gotmpl::fmt::to_bytes(other);
+            cx.heap.charge(text.len())?;
+            text.into()
+        }
+    })
 }
 
 /// Go's text for following a nil pointer, which is also what asking for the kind of `nil`'s type gives.

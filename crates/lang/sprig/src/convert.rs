@@ -11,7 +11,8 @@ use crate::document::{Document, Format};
 /// Deeper than this, a value contains itself.
 const MAX_DEPTH: usize = 10_000;
 
-/// A tree as a template's value; texts are copied. Works without recursion, however deep the tree.
+/// A tree as a template's value; texts are copied. Works without recursion, however deep the tree. It stops where the
+/// heap's budget ends.
 pub fn from_tree<'h>(heap: &'h Heap<'h>, tree: &Node) -> Value<'h> {
     build(heap, tree, |text| Str::Shared(text.as_bytes().into()))
 }
@@ -31,6 +32,9 @@ fn build<'n, 'h>(heap: &'h Heap<'h>, tree: &'n Node, text: impl Fn(&'n str) -> S
     let mut frames: Vec<Frame<'n, 'h>> = Vec::new();
     let mut node = tree;
     loop {
+        if heap.exhausted() {
+            return Value::Nil;
+        }
         let mut ready = match &node.value {
             tree::Value::Null => Value::Nil,
             tree::Value::Bool(b) => Value::Bool(*b),

@@ -1,5 +1,6 @@
 //! JSON, YAML and TOML, in and out.
 
+use std::collections::HashSet;
 use std::fmt::Display;
 
 use podium_gotmpl::types::{ANY, LIST, MAP, STRING};
@@ -99,19 +100,67 @@ fn kept(cx: &Ctx<'_>, written: Result<Vec<u8>, impl Display>) -> Result<Vec<u8>,
     Ok(text)
 }
 
+/// The writer takes a value that is very deep for one that contains itself. Helm prints nothing for that, but writes
+/// the other, so that nothing would be wrong.
+fn kept_json<'h>(
+    cx: &Ctx<'h>,
+    args: &[Value<'h>],
+    written: Result<Vec<u8>, json::Error>,
+) -> Result<Vec<u8>, Error> {
+    match written {
+        Err(json::Error::Cycle(_)) if !contains_itself(any(args, 0)) => {
+            Err(Error::limit("nesting", json::MAX_DEPTH))
+        }
+        written => kept(cx, written),
+    }
+}
+
+/// Whether a map or list is somewhere inside of itself.
+fn contains_itself(value: &Value<'_>) -> bool {
+    let address = |value: &Value<'_>| match value {
+        Value::Map(m) => Some(std::ptr::from_ref(m.origin()).addr()),
+        Value::List(l) => Some(std::ptr::from_ref(*l).addr()),
+        _ => None,
+    };
+    let (mut open, mut done) = (HashSet::new(), HashSet::new());
+    // Each container is looked at when it is met first, and closed after all that is in it.
+    let mut work = vec![(value.clone(), false)];
+    while let Some((value, closes)) = work.pop() {
+        let Some(at) = address(&value) else { continue };
+        if closes {
+            open.remove(&at);
+            done.insert(at);
+            continue;
+        }
+        if done.contains(&at) {
+            continue;
+        }
+        if !open.insert(at) {
+            return true;
+        }
+        work.push((value.clone(), true));
+        match &value {
+            Value::Map(m) => work.extend(m.borrow().values().map(|v| (v.clone(), false))),
+            Value::List(l) => work.extend(l.items.iter().map(|v| (v.clone(), false))),
+            _ => {}
+        }
+    }
+    false
+}
+
 fn to_json<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Result<Vec<u8>, Error> {
     let document = Document::new(cx.heap, any(args, 0), Format::Json);
-    kept(cx, cx.heap.for_a_while(|| json::to_string(&document)))
+    kept_json(cx, args, cx.heap.for_a_while(|| json::to_string(&document)))
 }
 
 fn to_pretty_json<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Result<Vec<u8>, Error> {
     let document = Document::new(cx.heap, any(args, 0), Format::Json).indented();
-    kept(cx, cx.heap.for_a_while(|| json::to_pretty(&document)))
+    kept_json(cx, args, cx.heap.for_a_while(|| json::to_pretty(&document)))
 }
 
 fn to_raw_json<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
     let document = Document::new(cx.heap, any(args, 0), Format::Json);
-    string(kept(cx, cx.heap.for_a_while(|| json::to_raw_string(&document)))?)
+    string(kept_json(cx, args, cx.heap.for_a_while(|| json::to_raw_string(&document)))?)
 }
 
 fn to_yaml<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Result<Vec<u8>, Error> {
@@ -136,7 +185,7 @@ fn without_break(mut text: Vec<u8>) -> Vec<u8> {
 
 /// A text becomes a tree of many times its size.
 fn room_to_read(cx: &Ctx<'_>, args: &[Value<'_>]) -> Result<(), Error> {
-    cx.heap.for_a_while(|| cx.heap.charge(text(args, 0).len().saturating_mul(8)))
+    cx.heap.for_a_while(|| cx.heap.charge(text(args, 0).len().saturating_mul(32)))
 }
 
 /// What was read, with the text of an error under the key `Error`.

@@ -29,7 +29,9 @@ pub static FUNCS: &[Func] = &[
         Ok(cx.heap.list(maps.filter_map(|m| m.get(text(a, 0))).collect()))
     }),
     variadic("keys", &[&MAP], |cx, a| {
-        let mut keys: Vec<Str<'_>> = Vec::new();
+        let count: usize = a.iter().filter_map(Value::as_map).map(Map::len).sum();
+        cx.heap.for_a_while(|| cx.heap.charge(count.saturating_mul(2 * size_of::<Value>())))?;
+        let mut keys: Vec<Str<'_>> = Vec::with_capacity(count);
         for m in a.iter().filter_map(Value::as_map) {
             keys.extend(m.borrow().keys().cloned());
         }
@@ -65,7 +67,7 @@ fn dict<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
     let mut entries = BTreeMap::new();
     for pair in args.chunks(2) {
         let value = pair.get(1).cloned().unwrap_or_else(|| Value::string(""));
-        entries.insert(strval(any(pair, 0)), value);
+        entries.insert(strval(cx, any(pair, 0))?, value);
     }
     Ok(Value::Map(cx.heap.map(entries)))
 }
@@ -74,7 +76,7 @@ fn set<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
     let Some(m) = map(args, 0).filter(|m| !m.nil) else {
         return Err(Error::new("assignment to entry in nil map"));
     };
-    let key = strval(any(args, 1));
+    let key = strval(cx, any(args, 1))?;
     cx.heap.charge(2 * size_of::<Value>())?;
     m.set(key, any(args, 2).clone());
     Ok(plain(cx, Some(m)))

@@ -54,7 +54,8 @@ impl<'h> Document<'h> {
     /// What looking at this level costs: its handles, and its indentation in the text.
     fn cost(&self) -> usize {
         let handles = match &self.value {
-            Value::Str(s) => s.len(),
+            // A control character is written as six.
+            Value::Str(s) => s.len().saturating_mul(6),
             Value::Bytes(b) => b.len() * if self.format == Format::Json { 2 } else { size_of::<Self>() },
             Value::List(l) => l.items.len() * size_of::<Self>(),
             Value::Map(m) => m.len() * 2 * size_of::<Self>(),

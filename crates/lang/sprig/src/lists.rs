@@ -8,7 +8,7 @@ use podium_gotmpl::{Ctx, Error, Func, Str, Value};
 
 use crate::args::{NIL_POINTER, Outcome, any, func, int, rest, strval, variadic};
 use crate::cast::{float_to_int, to_int64};
-use crate::limits::check_time;
+use crate::limits::{check_time, room_for_bytes};
 use crate::strings::string_slice;
 
 /// The functions of this module.
@@ -48,7 +48,8 @@ pub static FUNCS: &[Func] = &[
 ];
 
 /// The elements of a slice, or the complaint of a function that wants one.
-fn elements<'h>(value: &Value<'h>, complaint: &str) -> Result<Cow<'h, [Value<'h>]>, Error> {
+fn elements<'h>(cx: &Ctx<'h>, value: &Value<'h>, complaint: &str) -> Result<Cow<'h, [Value<'h>]>, Error> {
+    room_for_bytes(cx, value)?;
     match value.elements() {
         Some(items) => Ok(items),
         None if value.is_nil() => Err(Error::new(NIL_POINTER)),
@@ -57,7 +58,7 @@ fn elements<'h>(value: &Value<'h>, complaint: &str) -> Result<Cow<'h, [Value<'h>
 }
 
 fn push<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
-    let items = elements(any(args, 0), "Cannot push on type {}")?;
+    let items = elements(cx, any(args, 0), "Cannot push on type {}")?;
     let mut longer = Vec::with_capacity(items.len() + 1);
     longer.extend_from_slice(&items);
     longer.push(any(args, 1).clone());
@@ -65,25 +66,25 @@ fn push<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
 }
 
 fn prepend<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
-    let items = elements(any(args, 0), "Cannot prepend on type {}")?;
+    let items = elements(cx, any(args, 0), "Cannot prepend on type {}")?;
     let mut longer = Vec::with_capacity(items.len() + 1);
     longer.push(any(args, 1).clone());
     longer.extend_from_slice(&items);
     Ok(cx.heap.list(longer))
 }
 
-fn first<'h>(_: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
-    let items = elements(any(args, 0), "Cannot find first on type {}")?;
+fn first<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
+    let items = elements(cx, any(args, 0), "Cannot find first on type {}")?;
     Ok(items.first().cloned().unwrap_or_default())
 }
 
-fn last<'h>(_: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
-    let items = elements(any(args, 0), "Cannot find last on type {}")?;
+fn last<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
+    let items = elements(cx, any(args, 0), "Cannot find last on type {}")?;
     Ok(items.last().cloned().unwrap_or_default())
 }
 
 fn tail<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
-    let items = elements(any(args, 0), "Cannot find rest on type {}")?;
+    let items = elements(cx, any(args, 0), "Cannot find rest on type {}")?;
     Ok(match items.split_first() {
         Some((_, tail)) => cx.heap.list(tail.to_vec()),
         None => cx.heap.nil_list(&LIST),
@@ -91,7 +92,7 @@ fn tail<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
 }
 
 fn initial<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
-    let items = elements(any(args, 0), "Cannot find initial on type {}")?;
+    let items = elements(cx, any(args, 0), "Cannot find initial on type {}")?;
     Ok(match items.split_last() {
         Some((_, head)) => cx.heap.list(head.to_vec()),
         None => cx.heap.nil_list(&LIST),
@@ -99,17 +100,17 @@ fn initial<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
 }
 
 fn reverse<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
-    let items = elements(any(args, 0), "Cannot find reverse on type {}")?;
+    let items = elements(cx, any(args, 0), "Cannot find reverse on type {}")?;
     Ok(cx.heap.list(items.iter().rev().cloned().collect()))
 }
 
 fn compact<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
-    let items = elements(any(args, 0), "Cannot compact on type {}")?;
+    let items = elements(cx, any(args, 0), "Cannot compact on type {}")?;
     Ok(cx.heap.list(items.iter().filter(|v| v.truth()).cloned().collect()))
 }
 
 fn uniq<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
-    let items = elements(any(args, 0), "Cannot find uniq on type {}")?;
+    let items = elements(cx, any(args, 0), "Cannot find uniq on type {}")?;
     let mut seen = BTreeSet::new();
     let mut others: Vec<Value<'h>> = Vec::new();
     let mut kept = Vec::new();
@@ -171,7 +172,7 @@ fn contains<'h>(cx: &Ctx<'h>, list: &[Value<'h>], wanted: &Value<'h>) -> Result<
 }
 
 fn without<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
-    let items = elements(any(args, 0), "Cannot find without on type {}")?;
+    let items = elements(cx, any(args, 0), "Cannot find without on type {}")?;
     let omitted = rest(args, 1);
     let mut kept = Vec::new();
     for (i, item) in items.iter().enumerate() {
@@ -190,13 +191,13 @@ fn has<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
     if list.is_nil() {
         return Ok(Value::Bool(false));
     }
-    let items = elements(list, "Cannot find has on type {}")?;
+    let items = elements(cx, list, "Cannot find has on type {}")?;
     Ok(Value::Bool(contains(cx, &items, wanted)?))
 }
 
 fn slice<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
     let list = any(args, 0);
-    let length = elements(list, "list should be type of slice or array but {}")?.len();
+    let length = elements(cx, list, "list should be type of slice or array but {}")?.len();
     if length == 0 {
         return Ok(Value::Nil);
     }
@@ -214,17 +215,22 @@ fn slice<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
 
 fn concat<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
     let mut all = Vec::new();
+    let size: usize = args.iter().map(|v| if let Value::List(l) = v { l.items.len() } else { 0 }).sum();
+    cx.heap.for_a_while(|| cx.heap.charge(size.saturating_mul(size_of::<Value>())))?;
     for list in args {
-        all.extend_from_slice(&elements(list, "Cannot concat type {} as list")?);
+        all.extend_from_slice(&elements(cx, list, "Cannot concat type {} as list")?);
     }
     Ok(if all.is_empty() { cx.heap.nil_list(&LIST) } else { cx.heap.list(all) })
 }
+
+/// What a chunk takes besides its elements.
+const CHUNK: usize = 128;
 
 /// The number of chunks comes from floating point arithmetic, which decides what odd sizes do.
 fn chunk<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
     const TOO_LONG: &str = "runtime error: makeslice: len out of range";
     let size = int(args, 0);
-    let items = elements(any(args, 1), "Cannot chunk type {}")?;
+    let items = elements(cx, any(args, 1), "Cannot chunk type {}")?;
     let total = items.len() as f64;
     let count = float_to_int(((total - 1.0) / size as f64).floor() + 1.0);
     // With a negative size and at most one element there is one chunk, but its length may be the size.
@@ -233,6 +239,7 @@ fn chunk<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
         return Err(Error::new(TOO_LONG));
     }
     let width = usize::try_from(size).unwrap_or(usize::MAX).max(1);
+    cx.heap.for_a_while(|| cx.heap.charge((items.len() / width).saturating_mul(CHUNK)))?;
     let chunks = items.chunks(width).take(count as usize).map(|part| cx.heap.list(part.to_vec())).collect();
     Ok(cx.heap.typed_list(&LISTS, chunks))
 }
@@ -240,10 +247,10 @@ fn chunk<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
 fn sort_alpha<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
     let list = any(args, 0);
     if !matches!(list, Value::List(_) | Value::Bytes(_)) {
-        return Ok(cx.heap.strings([strval(list)]));
+        return Ok(cx.heap.strings([strval(cx, list)?]));
     }
     let order = |a: &Value<'h>, b: &Value<'h>| a.as_str().cmp(&b.as_str());
-    let texts = string_slice(cx, list);
+    let texts = string_slice(cx, list)?;
     if let Value::List(l) = &texts {
         debug_assert!(l.ty.is(&STRINGS));
         l.sort(order);

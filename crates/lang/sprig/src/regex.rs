@@ -9,6 +9,7 @@ use podium_gotmpl::{Ctx, Error, Func, Value};
 use podium_re2::Regex;
 
 use crate::args::{Outcome, func, int, string, text};
+use crate::limits::{PART, affordable};
 
 /// The functions of this module.
 pub static FUNCS: &[Func] = &[
@@ -75,8 +76,8 @@ fn find<'h>(re: Rc<Regex>, args: &[Value<'h>]) -> Outcome<'h> {
 }
 
 fn find_all<'h>(cx: &Ctx<'h>, re: Rc<Regex>, args: &[Value<'h>]) -> Outcome<'h> {
-    let found = re.find_all(text(args, 1), int(args, 2));
-    cx.heap.charge(found.len() * size_of::<Value>() + text(args, 1).len())?;
+    let found = re.find_all(text(args, 1), affordable(cx, int(args, 2)));
+    cx.heap.charge(found.len() * PART + text(args, 1).len())?;
     Ok(if found.is_empty() {
         cx.heap.nil_list(&STRINGS)
     } else {
@@ -88,8 +89,8 @@ fn split<'h>(cx: &Ctx<'h>, re: Rc<Regex>, args: &[Value<'h>]) -> Outcome<'h> {
     if int(args, 2) == 0 {
         return Ok(cx.heap.nil_list(&STRINGS));
     }
-    let parts = re.split(text(args, 1), int(args, 2));
-    cx.heap.charge(parts.len() * size_of::<Value>() + text(args, 1).len())?;
+    let parts = re.split(text(args, 1), affordable(cx, int(args, 2)));
+    cx.heap.charge(parts.len() * PART + text(args, 1).len())?;
     Ok(cx.heap.strings(parts.into_iter().map(<[u8]>::to_vec)))
 }
 

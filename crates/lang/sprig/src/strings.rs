@@ -8,6 +8,7 @@ use podium_gotmpl::types::{ANY, INT, STRING, STRING_MAP, STRINGS};
 use podium_gotmpl::{Ctx, Error, Func, Str, Value};
 
 use crate::args::{Outcome, any, func, int, string, strval, text, variadic};
+use crate::limits::{PART, affordable, room_for_bytes};
 
 /// The functions of this module.
 pub static FUNCS: &[Func] = &[
@@ -33,28 +34,46 @@ pub static FUNCS: &[Func] = &[
     func("contains", &[&STRING, &STRING], |_, a| Ok(Value::Bool(find(text(a, 1), text(a, 0)).is_some()))),
     func("hasPrefix", &[&STRING, &STRING], |_, a| Ok(Value::Bool(text(a, 1).starts_with(text(a, 0))))),
     func("hasSuffix", &[&STRING, &STRING], |_, a| Ok(Value::Bool(text(a, 1).ends_with(text(a, 0))))),
-    variadic("quote", &[&ANY], |cx, a| joined(cx, a, |out, v| out.extend(go_quote(&strval(v))))),
+    variadic("quote", &[&ANY], |cx, a| {
+        joined(cx, a, |out, v| {
+            let text = strval(cx, v)?;
+            // A byte becomes four at most.
+            cx.heap.for_a_while(|| cx.heap.charge(text.len().saturating_mul(4)))?;
+            out.extend(go_quote(&text));
+            Ok(())
+        })
+    }),
     variadic("squote", &[&ANY], |cx, a| {
         joined(cx, a, |out, v| {
             out.push(b'\'');
             fmt::value(out, v);
             out.push(b'\'');
+            Ok(())
         })
     }),
-    variadic("cat", &[&ANY], |cx, a| joined(cx, a, fmt::value)),
+    variadic("cat", &[&ANY], |cx, a| {
+        joined(cx, a, |out, v| {
+            fmt::value(out, v);
+            Ok(())
+        })
+    }),
     func("indent", &[&INT, &STRING], |cx, a| string(indent(cx, Vec::new(), int(a, 0), text(a, 1))?)),
     func("nindent", &[&INT, &STRING], |cx, a| string(indent(cx, vec![b'\n'], int(a, 0), text(a, 1))?)),
     func("replace", &[&STRING, &STRING, &STRING], replace),
     func("plural", &[&STRING, &STRING, &INT], |_, a| Ok(any(a, usize::from(int(a, 2) != 1)).clone())),
-    func("toString", &[&ANY], |_, a| string(strval(any(a, 0)))),
-    func("split", &[&STRING, &STRING], |cx, a| numbered(cx, split(text(a, 1), text(a, 0), -1))),
-    func("splitn", &[&STRING, &INT, &STRING], |cx, a| numbered(cx, split(text(a, 2), text(a, 0), int(a, 1)))),
+    func("toString", &[&ANY], |cx, a| string(strval(cx, any(a, 0))?)),
+    func("split", &[&STRING, &STRING], |cx, a| {
+        numbered(cx, split(text(a, 1), text(a, 0), affordable(cx, -1)))
+    }),
+    func("splitn", &[&STRING, &INT, &STRING], |cx, a| {
+        numbered(cx, split(text(a, 2), text(a, 0), affordable(cx, int(a, 1))))
+    }),
     func("splitList", &[&STRING, &STRING], |cx, a| {
-        let parts = split(text(a, 1), text(a, 0), -1);
-        cx.heap.charge(parts.len() * size_of::<Value>())?;
+        let parts = split(text(a, 1), text(a, 0), affordable(cx, -1));
+        cx.heap.charge(parts.len() * PART)?;
         Ok(cx.heap.strings(parts.into_iter().map(<[u8]>::to_vec)))
     }),
-    func("toStrings", &[&ANY], |cx, a| Ok(string_slice(cx, any(a, 0)))),
+    func("toStrings", &[&ANY], |cx, a| string_slice(cx, any(a, 0))),
     func("join", &[&STRING, &ANY], join),
 ];
 
@@ -124,7 +143,7 @@ pub(crate) fn find(s: &[u8], wanted: &[u8]) -> Option<usize> {
 fn joined<'h>(
     cx: &Ctx<'h>,
     args: &[Value<'h>],
-    mut write: impl FnMut(&mut Vec<u8>, &Value<'h>),
+    mut write: impl FnMut(&mut Vec<u8>, &Value<'h>) -> Result<(), Error>,
 ) -> Outcome<'h> {
     let mut out = Vec::new();
     for (i, value) in args.iter().filter(|v| !v.is_nil()).enumerate() {
@@ -132,7 +151,7 @@ fn joined<'h>(
             out.push(b' ');
         }
         let before = out.len();
-        write(&mut out, value);
+        write(&mut out, value)?;
         cx.heap.charge(out.len() - before)?;
     }
     string(out)
@@ -203,7 +222,7 @@ fn split<'a>(s: &'a [u8], separator: &[u8], limit: i64) -> Vec<&'a [u8]> {
 
 /// The parts as a map with the keys `_0`, `_1` and so on.
 fn numbered<'h>(cx: &Ctx<'h>, parts: Vec<&[u8]>) -> Outcome<'h> {
-    cx.heap.charge(parts.len() * 2 * size_of::<Value>())?;
+    cx.heap.charge(parts.len() * (PART + 2 * size_of::<Value>()))?;
     let entries: BTreeMap<Str<'h>, Value<'h>> = parts
         .into_iter()
         .enumerate()
@@ -213,23 +232,30 @@ fn numbered<'h>(cx: &Ctx<'h>, parts: Vec<&[u8]>) -> Outcome<'h> {
 }
 
 /// Anything as `[]string`: a slice of that type is handed back itself, `nil` elements of others are left out.
-pub(crate) fn string_slice<'h>(cx: &Ctx<'h>, value: &Value<'h>) -> Value<'h> {
-    match value {
+pub(crate) fn string_slice<'h>(cx: &Ctx<'h>, value: &Value<'h>) -> Outcome<'h> {
+    room_for_bytes(cx, value)?;
+    Ok(match value {
         Value::List(l) if l.ty.is(&STRINGS) => value.clone(),
         Value::Nil | Value::NilAny => cx.heap.typed_list(&STRINGS, Vec::new()),
         other => match other.elements() {
-            Some(items) => cx.heap.strings(items.iter().filter(|v| !v.is_nil()).map(strval)),
-            None => cx.heap.strings([strval(other)]),
+            Some(items) => cx.heap.strings(texts(cx, &items)?),
+            None => cx.heap.strings([strval(cx, other)?]),
         },
-    }
+    })
+}
+
+/// The elements of a list that are not `nil`, as texts.
+fn texts<'h>(cx: &Ctx<'h>, items: &[Value<'h>]) -> Result<Vec<Str<'h>>, Error> {
+    items.iter().filter(|v| !v.is_nil()).map(|v| strval(cx, v)).collect()
 }
 
 fn join<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
     let (separator, list) = (text(args, 0), any(args, 1));
+    room_for_bytes(cx, list)?;
     let texts: Vec<Str<'h>> = match list.elements() {
-        Some(items) => items.iter().filter(|v| !v.is_nil()).map(strval).collect(),
+        Some(items) => texts(cx, &items)?,
         None if list.is_nil() => Vec::new(),
-        None => return string(strval(list)),
+        None => return string(strval(cx, list)?),
     };
     let gaps = separator.len().saturating_mul(texts.len().saturating_sub(1));
     let size = texts.iter().fold(gaps, |size, text| size.saturating_add(text.len()));

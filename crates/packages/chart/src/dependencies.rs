@@ -10,6 +10,10 @@ use crate::values::{Coalesce, Error, Values};
 use crate::view::{ChartId, Of, RequirementId, View};
 use crate::warning::Warning;
 
+/// More charts than this are refused: each alias doubles everything below it, so that a few of them in each other would
+/// fill the memory.
+const MAX_CHARTS: usize = 50_000;
+
 /// Reports whether a version satisfies a constraint; what cannot be read never does.
 pub fn is_compatible(constraint: &str, version: &str) -> bool {
     match (Version::new(version), Constraints::new(constraint)) {
@@ -50,6 +54,9 @@ impl Process<'_> {
     fn switch(&mut self, chart: ChartId, set: &Values, path: &str) -> Result<(), Error> {
         let Some(requirements) = self.view.requirements(chart).map(<[_]>::to_vec) else { return Ok(()) };
         let dependencies = self.find_dependencies(chart, &requirements);
+        if self.view.size() > MAX_CHARTS {
+            return Err(Error::TooManyCharts { limit: MAX_CHARTS, chart: self.view.full_path(chart) });
+        }
         self.view.set_dependencies(chart, dependencies);
         for id in &requirements {
             if let Some(requirement) = self.view.requirement_mut(*id) {

@@ -29,6 +29,9 @@ const MANY_FILES: usize = 100;
 /// The largest archive file that is read at all.
 const MAX_ARCHIVE: u64 = 2 * archive::MAX_SIZE;
 
+/// The largest values file.
+pub const MAX_VALUES: u64 = 256 * 1024 * 1024;
+
 /// Why a chart cannot be loaded. The texts are Helm's, except where Helm has no check.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -191,13 +194,21 @@ pub fn load_archive_bytes(bytes: &[u8], name: &str, dialect: &Dialect) -> Result
     Ok(load_files(files, dialect)?)
 }
 
-/// Reads a file of `--values` or `--set-file`.
+/// Reads a file of `--values` or `--set-file`, which can be a pipe.
 pub fn read_values_file(path: &str) -> Result<Vec<u8>, String> {
-    read_limited(Path::new(path), archive::MAX_SIZE)
+    read_up_to(Path::new(path), MAX_VALUES)
 }
 
-/// Reads a file; the error is in Go's words.
+/// Reads a regular file; the error is in Go's words. Whether a pipe ever has an end nobody knows.
 fn read_limited(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
+    let metadata = fs::metadata(path).map_err(|error| go_error("open", path, &error))?;
+    if !metadata.is_file() && !metadata.is_dir() {
+        return Err(Error::Irregular(shown(path)).to_string());
+    }
+    read_up_to(path, limit)
+}
+
+fn read_up_to(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
     let handle = Handle::open(path).map_err(|error| go_error("open", path, &error))?;
     let expected = handle.metadata().map_or(0, |metadata| metadata.len()).min(limit);
     let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or(0) + 1);

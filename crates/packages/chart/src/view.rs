@@ -110,6 +110,11 @@ impl View {
         self.metadata.get_mut(at)
     }
 
+    /// How many charts there are, those that were copied or left out among them.
+    pub(crate) fn size(&self) -> usize {
+        self.charts.len()
+    }
+
     /// The outermost chart.
     pub fn root(&self) -> ChartId {
         ChartId(0)

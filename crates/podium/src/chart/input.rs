@@ -15,9 +15,9 @@ use podium_chart::user_values::Options;
 use podium_chart::values::Values;
 use podium_goyaml::{Pos, yaml};
 
-use crate::chart::flags;
+use crate::chart::{flags, hints};
 use crate::flag::{list, many, on, one, refuse};
-use crate::output::complain;
+use crate::output::{complain, person_reads_errors};
 use crate::world::Machine;
 
 /// How long a render may take unless it is said otherwise.
@@ -69,12 +69,15 @@ impl Input {
         let world = Machine::new(dns, (seconds > 0).then(|| Duration::from_secs(seconds)));
         let (name, path) = name_and_chart(&args, matches, &world)?;
         locate(&path)?;
-        let loaded = podium_chart::load::load(&absolute(&path), dialect);
+        let place = absolute(&path);
+        let loaded = podium_chart::load::load(&place, dialect);
         // A mistake in the values is told before one in the chart, as Helm does; but the chart's sources come first.
         let mut sources = loaded.as_ref().map(|l| l.sources.clone()).unwrap_or_default();
-        let set = options(matches).merge(&mut sources, dialect, &mut read_file)?;
+        let set = options(matches).merge(&mut sources, dialect, &mut read_file);
+        let set = set.map_err(|error| with_hint(&error, hints::values(&error)))?;
         let set = Values::from_map(&set, Pos::default())?;
-        let Loaded { chart, warnings, .. } = loaded?;
+        let loaded = loaded.map_err(|error| with_hint(&error, hints::load(&error, &place)))?;
+        let Loaded { chart, warnings, .. } = loaded;
         for warning in &warnings {
             complain(&warning.line(dialect));
         }
@@ -179,22 +182,31 @@ fn options(matches: &ArgMatches) -> Options {
     }
 }
 
+/// Helm's words, and for a person the place and what to do.
+fn with_hint(error: &dyn std::fmt::Display, hint: Option<String>) -> anyhow::Error {
+    match hint.filter(|_| person_reads_errors()) {
+        Some(hint) => anyhow!("{error}\n\n  = {hint}"),
+        None => anyhow!("{error}"),
+    }
+}
+
 /// Reads a file, or standard input for `-`.
 fn read_file(path: &str) -> Result<Vec<u8>, String> {
     use std::io::Read;
     if path.trim() == "-" {
         let mut text = Vec::new();
-        return std::io::stdin().read_to_end(&mut text).map(|_| text).map_err(|e| e.to_string());
+        let limit = podium_chart::load::MAX_VALUES;
+        let read = std::io::stdin().take(limit + 1).read_to_end(&mut text).map_err(|e| e.to_string())?;
+        return if read as u64 > limit {
+            Err(format!("standard input is larger than {limit} bytes; is it the right one?"))
+        } else {
+            Ok(text)
+        };
     }
     if path.starts_with("http://") || path.starts_with("https://") {
         return Err(format!("{path}: values are not fetched from the network; download the file first"));
     }
-    std::fs::read(path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => format!("open {path}: no such file or directory"),
-        std::io::ErrorKind::PermissionDenied => format!("open {path}: permission denied"),
-        std::io::ErrorKind::IsADirectory => format!("read {path}: is a directory"),
-        _ => format!("open {path}: {e}"),
-    })
+    podium_chart::load::read_values_file(path)
 }
 
 /// The namespace: the flag, `HELM_NAMESPACE`, the kubeconfig's context, or `default`.

@@ -1,6 +1,7 @@
 //! `podium chart`.
 
 pub mod flags;
+mod hints;
 mod input;
 mod report;
 mod template;

@@ -7,6 +7,9 @@ use podium_gotmpl::{Site, Via};
 
 use crate::output::styled;
 
+/// How much of a long line is shown.
+const MAX_LINE: usize = 400;
+
 /// How many places of a long chain of includes are shown.
 const MAX_CHAIN: usize = 12;
 
@@ -50,12 +53,24 @@ pub fn excerpt(error: &RenderError, source: impl Fn(&str) -> Option<Arc<[u8]>>) 
 
 /// How much to underline: the expression if it stands there as it was printed, else one character.
 fn expression_width(site: &Site, text: &[u8]) -> usize {
-    let line = text.split(|b| *b == b'\n').nth(site.line - 1).unwrap_or_default();
+    let line = text.split(|b| *b == b'\n').nth(site.line.saturating_sub(1)).unwrap_or_default();
     let rest = line.get(site.column..).unwrap_or_default();
     // The place of a chain of fields is its second field.
     let shown = &site.expression;
     let tail = shown.iter().skip(1).position(|b| *b == b'.').map_or(&shown[..], |at| &shown[at + 1..]);
     [&shown[..], tail].iter().find(|e| rest.starts_with(e)).map_or(1, |e| e.len())
+}
+
+/// The part of a line around a column that can be shown, and the column in it.
+fn window(line: &[u8], column: usize) -> (String, usize) {
+    if line.len() <= MAX_LINE {
+        return (String::from_utf8_lossy(line).into_owned(), column);
+    }
+    let from = column.saturating_sub(MAX_LINE / 2).min(line.len());
+    let part = line.get(from..(from + MAX_LINE).min(line.len())).unwrap_or_default();
+    let more = if from > 0 { "…" } else { "" };
+    let text = String::from_utf8_lossy(part);
+    (format!("{more}{}…", text.trim_matches('\u{fffd}')), more.len() + (column - from))
 }
 
 fn show(out: &mut String, file: &str, text: &[u8], line: usize, column: usize, width: usize) {
@@ -70,10 +85,10 @@ fn show(out: &mut String, file: &str, text: &[u8], line: usize, column: usize, w
     let bar = styled("|", "34");
     let first = line.saturating_sub(2).max(1);
     for number in first..line {
-        let text = String::from_utf8_lossy(lines.get(number - 1).copied().unwrap_or_default());
+        let (text, _) = window(lines.get(number - 1).copied().unwrap_or_default(), 0);
         out.push_str(&format!("{number:gutter$} {bar} {}\n", text.trim_end()));
     }
-    let content = String::from_utf8_lossy(content);
+    let (content, column) = window(content, column);
     out.push_str(&format!("{line:gutter$} {bar} {}\n", content.trim_end()));
     if width > 0 {
         let before: String = content
@@ -82,7 +97,8 @@ fn show(out: &mut String, file: &str, text: &[u8], line: usize, column: usize, w
             .chars()
             .map(|c| if c == '\t' { '\t' } else { ' ' })
             .collect();
-        let marks = styled(&"^".repeat(width), "31");
+        let marks =
+            styled(&"^".repeat(width.min(content.len() - before.len().min(content.len())).max(1)), "31");
         out.push_str(&format!("{:gutter$} {bar} {before}{marks}\n", ""));
     }
 }

@@ -14,7 +14,7 @@ use podium_gotmpl::Limits;
 
 use crate::chart::flags::DRY_RUN_SERVER;
 use crate::chart::input::Input;
-use crate::chart::report;
+use crate::chart::{hints, report};
 use crate::flag::{many, on, one};
 use crate::output::{complain, person_reads_errors, print, print_all};
 
@@ -88,6 +88,12 @@ fn failed(error: Error, prepared: &Prepared, debug: bool) -> anyhow::Error {
     let mut message = error.to_string();
     if error.while_rendering() && !debug {
         message.push_str("\n\nUse --debug flag to render out invalid YAML");
+    }
+    if let Error::Render(render) = &error
+        && let Some(hint) = hints::limit(render)
+    {
+        message.push_str("\n\n  = ");
+        message.push_str(hint);
     }
     if person_reads_errors()
         && let Error::Render(render) = &error

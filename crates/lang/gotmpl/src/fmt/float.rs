@@ -1,5 +1,9 @@
 //! Go's `strconv.FormatFloat` for `float64`.
 
+/// No number has more digits behind its point than this; what is asked for beyond are zeros. Rust's own
+/// formatting takes no more than 65 535.
+const MOST_DIGITS: usize = 1_100;
+
 /// The decimal digits of a finite number and where its point is: `0.d1d2d3… × 10^point`.
 struct Digits {
     digits: Vec<u8>,
@@ -93,7 +97,9 @@ pub fn format(f: f64, verb: u8, precision: i64) -> String {
                 let fraction = (d.digits.len() as i64 - i64::from(d.point)).max(0) as usize;
                 point_form(&mut out, &d, fraction);
             } else {
-                out.push_str(&format!("{f:.*}", precision as usize));
+                let fraction = (precision as usize).min(MOST_DIGITS);
+                out.push_str(&format!("{f:.fraction$}"));
+                out.extend(std::iter::repeat_n('0', precision as usize - fraction));
             }
         }
     }

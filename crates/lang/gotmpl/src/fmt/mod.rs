@@ -9,6 +9,7 @@ use crate::value::Value;
 use printer::Printer;
 
 pub use float::format as format_float_verb;
+pub use printer::MAX_BYTES;
 pub use printf::sprintf;
 
 /// Writes a value as `%v` does.
@@ -36,11 +37,14 @@ pub fn to_bytes(v: &Value<'_>) -> Vec<u8> {
     out
 }
 
-/// `fmt.Sprint`: spaces only between operands of which neither is a string.
+/// `fmt.Sprint`: spaces only between operands of which neither is a string. Past [`MAX_BYTES`] it stops.
 pub fn sprint(args: &[Value<'_>]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut after_string = true;
     for (i, arg) in args.iter().enumerate() {
+        if out.len() > MAX_BYTES {
+            break;
+        }
         let is_string = arg.kind() == crate::types::Kind::String;
         if i > 0 && !is_string && !after_string {
             out.push(b' ');
@@ -55,6 +59,9 @@ pub fn sprint(args: &[Value<'_>]) -> Vec<u8> {
 pub fn sprintln(args: &[Value<'_>]) -> Vec<u8> {
     let mut out = Vec::new();
     for (i, arg) in args.iter().enumerate() {
+        if out.len() > MAX_BYTES {
+            break;
+        }
         if i > 0 {
             out.push(b' ');
         }

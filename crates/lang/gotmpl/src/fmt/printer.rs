@@ -8,8 +8,8 @@ use crate::value::Value;
 const MAX_DEPTH: usize = 10_000;
 /// How many parts of one value are printed: only a value that contains itself several times has more.
 const MAX_PARTS: usize = 20_000_000;
-/// How many bytes one value is printed to, for the same reason.
-const MAX_BYTES: usize = 512 << 20;
+/// How many bytes are printed at once, about: a text that is longer is not whole.
+pub const MAX_BYTES: usize = 512 << 20;
 
 /// The flags of one directive.
 #[derive(Clone, Copy, Default)]
@@ -25,6 +25,13 @@ pub struct Flags {
     pub plus_v: bool,
     /// `%#v`.
     pub sharp_v: bool,
+}
+
+impl Flags {
+    fn is_plain(&self) -> bool {
+        let Self { width, precision, minus: _, plus, sharp, space, zero: _, plus_v: _, sharp_v } = self;
+        width.is_none() && precision.is_none() && !plus && !sharp && !space && !sharp_v
+    }
 }
 
 /// Something left to print.
@@ -409,15 +416,22 @@ impl Printer {
                     self.out.extend_from_slice(type_name.as_bytes());
                 }
                 self.out.push(if self.flags.sharp_v { b'{' } else { b'[' });
-                let mut items = Vec::with_capacity(b.len() * 2 + 1);
+                // At once, not as work for later: a file has many bytes.
+                let plain = matches!(verb, 'v' | 'd') && self.flags.is_plain();
                 for (i, b) in b.iter().enumerate() {
-                    if i > 0 {
-                        items.push(Work::Text(self.separator()));
+                    if self.out.len() > MAX_BYTES {
+                        return;
                     }
-                    items.push(Work::Value(Value::Uint8(*b), depth + 1));
+                    if i > 0 {
+                        self.out.extend_from_slice(self.separator().as_bytes());
+                    }
+                    if plain {
+                        self.out.extend_from_slice(super::number::decimal(i64::from(*b), &mut [0; 20]));
+                    } else {
+                        self.one(&Value::Uint8(*b), verb, depth + 1, work);
+                    }
                 }
-                items.push(Work::Text(if self.flags.sharp_v { "}" } else { "]" }));
-                work.extend(items.into_iter().rev());
+                self.out.push(if self.flags.sharp_v { b'}' } else { b']' });
             }
         }
     }

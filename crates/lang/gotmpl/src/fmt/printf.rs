@@ -1,6 +1,6 @@
 //! `Printf`'s format language.
 
-use super::printer::{Flags, Printer};
+use super::printer::{Flags, MAX_BYTES, Printer};
 use crate::gostr;
 use crate::types::Kind;
 use crate::value::Value;
@@ -30,7 +30,7 @@ pub fn sprintf(format: &[u8], args: &[Value<'_>]) -> Vec<u8> {
         good_number: true,
         after_index: false,
     };
-    while f.directive(&mut printer) {}
+    while printer.out.len() <= MAX_BYTES && f.directive(&mut printer) {}
     if !f.reordered && f.next < args.len() {
         printer.flags = Flags::default();
         printer.out.extend_from_slice(b"%!(EXTRA ");

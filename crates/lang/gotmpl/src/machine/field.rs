@@ -97,10 +97,13 @@ impl<'h> Machine<'h> {
     }
 
     fn call_native(&mut self, func: &'static Func, args: &[Value<'h>], node: Id) -> Step<Value<'h>> {
-        match func.call {
-            Call::Native(native) => native(&self.ctx, args).map_err(|e| Raised::Function(func.name, e, node)),
-            _ => Ok(Value::Nil),
-        }
+        let Call::Native(native) = func.call else {
+            return Ok(Value::Nil);
+        };
+        let before = self.ctx.heap.left();
+        let made = native(&self.ctx, args).map_err(|e| Raised::Function(func.name, e, node))?;
+        self.settle(&made, before, args.iter().map(super::length_of_text).sum())?;
+        Ok(made)
     }
 
     /// Takes the receiver off the stack and looks for the method that gets the arguments which follow. False when

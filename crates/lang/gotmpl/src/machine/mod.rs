@@ -9,6 +9,7 @@ mod range;
 mod scope;
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use crate::code::{Base, Const, Functions, HERE, Literal, LiteralKind, NO_SLOT, Op, Passed, Unit};
 use crate::compile::{literal, parameter, quoted};
@@ -28,6 +29,14 @@ pub use scope::Texts;
 
 /// How often a name may be included inside itself: Helm's limit.
 const MAX_INCLUDES: u32 = 1000;
+/// How many places of an error are told.
+const MAX_TRACE: usize = 4_000;
+/// How many of one that Go does not have, so that nobody compares it with Go's.
+const MAX_LIMIT_TRACE: usize = 12;
+/// How long the places of an error may be together, about.
+const MAX_TRACE_BYTES: usize = 1 << 20;
+/// After functions have worked on so many bytes the clock is looked at.
+const MUCH_WORK: usize = 1 << 20;
 /// How deeply `template` may nest: Go's limit.
 const MAX_TEMPLATES: u32 = 100_000;
 
@@ -93,6 +102,8 @@ pub struct Machine<'h> {
     included: HashMap<Str<'h>, u32>,
     output: Vec<u8>,
     involved: Option<Value<'h>>,
+    /// Bytes that functions have worked on since the clock was looked at.
+    work: usize,
     /// Whether the value that a chain has just pushed is known as an interface.
     walked_interface: bool,
 }
@@ -172,6 +183,7 @@ impl<'h> Machine<'h> {
             included: HashMap::new(),
             output: Vec::new(),
             involved: None,
+            work: 0,
             walked_interface: false,
         }
     }
@@ -247,9 +259,17 @@ impl<'h> Machine<'h> {
         {
             frame.at = *node;
         }
-        let mut trace = Vec::new();
+        let mut trace: Vec<Site> = Vec::new();
         let mut trees = Trees::default();
-        for i in 0..self.frames.len() {
+        let mut room = MAX_TRACE_BYTES;
+        let is_limit =
+            matches!(&raised, Raised::Limit(_)) || matches!(&raised, Raised::Function(_, e, _) if e.fatal);
+        let most = if is_limit { MAX_LIMIT_TRACE } else { MAX_TRACE };
+        // From the inside: where there are too many places, the innermost and the outermost one tell most.
+        for i in (0..self.frames.len()).rev() {
+            if i > 0 && (room == 0 || trace.len() >= most) {
+                continue;
+            }
             // A `template` call is not a place of its own: the error is reported where it happened.
             let via = match self.frames.get(i + 1).map(|f| &f.entry) {
                 Some(Entry::Template) => continue,
@@ -264,15 +284,12 @@ impl<'h> Machine<'h> {
             }
             let (pos, expression) = trees.node(unit, frame.at);
             let (line, column) = unit.source.location(pos);
-            trace.push(Site {
-                file: unit.source.name.to_vec(),
-                line,
-                column,
-                template: unit.name.to_vec(),
-                expression,
-                via,
-            });
+            let (file, template) = (unit.source.name.to_vec(), unit.name.to_vec());
+            let text = if let Via::Tpl(text) = &via { text.len() } else { 0 };
+            room = room.saturating_sub(file.len() + template.len() + expression.len() + text + 50);
+            trace.push(Site { file, line, column, template, expression, via });
         }
+        trace.reverse();
         let cause = match raised {
             Raised::Template(m) => Cause::Template(m),
             Raised::Function(_, e, _) if e.fatal => Cause::Limit(e.message),
@@ -351,8 +368,11 @@ impl<'h> Machine<'h> {
                     match func.call {
                         Call::Native(native) => {
                             normalise(func, &mut self.stack[base..]);
+                            let before = self.ctx.heap.left();
                             match native(&self.ctx, &self.stack[base..]) {
                                 Ok(value) => {
+                                    let read = self.stack[base..].iter().map(length_of_text).sum();
+                                    self.settle(&value, before, read)?;
                                     self.stack.truncate(base);
                                     self.stack.push(value);
                                 }
@@ -360,9 +380,6 @@ impl<'h> Machine<'h> {
                                     self.involved = self.stack.last().cloned();
                                     return Err(Raised::Function(func.name, e, *node));
                                 }
-                            }
-                            if self.ctx.heap.exhausted() {
-                                return Err(self.limit("memory", self.ctx.heap.budget() as u64));
                             }
                         }
                         Call::Include => {
@@ -512,14 +529,53 @@ impl<'h> Machine<'h> {
             None => return Err(self.limit("steps", self.limits.steps)),
         }
         if self.steps.is_multiple_of(1024) {
-            if self.output.len() > self.limits.output {
-                return Err(self.limit("output bytes", self.limits.output as u64));
-            }
-            if self.ctx.world.out_of_time() {
-                return Err(Raised::Limit(b"the render ran out of time".to_vec()));
-            }
+            self.check_output()?;
+            self.check_time()?;
         }
         Ok(())
+    }
+
+    fn check_output(&self) -> Step<()> {
+        if self.output.len() > self.limits.output {
+            return Err(self.limit("output bytes", self.limits.output as u64));
+        }
+        Ok(())
+    }
+
+    fn check_time(&mut self) -> Step<()> {
+        self.work = 0;
+        if self.ctx.world.out_of_time() {
+            return Err(Raised::Limit(b"the render ran out of time".to_vec()));
+        }
+        Ok(())
+    }
+
+    /// Looks at the clock after much work: a step can be a long one.
+    fn worked(&mut self, bytes: usize) -> Step<()> {
+        self.work = self.work.saturating_add(bytes);
+        if self.work > MUCH_WORK { self.check_time() } else { Ok(()) }
+    }
+
+    fn charge(&self, bytes: usize) -> Step<()> {
+        self.ctx.heap.charge(bytes).map_err(|e| Raised::Limit(e.message))
+    }
+
+    /// After a function: a text that it has made and not paid for is paid, and memory and time are looked at. The
+    /// arguments are still held, so that a text which nobody else holds is a new one.
+    fn settle(&mut self, made: &Value<'h>, before: usize, read: usize) -> Step<()> {
+        let paid = before.saturating_sub(self.ctx.heap.left());
+        if let Value::Str(Str::Shared(text)) = made
+            && Rc::strong_count(text) == 1
+        {
+            self.charge(text.len().saturating_sub(paid))?;
+            if text.len() > fmt::MAX_BYTES {
+                return Err(self.limit("text", fmt::MAX_BYTES as u64));
+            }
+        }
+        if self.ctx.heap.exhausted() {
+            return Err(self.limit("memory", self.ctx.heap.budget() as u64));
+        }
+        self.worked(read + paid + length_of_text(made))
     }
 
     fn limit(&self, name: &str, value: u64) -> Raised {
@@ -542,35 +598,39 @@ impl<'h> Machine<'h> {
         if self.frames.len() >= self.limits.depth {
             return Err(self.limit("depth", self.limits.depth as u64));
         }
+        let slots = (self.vars.len() + unit.vars.len()) * size_of::<Slot>();
+        if slots + self.stack.len() * size_of::<Value>() > self.limits.memory / 4 {
+            return Err(self.limit("memory", self.limits.memory as u64));
+        }
         self.push_frame(unit, dot, scope, entry, depth);
         Ok(())
     }
 
     /// Leaves the finished frame. True when it was the outermost.
     fn leave(&mut self) -> Step<bool> {
+        self.check_output()?;
         let Some(frame) = self.frames.pop() else {
             return Ok(true);
         };
         self.vars.truncate(frame.vars);
         self.withs.truncate(frame.withs);
-        self.iters.truncate(frame.iters);
+        while self.iters.len() > frame.iters {
+            self.drop_iter();
+        }
         match frame.entry {
-            Entry::Root => {
-                if self.output.len() > self.limits.output {
-                    return Err(self.limit("output bytes", self.limits.output as u64));
-                }
-                return Ok(true);
-            }
+            Entry::Root => return Ok(true),
             Entry::Template => {}
             Entry::Include(name) => {
                 if let Some(count) = self.included.get_mut(&name) {
                     *count -= 1;
                 }
+                self.charge(self.output.len() - frame.output)?;
                 let text = Str::Shared(self.output[frame.output..].into());
                 self.output.truncate(frame.output);
                 self.stack.push(Value::Str(text));
             }
             Entry::Tpl(_) => {
+                self.charge(self.output.len() - frame.output)?;
                 let text = without_no_value(&self.output[frame.output..]);
                 let text = Str::Shared(text.as_ref().into());
                 self.output.truncate(frame.output);
@@ -613,8 +673,12 @@ impl<'h> Machine<'h> {
             _ => Str::Borrowed(b""),
         };
         self.stack.truncate(base);
+        self.worked(text.len())?;
         let set = match self.texts.compiled(&text, self.functions) {
-            Ok(set) => set,
+            Ok((set, cost)) => {
+                self.charge(cost)?;
+                set
+            }
             Err(e) => {
                 let message = format!("cannot parse template {}: {e}", quoted(&text));
                 return Err(Raised::Function("tpl", Error::new(message), node));
@@ -791,6 +855,14 @@ fn constant<'u>(unit: &'u Unit, c: &'u Const) -> Value<'u> {
         Const::Float(f) => Value::Float(*f),
         Const::Complex(re, im) => Value::Complex(*re, *im),
         Const::Str(text) => Value::Str(Str::Borrowed(unit.text(text))),
+    }
+}
+
+fn length_of_text(value: &Value<'_>) -> usize {
+    match value {
+        Value::Str(s) => s.len(),
+        Value::Bytes(b) => b.len(),
+        _ => 0,
     }
 }
 

@@ -10,6 +10,8 @@ use crate::value::{List, Str, Value};
 pub(super) struct Iter<'h> {
     over: Over<'h>,
     dot: Slot<'h>,
+    /// What was charged for the copy of a map's entries.
+    held: usize,
 }
 
 enum Over<'h> {
@@ -48,6 +50,7 @@ impl<'h> Machine<'h> {
             Value::Uint64(u) => Some((i64::try_from(u).unwrap_or(i64::MAX), Like::Uint64)),
             _ => None,
         };
+        let mut held = 0;
         let over = if let Some((end, like)) = integer {
             if two {
                 let text = String::from_utf8_lossy(&fmt::to_bytes(&value)).into_owned();
@@ -67,6 +70,8 @@ impl<'h> Machine<'h> {
                 Value::Bytes(bytes) => Over::Bytes { bytes, next: 0 },
                 Value::Map(map) => {
                     let interface = matches!(map.ty.shape, Shape::Map(e) if matches!(e.shape, Shape::Any));
+                    held = map.len() * size_of::<(Str<'h>, Value<'h>)>();
+                    self.charge(held)?;
                     Over::Map { entries: map.entries().into_iter(), interface }
                 }
                 other => {
@@ -82,12 +87,13 @@ impl<'h> Machine<'h> {
             Over::Bytes { bytes, .. } => bytes.is_empty(),
             Over::Map { entries, .. } => entries.len() == 0,
         };
+        self.worked(held)?;
         if empty {
             return Ok(false);
         }
         if let Some(frame) = self.frames.last() {
             let dot = frame.dot.clone();
-            self.iters.push(Iter { over, dot });
+            self.iters.push(Iter { over, dot, held });
         }
         Ok(true)
     }
@@ -123,9 +129,18 @@ impl<'h> Machine<'h> {
 
     /// Leaves the innermost loop.
     pub(super) fn end_range(&mut self) {
-        if let (Some(iter), Some(frame)) = (self.iters.pop(), self.frames.last_mut()) {
+        if let (Some(iter), Some(frame)) = (self.drop_iter(), self.frames.last_mut()) {
             frame.dot = iter.dot;
         }
+    }
+
+    /// Takes the innermost loop away, and what it held.
+    pub(super) fn drop_iter(&mut self) -> Option<Iter<'h>> {
+        let iter = self.iters.pop()?;
+        if iter.held > 0 {
+            self.ctx.heap.refund(iter.held);
+        }
+        Some(iter)
     }
 }
 

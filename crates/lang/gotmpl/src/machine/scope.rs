@@ -42,16 +42,21 @@ pub struct Texts<'h> {
 }
 
 impl<'h> Texts<'h> {
-    /// Compiles a text, or finds it among those that were.
-    pub fn compiled(&'h self, text: &[u8], functions: &Functions) -> Result<&'h Templates, ParseError> {
+    /// Compiles a text, or finds it among those that were; and the bytes that are held from now on.
+    pub fn compiled(
+        &'h self,
+        text: &[u8],
+        functions: &Functions,
+    ) -> Result<(&'h Templates, usize), ParseError> {
         if let Some(set) = self.known.borrow().get(text) {
-            return Ok(set);
+            return Ok((set, size_of::<Scope>()));
         }
         let mut set = Templates::default();
         set.add(TEXT_NAME, text, functions)?;
         let set: &'h Templates = self.sets.alloc(set);
         self.known.borrow_mut().insert(text.into(), set);
-        Ok(set)
+        // The text is held twice: as it is, and as the key.
+        Ok((set, set.size() + 2 * text.len()))
     }
 
     /// A scope with the templates of a text in front.

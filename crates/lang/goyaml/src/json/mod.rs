@@ -5,7 +5,7 @@ mod text;
 mod write;
 
 pub use parse::{parse, parse_list, parse_map, parse_prefix};
-pub use write::{to_pretty, to_raw_string, to_string};
+pub use write::{MAX_DEPTH, to_pretty, to_raw_string, to_string};
 
 pub(crate) use write::check;
 

@@ -8,7 +8,7 @@ use crate::walk::{Entry, Kind, Scalar, Sink, walk};
 
 /// Deeper than this, a document is taken for one that contains itself. Readers stop at 10 000 levels, and YAML has its
 /// own error for what lies between.
-const MAX_DEPTH: usize = 11_000;
+pub const MAX_DEPTH: usize = 11_000;
 
 /// The document on one line, as `json.Marshal` writes it: keys sorted, `<`, `>` and `&` escaped.
 pub fn to_string<T: Doc>(doc: &T) -> Result<Vec<u8>, Error> {

@@ -7,16 +7,19 @@ use sha2::Sha256;
 
 use super::stream::Stream;
 use crate::args::{Outcome, string, text};
+use crate::limits::check_time;
 
 const COST: u32 = 10;
 
 const CRYPT_ALPHABET: &[u8; 64] = b"./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 pub(super) fn bcrypt<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
+    check_time(cx)?;
     string(hash(cx.world, text(args, 0)))
 }
 
 pub(super) fn htpasswd<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
+    check_time(cx)?;
     let user = text(args, 0);
     string(if user.contains(&b':') {
         [b"invalid username: ", user].concat()
@@ -121,7 +124,8 @@ fn class(letter: u8) -> &'static [u8] {
     }
 }
 
-pub(super) fn derive_password<'h>(_: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
+pub(super) fn derive_password<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
+    check_time(cx)?;
     // Go cuts a larger constant to the 32 bits of the parameter.
     let counter = match args.first() {
         Some(Value::Uint64(n)) => *n as u32,

@@ -70,8 +70,16 @@ fn glob<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Result<Value<'h>, Error> {
 }
 
 /// A YAML map from base names to texts.
-fn flattened<'h>(args: &[Value<'h>], text: impl Fn(&[u8]) -> Vec<u8>) -> Result<Value<'h>, Error> {
+fn flattened<'h>(
+    cx: &Ctx<'h>,
+    args: &[Value<'h>],
+    text: impl Fn(&[u8]) -> Vec<u8>,
+) -> Result<Value<'h>, Error> {
     let files = receiver(args)?;
+    // The texts are copied, written, and written again without their last line break.
+    let size =
+        files.borrow().values().map(|v| if let Value::Bytes(b) = v { b.len() } else { 0 }).sum::<usize>();
+    cx.heap.for_a_while(|| cx.heap.charge(size.saturating_mul(4)))?;
     let mut flat: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
     for (name, value) in files.borrow().iter() {
         if let Value::Bytes(bytes) = value {
@@ -101,12 +109,12 @@ impl podium_goyaml::Doc for Flat<'_> {
     }
 }
 
-fn as_config<'h>(_: &Ctx<'h>, args: &[Value<'h>]) -> Result<Value<'h>, Error> {
-    flattened(args, <[u8]>::to_vec)
+fn as_config<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Result<Value<'h>, Error> {
+    flattened(cx, args, <[u8]>::to_vec)
 }
 
-fn as_secrets<'h>(_: &Ctx<'h>, args: &[Value<'h>]) -> Result<Value<'h>, Error> {
-    flattened(args, podium_sprig::encoding::base64_encode)
+fn as_secrets<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Result<Value<'h>, Error> {
+    flattened(cx, args, podium_sprig::encoding::base64_encode)
 }
 
 fn lines<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Result<Value<'h>, Error> {

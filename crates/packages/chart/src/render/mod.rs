@@ -154,6 +154,11 @@ impl Job<'_> {
         let texts = Texts::default();
         let mut machine = Machine::new(&heap, self.world, &templates, functions, &texts, self.limits);
         let scopes = Scopes::new(self, &root, &heap);
+        if heap.exhausted() {
+            let message =
+                format!("the values need more memory than a render may use ({} bytes)", heap.budget());
+            return Err(RenderError::plain(&root.path, message));
+        }
         let mut rendered = Vec::new();
         for source in &sources {
             if base_name(&source.name).starts_with('_') {

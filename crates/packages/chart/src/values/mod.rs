@@ -30,11 +30,19 @@ pub enum Error {
     },
     /// The merged values are too large.
     #[error(
-        "values have more than {limit} entries after merging; check import-values for what is imported twice"
+        "values have more than {limit} entries after merging; set fewer, and check import-values for what is imported twice"
     )]
     TooLarge {
         /// The limit.
         limit: usize,
+    },
+    /// Aliases have multiplied the subcharts.
+    #[error("the chart has more than {limit} subcharts with their aliases; check the aliases below {chart}")]
+    TooManyCharts {
+        /// The limit.
+        limit: usize,
+        /// The chart whose dependencies were one too many.
+        chart: String,
     },
     /// A table contains itself. Helm crashes on such imports.
     #[error(
