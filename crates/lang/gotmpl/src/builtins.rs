@@ -298,8 +298,9 @@ fn incompatible(a: &Value<'_>, b: &Value<'_>) -> Error {
     format!("incompatible types for comparison: {} and {}", a.type_name(), b.type_name()).into()
 }
 
-fn formatted(v: &Value<'_>, verb: &str) -> String {
-    String::from_utf8_lossy(&fmt::sprintf(verb.as_bytes(), std::slice::from_ref(v))).into_owned()
+/// An error about two values or one: their bytes need not be UTF-8.
+fn not_comparable(format: &str, values: &[Value<'_>]) -> Error {
+    Error::new(fmt::sprintf(format.as_bytes(), values))
 }
 
 fn eq<'h>(a: &Value<'h>, others: &[Value<'h>]) -> Result<bool, Error> {
@@ -339,14 +340,8 @@ fn eq<'h>(a: &Value<'h>, others: &[Value<'h>]) -> Result<bool, Error> {
 fn same_object<'h>(a: &Value<'h>, b: &Value<'h>) -> Result<bool, Error> {
     let nil = a.is_nil_of_type() || b.is_nil_of_type();
     if a.kind() != b.kind() && !a.is_nil() && !b.is_nil() {
-        return Err(format!(
-            "non-comparable types {}: {}, {}: {}",
-            formatted(a, "%s"),
-            a.type_name(),
-            b.type_name(),
-            formatted(b, "%v")
-        )
-        .into());
+        let values = [a.clone(), a.clone(), b.clone(), b.clone()];
+        return Err(not_comparable("non-comparable types %s: %T, %T: %v", &values));
     }
     if nil {
         return Ok(a.is_nil_of_type() == b.is_nil_of_type());
@@ -356,7 +351,7 @@ fn same_object<'h>(a: &Value<'h>, b: &Value<'h>) -> Result<bool, Error> {
             Ok(if matches!(x.ty.shape, Shape::Pointer(_)) { std::ptr::eq(*x, *y) } else { a.deep_equal(b) })
         }
         (Value::Opaque(x), Value::Opaque(y)) => Ok(x.ty().is(y.ty()) && x.same(y.as_ref())),
-        _ => Err(format!("non-comparable type {}: {}", formatted(b, "%s"), b.type_name()).into()),
+        _ => Err(not_comparable("non-comparable type %s: %T", &[b.clone(), b.clone()])),
     }
 }
 

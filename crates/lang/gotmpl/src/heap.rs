@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use typed_arena::Arena;
 
 use crate::func::Error;
-use crate::types::{self, Type};
+use crate::types::{self, Kind, Type};
 use crate::value::{List, Map, Str, Struct, Value};
 
 /// All lists, maps and structs of one render. They live as long as the heap and are freed with it, together.
@@ -123,6 +123,19 @@ impl<'h> Heap<'h> {
     /// A struct, or a pointer to one.
     pub fn structure(&'h self, ty: &'static Type, fields: Vec<Value<'h>>) -> Value<'h> {
         self.spend(64 + fields.len() * size_of::<Value>());
-        Value::Struct(self.structs.alloc(Struct { ty, fields }))
+        Value::Struct(self.structs.alloc(Struct { ty, fields, boxed: false }))
+    }
+
+    /// The value as an `interface {}` holds it: any nil is one, and a struct is a copy without an address.
+    pub(crate) fn boxed(&'h self, value: Value<'h>) -> Value<'h> {
+        match value {
+            Value::NilAny => Value::Nil,
+            Value::Struct(s) if !s.boxed && !s.ty.methods.is_empty() && s.ty.kind() == Kind::Struct => {
+                self.spend(64 + s.fields.len() * size_of::<Value>());
+                let fields = s.fields.clone();
+                Value::Struct(self.structs.alloc(Struct { ty: s.ty, fields, boxed: true }))
+            }
+            value => value,
+        }
     }
 }

@@ -21,6 +21,9 @@ fn is_any(ty: &Type) -> bool {
 
 /// The method of a value.
 fn method_of(value: &Value<'_>, name: &[u8]) -> Option<&'static Func> {
+    if matches!(value, Value::Struct(s) if s.boxed) {
+        return None;
+    }
     let ty = value.ty()?;
     ty.method(name).or_else(|| match ty.shape {
         Shape::Pointer(target) => target.method(name),
@@ -153,7 +156,7 @@ impl<'h> Machine<'h> {
             self.stack[base..].rotate_left(1);
         }
         let mut args = vec![receiver];
-        args.extend(self.stack.drain(base..).map(|v| if let Value::NilAny = v { Value::Nil } else { v }));
+        args.extend(self.stack.drain(base..).map(|v| self.ctx.heap.boxed(v)));
         let result = self.call_native(func, &args, node)?;
         self.stack.push(result);
         Ok(())

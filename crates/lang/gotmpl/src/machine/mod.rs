@@ -353,7 +353,7 @@ impl<'h> Machine<'h> {
                     }
                     match func.call {
                         Call::Native(native) => {
-                            normalise(func, &mut self.stack[base..]);
+                            normalise(self.ctx.heap, func, &mut self.stack[base..]);
                             match native(&self.ctx, &self.stack[base..]) {
                                 Ok(value) => {
                                     self.stack.truncate(base);
@@ -591,7 +591,7 @@ impl<'h> Machine<'h> {
         *count += 1;
         let scope = frame_scope(&self.frames);
         match self.find(scope, &name) {
-            Some(unit) => self.enter(unit, forget_nil(data), scope, Entry::Include(name), 0),
+            Some(unit) => self.enter(unit, self.ctx.heap.boxed(data), scope, Entry::Include(name), 0),
             None => {
                 let message =
                     format!("template: no template {} associated with template \"gotpl\"", quoted(&name));
@@ -616,7 +616,7 @@ impl<'h> Machine<'h> {
         };
         let scope = self.texts.scope(set, frame_scope(&self.frames));
         match set.get(scope::TEXT_NAME) {
-            Some(unit) => self.enter(unit, forget_nil(data), Some(scope), Entry::Tpl(text), 0),
+            Some(unit) => self.enter(unit, self.ctx.heap.boxed(data), Some(scope), Entry::Tpl(text), 0),
             None => {
                 self.stack.push(Value::Str(Str::Borrowed(b"")));
                 Ok(())
@@ -642,8 +642,9 @@ impl<'h> Machine<'h> {
             }
             slot = frame.unit.vars.get(slot as usize).map_or(NO_SLOT, |v| v.hides);
         }
-        let name = frame.unit.vars.get(first as usize).map(|v| v.name.clone()).unwrap_or_default();
-        Err(format!("undefined variable: {}", String::from_utf8_lossy(&name)).into())
+        let mut message = b"undefined variable: ".to_vec();
+        message.extend(frame.unit.vars.get(first as usize).into_iter().flat_map(|v| v.name.iter()));
+        Err(Raised::Template(message))
     }
 
     /// Fails unless a value on the stack fits a type.
@@ -761,15 +762,13 @@ fn as_interface(value: Value<'_>) -> Value<'_> {
     if let Value::Nil = value { Value::NilAny } else { value }
 }
 
-fn forget_nil(value: Value<'_>) -> Value<'_> {
-    if let Value::NilAny = value { Value::Nil } else { value }
-}
-
-/// Functions with `interface {}` parameters see one kind of nil.
-fn normalise(func: &'static Func, args: &mut [Value<'_>]) {
+/// Functions with `interface {}` parameters see one kind of nil, and copies of structs.
+fn normalise<'h>(heap: &'h Heap<'h>, func: &'static Func, args: &mut [Value<'h>]) {
     for (i, arg) in args.iter_mut().enumerate() {
-        if matches!(arg, Value::NilAny) && !matches!(parameter(func, i).shape, Shape::Reflect) {
-            *arg = Value::Nil;
+        if matches!(arg, Value::NilAny | Value::Struct(_))
+            && !matches!(parameter(func, i).shape, Shape::Reflect)
+        {
+            *arg = heap.boxed(std::mem::take(arg));
         }
     }
 }

@@ -320,6 +320,26 @@ impl Time {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
+    /// Go's fields `wall` and `ext`.
+    pub fn words(&self) -> (u64, i64) {
+        let nanoseconds = u64::from(self.nanoseconds);
+        match self.monotonic {
+            Some(reading) => {
+                let since_1885 = self.seconds.wrapping_sub(YEAR_1_TO_1885) as u64;
+                (1 << 63 | since_1885 << 30 | nanoseconds, reading)
+            }
+            None => (nanoseconds, self.seconds),
+        }
+    }
+
+    /// The time as Go source.
+    pub fn go_string(&self) -> String {
+        let ([year, month, day], [hour, minute, second]) = (self.date(), self.clock());
+        let month = usize::try_from(month - 1).ok().and_then(|i| super::MONTHS.get(i)).unwrap_or(&"");
+        let (nanosecond, place) = (self.nanoseconds, self.location.go_string());
+        format!("time.Date({year}, time.{month}, {day}, {hour}, {minute}, {second}, {nanosecond}, {place})")
+    }
+
     /// The text that Go prints for a time, with the clock reading if there is one.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut text = self.format("2006-01-02 15:04:05.999999999 -0700 MST");
