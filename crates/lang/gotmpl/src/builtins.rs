@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::fmt;
 use crate::func::{Call, Ctx, Error, Func};
 use crate::gostr;
-use crate::types::{ANY, Kind, REFLECT, STRING, Shape};
+use crate::types::{ANY, Kind, REFLECT, STRING, Shape, Type};
 use crate::value::{Str, Value};
 
 type Native = for<'h> fn(&Ctx<'h>, &[Value<'h>]) -> Result<Value<'h>, Error>;
@@ -24,9 +24,9 @@ pub static FUNCS: &[Func] = &[
     Func { name: "and", params: &[&REFLECT, &REFLECT], variadic: true, call: Call::And },
     Func { name: "or", params: &[&REFLECT, &REFLECT], variadic: true, call: Call::Or },
     Func { name: "call", params: &[&REFLECT, &REFLECT], variadic: true, call: Call::Call },
-    native("html", &[&ANY], true, |_, args| Ok(Value::string(html(&joined(args))))),
-    native("js", &[&ANY], true, |_, args| Ok(Value::string(js(&joined(args))))),
-    native("urlquery", &[&ANY], true, |_, args| Ok(Value::string(url_query(&joined(args))))),
+    native("html", &[&ANY], true, |cx, args| Ok(Value::string(html(&joined(cx, args))))),
+    native("js", &[&ANY], true, |cx, args| Ok(Value::string(js(&joined(cx, args))))),
+    native("urlquery", &[&ANY], true, |cx, args| Ok(Value::string(url_query(&joined(cx, args))))),
     native("index", &[&REFLECT, &REFLECT], true, index),
     native("slice", &[&REFLECT, &REFLECT], true, slice),
     native("len", &[&REFLECT], false, length),
@@ -58,13 +58,16 @@ pub static RENDERERS: &[Func] = &[
 ];
 
 /// Arguments as one text, the way templates print them.
-fn joined(args: &[Value<'_>]) -> Vec<u8> {
+fn joined<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Vec<u8> {
     if let [Value::Str(s)] = args {
         return s.to_vec();
     }
     let shown: Vec<Value<'_>> = args
         .iter()
-        .map(|v| if v.is_nil() { Value::Str(Str::Borrowed(b"<no value>")) } else { v.clone() })
+        .map(|v| match v {
+            Value::Nil | Value::NilAny => Value::Str(Str::Borrowed(b"<no value>")),
+            v => cx.heap.pointed_to(v.clone()),
+        })
         .collect();
     fmt::sprint(&shown)
 }
@@ -183,7 +186,7 @@ fn index<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Result<Value<'h>, Error> {
                     None => return Err("reflect: string index out of range".into()),
                 }
             }
-            other => return Err(format!("can't index item of type {}", other.type_name()).into()),
+            other => return Err(format!("can't index item of type {}", target_name(other)).into()),
         };
     }
     Ok(item)
@@ -224,6 +227,14 @@ fn slice<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Result<Value<'h>, Error> {
     })
 }
 
+/// The name of the type, or of what a pointer points to.
+fn target_name(value: &Value<'_>) -> &'static str {
+    match value.ty().map(|t| &t.shape) {
+        Some(Shape::Pointer(target)) => target.name,
+        _ => value.type_name(),
+    }
+}
+
 fn length<'h>(_: &Ctx<'h>, args: &[Value<'h>]) -> Result<Value<'h>, Error> {
     let n = match &args[0] {
         Value::Nil => return Err("reflect: call of reflect.Value.Type on zero Value".into()),
@@ -232,13 +243,7 @@ fn length<'h>(_: &Ctx<'h>, args: &[Value<'h>]) -> Result<Value<'h>, Error> {
         Value::Bytes(b) => b.len(),
         Value::List(l) => l.items.len(),
         Value::Map(m) => m.len(),
-        other => {
-            let name = match other.ty().map(|t| &t.shape) {
-                Some(Shape::Pointer(target)) => target.name,
-                _ => other.type_name(),
-            };
-            return Err(format!("len of type {name}").into());
-        }
+        other => return Err(format!("len of type {}", target_name(other)).into()),
     };
     Ok(Value::Int(n as i64))
 }
@@ -347,11 +352,25 @@ fn same_object<'h>(a: &Value<'h>, b: &Value<'h>) -> Result<bool, Error> {
         return Ok(a.is_nil_of_type() == b.is_nil_of_type());
     }
     match (a, b) {
+        (_, Value::Struct(y)) if !is_comparable(y.ty) => {
+            Err(not_comparable("non-comparable type %s: %T", &[b.clone(), b.clone()]))
+        }
         (Value::Struct(x), Value::Struct(y)) => {
             Ok(if matches!(x.ty.shape, Shape::Pointer(_)) { std::ptr::eq(*x, *y) } else { a.deep_equal(b) })
         }
         (Value::Opaque(x), Value::Opaque(y)) => Ok(x.ty().is(y.ty()) && x.same(y.as_ref())),
+        // Both are structs or both pointers, but of types that differ.
+        (Value::Struct(_), Value::Opaque(_)) | (Value::Opaque(_), Value::Struct(_)) => Ok(false),
         _ => Err(not_comparable("non-comparable type %s: %T", &[b.clone(), b.clone()])),
+    }
+}
+
+/// Whether Go's `==` is there for values of the type.
+fn is_comparable(ty: &Type) -> bool {
+    match ty.shape {
+        Shape::Slice(_) | Shape::Map(_) | Shape::Func => false,
+        Shape::Struct(fields) => fields.iter().all(|field| is_comparable(field.ty)),
+        _ => true,
     }
 }
 

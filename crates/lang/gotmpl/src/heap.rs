@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use typed_arena::Arena;
 
 use crate::func::Error;
-use crate::types::{self, Kind, Type};
+use crate::types::{self, Kind, Shape, Type};
 use crate::value::{List, Map, Str, Struct, Value};
 
 /// All lists, maps and structs of one render. They live as long as the heap and are freed with it, together.
@@ -126,8 +126,19 @@ impl<'h> Heap<'h> {
         Value::Struct(self.structs.alloc(Struct { ty, fields, boxed: false }))
     }
 
+    /// What a pointer points to, which is what templates print.
+    pub(crate) fn pointed_to(&'h self, value: Value<'h>) -> Value<'h> {
+        match value {
+            Value::Struct(s) => match s.ty.shape {
+                Shape::Pointer(target) => self.structure(target, s.fields.clone()),
+                _ => Value::Struct(s),
+            },
+            other => other,
+        }
+    }
+
     /// The value as an `interface {}` holds it: any nil is one, and a struct is a copy without an address.
-    pub(crate) fn boxed(&'h self, value: Value<'h>) -> Value<'h> {
+    pub fn boxed(&'h self, value: Value<'h>) -> Value<'h> {
         match value {
             Value::NilAny => Value::Nil,
             Value::Struct(s) if !s.boxed && !s.ty.methods.is_empty() && s.ty.kind() == Kind::Struct => {

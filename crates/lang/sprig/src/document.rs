@@ -164,7 +164,7 @@ fn is_duration(ty: &Type) -> bool {
     matches!(ty.shape, Shape::Int(64))
 }
 
-fn fields_of(ty: &'static Type) -> &'static [podium_gotmpl::types::Field] {
+pub(crate) fn fields_of(ty: &'static Type) -> &'static [podium_gotmpl::types::Field] {
     match ty.shape {
         Shape::Struct(fields) => fields,
         Shape::Pointer(inner) => fields_of(inner),

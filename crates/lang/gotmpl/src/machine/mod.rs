@@ -719,17 +719,6 @@ impl<'h> Machine<'h> {
         Raised::Function("call", Error::new(message), node)
     }
 
-    /// What a pointer points to; templates print that.
-    fn pointed_to(&self, value: Value<'h>) -> Value<'h> {
-        match value {
-            Value::Struct(s) => match s.ty.shape {
-                Shape::Pointer(target) => self.ctx.heap.structure(target, s.fields.clone()),
-                _ => Value::Struct(s),
-            },
-            other => other,
-        }
-    }
-
     fn print(&mut self) -> Step<()> {
         match self.stack.pop() {
             Some(Value::Nil) | None => self.output.extend_from_slice(b"<no value>"),
@@ -738,7 +727,7 @@ impl<'h> Machine<'h> {
                 match text {
                     Some(text) => self.output.extend_from_slice(&text),
                     None => {
-                        let target = self.pointed_to(value);
+                        let target = self.ctx.heap.pointed_to(value);
                         fmt::value(&mut self.output, &target);
                     }
                 }

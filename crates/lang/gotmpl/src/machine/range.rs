@@ -70,7 +70,7 @@ impl<'h> Machine<'h> {
                     Over::Map { entries: map.entries().into_iter(), interface }
                 }
                 other => {
-                    let target = self.pointed_to(other.clone());
+                    let target = self.ctx.heap.pointed_to(other.clone());
                     self.involved = Some(other);
                     return Err(Raised::Template(fmt::sprintf(b"range can't iterate over %v", &[target])));
                 }
