@@ -322,6 +322,12 @@ impl<'h> Map<'h> {
     }
 }
 
+/// The nil of `[]uint8`: no bytes, at a place that no other bytes have.
+fn nil_bytes() -> &'static [u8] {
+    static PLACE: [u8; 2] = [0; 2];
+    PLACE.get(1..1).unwrap_or_default()
+}
+
 impl Value<'static> {
     /// The same scalar as a value of some render. Containers belong to one heap and cannot be taken over: they are nil.
     pub fn adopt<'h>(self) -> Value<'h> {
@@ -415,6 +421,7 @@ impl<'h> Value<'h> {
             Value::Nil | Value::NilAny => true,
             Value::List(l) => l.nil,
             Value::Map(m) => m.nil,
+            Value::Bytes(b) => b.is_empty() && std::ptr::eq(b.as_ptr(), nil_bytes().as_ptr()),
             Value::Opaque(o) => o.nil(),
             _ => false,
         }
@@ -466,7 +473,7 @@ impl<'h> Value<'h> {
             Shape::Float => Value::Float(0.0),
             Shape::Complex => Value::Complex(0.0, 0.0),
             Shape::String => Value::Str(Str::Borrowed(b"")),
-            Shape::Slice(elem) if elem.is(&types::UINT8) => Value::Bytes(b""),
+            Shape::Slice(elem) if elem.is(&types::UINT8) => Value::Bytes(nil_bytes()),
             Shape::Slice(_) => heap.nil_list(ty),
             Shape::Map(_) => heap.nil_map(ty),
             Shape::Any => Value::NilAny,

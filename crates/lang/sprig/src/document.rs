@@ -202,6 +202,7 @@ impl<'h> Doc for Document<'h> {
                 Format::Yaml | Format::Toml => "complex128".to_owned(),
             }),
             Value::Str(s) => View::Str(Cow::Borrowed(s)),
+            Value::Bytes(_) if self.nil_is_null && self.value.is_nil_of_type() => View::Null,
             Value::Bytes(b) => self.bytes(b),
             Value::List(l) if l.nil && self.nil_is_null => View::Null,
             Value::List(l) => self.list(&l.items),

@@ -168,6 +168,10 @@ impl Printer {
             Value::Float(f) => self.float(*f, verb),
             Value::Complex(re, im) => self.complex(*re, *im, verb),
             Value::Str(s) => self.string(s, verb),
+            Value::Bytes(_) if self.flags.sharp_v && v.is_nil_of_type() => {
+                self.out.extend_from_slice(if depth == 0 { b"[]byte(nil)" } else { b"[]uint8(nil)" });
+                true
+            }
             Value::Bytes(b) => {
                 self.bytes(b, verb, if depth == 0 { "[]byte" } else { "[]uint8" }, work, depth);
                 true

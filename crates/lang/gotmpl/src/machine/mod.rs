@@ -60,6 +60,8 @@ struct Frame<'h> {
     unit: &'h Unit,
     pc: usize,
     at: Id,
+    /// The `include` or `tpl` that is under way. What follows it is blamed on its last argument, as in Go.
+    call: Id,
     dot: Slot<'h>,
     vars: usize,
     withs: usize,
@@ -228,6 +230,7 @@ impl<'h> Machine<'h> {
             unit,
             pc: 0,
             at: HERE,
+            call: HERE,
             dot,
             vars,
             withs: self.withs.len(),
@@ -259,10 +262,11 @@ impl<'h> Machine<'h> {
             };
             let frame = &self.frames[i];
             let unit = frame.unit;
-            if frame.at == HERE {
+            let at = if via == Via::None { frame.at } else { frame.call };
+            if at == HERE {
                 continue;
             }
-            let (pos, expression) = trees.node(unit, frame.at);
+            let (pos, expression) = trees.node(unit, at);
             let (line, column) = unit.source.location(pos);
             trace.push(Site {
                 file: unit.source.name.to_vec(),
@@ -371,7 +375,7 @@ impl<'h> Machine<'h> {
                         Call::Include => {
                             if let Some(frame) = self.frames.last_mut() {
                                 frame.pc = pc;
-                                frame.at = *node;
+                                frame.call = *node;
                             }
                             self.include(base, *node)?;
                             (unit, pc) = match self.resume() {
@@ -382,7 +386,7 @@ impl<'h> Machine<'h> {
                         Call::Tpl => {
                             if let Some(frame) = self.frames.last_mut() {
                                 frame.pc = pc;
-                                frame.at = *node;
+                                frame.call = *node;
                             }
                             self.tpl(base, *node)?;
                             (unit, pc) = match self.resume() {
