@@ -521,9 +521,7 @@ impl<'c> Compiler<'c> {
             NodeKind::Field(names) => self.chain(id, Base::Dot, names, &[], false),
             NodeKind::Variable(names) => {
                 let slot = self.lookup(tree.source.slice(names[0]));
-                if names.len() == 1 {
-                    self.variable(slot, names[0], id);
-                } else if slot == NO_SLOT {
+                if names.len() == 1 || slot == NO_SLOT {
                     self.variable(slot, names[0], id);
                 } else {
                     self.chain(id, Base::Var(slot), &names[1..], &[], false);

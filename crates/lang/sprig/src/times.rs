@@ -6,9 +6,9 @@ use std::rc::Rc;
 use podium_gotmpl::types::{BYTES, INT, STRING};
 use podium_gotmpl::{Ctx, Error, Func, Opaque, Shape, Type, Value};
 
-use crate::args::{Outcome, any, func, int, string, text};
+use crate::args::{Outcome, any, func, int, refused, string, text};
 use crate::dates::local_zone;
-use crate::gotime::{Duration, Location, MONTHS, Time, WEEKDAYS};
+use crate::gotime::{Duration, Location, MONTHS, Time, TimeError, WEEKDAYS};
 
 /// `time.Time`.
 pub static TIME: Type = Type::defined("time.Time", Shape::Struct(&[]), TIME_METHODS);
@@ -37,15 +37,22 @@ static TIME_METHODS: &[Func] = &[
         bytes.extend(this(a).format(text(a, 2)));
         Ok(cx.heap.bytes(bytes))
     }),
+    func("AppendBinary", &[&BYTES], |cx, a| appended(cx, a, this(a).marshal_binary("Time.MarshalBinary"))),
+    func("AppendText", &[&BYTES], |cx, a| appended(cx, a, this(a).append_text().map(String::into_bytes))),
     func("Before", &[&TIME], |_, a| Ok(Value::Bool(this(a).before(&time_of(any(a, 1)))))),
+    refused("Clock", "function Clock has 3 return values; should be 1 or 2"),
     func("Compare", &[&TIME], |_, a| Ok(Value::Int(this(a).compare(&time_of(any(a, 1))) as i64))),
+    refused("Date", "function Date has 3 return values; should be 1 or 2"),
     func("Day", &[], |_, a| Ok(Value::Int(this(a).date()[2]))),
     func("Equal", &[&TIME], |_, a| Ok(Value::Bool(this(a).equal(&time_of(any(a, 1)))))),
     func("Format", &[&STRING], |cx, a| {
         cx.heap.charge(text(a, 1).len())?;
         string(this(a).format(text(a, 1)))
     }),
+    func("GoString", &[], |_, a| string(this(a).go_string())),
+    func("GobEncode", &[], |cx, a| appended(cx, &[], this(a).marshal_binary("Time.MarshalBinary"))),
     func("Hour", &[], |_, a| Ok(Value::Int(this(a).clock()[0]))),
+    refused("ISOWeek", "invalid function signature for ISOWeek: second return value should be error; is int"),
     func("In", &[&LOCATION], |_, a| match object::<Place>(any(a, 1)) {
         Some(place) => Ok(time(this(a).with_location(place.0.clone().unwrap_or_default()))),
         None => Err(Error::new("time: missing Location in call to Time.In")),
@@ -54,6 +61,7 @@ static TIME_METHODS: &[Func] = &[
     func("IsZero", &[], |_, a| Ok(Value::Bool(this(a).is_zero()))),
     func("Local", &[], |cx, a| Ok(time(this(a).with_location(local_zone(cx))))),
     func("Location", &[], |_, a| Ok(Value::Opaque(Rc::new(Place(Some(this(a).location().clone())))))),
+    func("MarshalBinary", &[], |cx, a| appended(cx, &[], this(a).marshal_binary("Time.MarshalBinary"))),
     func("MarshalJSON", &[], |cx, a| marshalled(cx, this(a).marshal_json().map_err(|e| e.to_string()))),
     func("MarshalText", &[], |cx, a| marshalled(cx, this(a).marshal_text().map_err(|e| e.to_string()))),
     func("Minute", &[], |_, a| Ok(Value::Int(this(a).clock()[1]))),
@@ -71,6 +79,11 @@ static TIME_METHODS: &[Func] = &[
     func("UnixNano", &[], |_, a| Ok(Value::Int64(this(a).unix_nano()))),
     func("Weekday", &[], |_, a| Ok(named(&WEEKDAY, this(a).weekday()))),
     func("Year", &[], |_, a| Ok(Value::Int(this(a).date()[0]))),
+    refused("Zone", "invalid function signature for Zone: second return value should be error; is int"),
+    refused(
+        "ZoneBounds",
+        "invalid function signature for ZoneBounds: second return value should be error; is time.Time",
+    ),
     func("YearDay", &[], |_, a| Ok(Value::Int(this(a).year_day()))),
 ];
 
@@ -163,6 +176,13 @@ pub(crate) fn copied<'h>(object: &dyn Opaque) -> Option<Value<'h>> {
         .as_any()
         .downcast_ref::<Place>()
         .map(|_| Value::Opaque(Rc::new(Place(Some(Location::fixed("", 0))))))
+}
+
+/// Bytes after those of the argument, if there is one.
+fn appended<'h>(cx: &Ctx<'h>, args: &[Value<'h>], bytes: Result<Vec<u8>, TimeError>) -> Outcome<'h> {
+    let mut all = if let Some(Value::Bytes(b)) = args.get(1) { b.to_vec() } else { Vec::new() };
+    all.extend(bytes.map_err(|e| Error::new(e.to_string()))?);
+    Ok(cx.heap.bytes(all))
 }
 
 fn marshalled<'h>(cx: &Ctx<'h>, text: Result<String, String>) -> Outcome<'h> {

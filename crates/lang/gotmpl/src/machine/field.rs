@@ -102,6 +102,7 @@ impl<'h> Machine<'h> {
     fn call_native(&mut self, func: &'static Func, args: &[Value<'h>], node: Id) -> Step<Value<'h>> {
         match func.call {
             Call::Native(native) => native(&self.ctx, args).map_err(|e| Raised::Function(func.name, e, node)),
+            Call::Refused(why) => Err(why.to_owned().into()),
             _ => Ok(Value::Nil),
         }
     }

@@ -397,6 +397,7 @@ impl<'h> Machine<'h> {
                         Call::Call => return Err(self.call_builtin(base, *piped, *node)),
                         // The compiler turns these into jumps.
                         Call::And | Call::Or => {}
+                        Call::Refused(why) => return Err(why.to_owned().into()),
                     }
                 }
                 Op::ShortCircuit(or, to) => {

@@ -14,6 +14,9 @@ pub enum TimeError {
     /// The year has not four digits.
     #[error("{0}: year outside of range [0,9999]")]
     Year(&'static str),
+    /// The zone's offset does not fit into the binary form.
+    #[error("{0}: unexpected zone offset")]
+    Offset(&'static str),
     /// The zone is a day or more away from universal time.
     #[error("{0}: timezone hour outside of range [0,23]")]
     ZoneHour(&'static str),
@@ -307,6 +310,31 @@ impl Time {
     /// The text of `MarshalText`.
     pub fn marshal_text(&self) -> Result<String, TimeError> {
         self.rfc3339("Time.MarshalText")
+    }
+
+    /// The text of `AppendText`.
+    pub fn append_text(&self) -> Result<String, TimeError> {
+        self.rfc3339("Time.AppendText")
+    }
+
+    /// The bytes of `MarshalBinary`.
+    pub fn marshal_binary(&self, method: &'static str) -> Result<Vec<u8>, TimeError> {
+        let (minutes, seconds) = match self.zone().1 {
+            _ if self.location.is_utc() => (-1, 0),
+            offset => (offset / 60, offset % 60),
+        };
+        let minutes = i16::try_from(minutes).map_err(|_| TimeError::Offset(method))?;
+        if minutes == -1 && !self.location.is_utc() {
+            return Err(TimeError::Offset(method));
+        }
+        let mut bytes = vec![if seconds == 0 { 1 } else { 2 }];
+        bytes.extend(self.seconds.to_be_bytes());
+        bytes.extend(self.nanoseconds.to_be_bytes());
+        bytes.extend(minutes.to_be_bytes());
+        if seconds != 0 {
+            bytes.push(seconds as u8);
+        }
+        Ok(bytes)
     }
 
     fn rfc3339(&self, method: &'static str) -> Result<String, TimeError> {
