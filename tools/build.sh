@@ -46,6 +46,9 @@ build() {
 }
 
 mkdir -p "$cache"
+# Go's own time zones, so that the originals do not read those of the machine.
+cmp -s "$(go env GOROOT)/lib/time/zoneinfo.zip" "$cache/zoneinfo.zip" ||
+    cp "$(go env GOROOT)/lib/time/zoneinfo.zip" "$cache/zoneinfo.zip"
 for name in ${*:-helm3 helm4 probe3 probe4}; do
     case $name in
         helm3) build helm3 helm3 $h3/cmd/helm "$flags3" ;;

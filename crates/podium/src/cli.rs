@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, Command};
 
-use crate::output::{complain, print};
+use crate::output::{complain, complain_of, print};
 use crate::{chart, reference};
 
 /// The exit status of everything that fails, as Helm's.
@@ -55,7 +55,7 @@ pub fn run() -> ExitCode {
     match dispatch(&matches) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
-            complain(&format!("Error: {e}"));
+            complain_of(&e);
             ExitCode::from(FAILURE)
         }
     }

@@ -24,6 +24,28 @@ pub fn complain(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
+/// An error in somebody else's words, which need not be UTF-8.
+#[derive(Debug)]
+pub struct Words(pub Vec<u8>);
+
+impl std::fmt::Display for Words {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.0))
+    }
+}
+
+impl std::error::Error for Words {}
+
+/// Writes an error to standard error.
+pub fn complain_of(error: &anyhow::Error) {
+    match error.downcast_ref::<Words>() {
+        Some(Words(text)) => {
+            let _ = io::stderr().lock().write_all(&[b"Error: ".as_slice(), text, b"\n"].concat());
+        }
+        None => complain(&format!("Error: {error}")),
+    }
+}
+
 /// Whether a person reads standard error.
 pub fn person_reads_errors() -> bool {
     io::stderr().is_terminal()

@@ -12,6 +12,7 @@ use podium_chart::files::File;
 use podium_chart::manifest::{self, Output};
 use podium_chart::render::Release;
 use podium_chart::renderer::{Error, Renderer};
+use podium_chart::schema;
 use podium_chart::user_values::Options;
 use podium_chart::values::Values;
 use podium_gotmpl::{Limits, World};
@@ -32,7 +33,7 @@ impl Subject for Podium {
     fn render(&self, request: &RenderRequest) -> Outcome {
         match catch_unwind(AssertUnwindSafe(|| render(request))) {
             Ok(Ok(outcome)) => outcome,
-            Ok(Err(message)) => Outcome::Error(format!("Error: {message}").into_bytes()),
+            Ok(Err(message)) => Outcome::Error([b"Error: ".as_slice(), &message].concat()),
             Err(panic) => {
                 let text = panic.downcast_ref::<String>().cloned();
                 let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
@@ -86,12 +87,12 @@ impl World for TestWorld {
     }
 }
 
-fn render(request: &RenderRequest) -> Result<Outcome, String> {
+fn render(request: &RenderRequest) -> Result<Outcome, Vec<u8>> {
     let dialect = rules(request.dialect);
     let mut capabilities = Capabilities::default();
     if !request.kube_version.is_empty() {
         capabilities.kube_version = KubeVersion::parse(&request.kube_version, dialect)
-            .map_err(|e| format!("invalid kube version '{}': {e}", request.kube_version))?;
+            .map_err(|e| text(format!("invalid kube version '{}': {e}", request.kube_version)))?;
     }
     capabilities.api_versions.extend(request.api_versions.iter().cloned());
 
@@ -109,7 +110,7 @@ fn render(request: &RenderRequest) -> Result<Outcome, String> {
     finish(request, &renderer, &set, &capabilities).map_err(|error| {
         let hint =
             if error.while_rendering() { "\n\nUse --debug flag to render out invalid YAML" } else { "" };
-        format!("{error}{hint}")
+        [error.text(), hint.into()].concat()
     })
 }
 
@@ -125,7 +126,8 @@ fn finish(
         is_upgrade: request.upgrade,
         revision: 1,
     };
-    let prepared = renderer.prepare(set, !request.skip_schema)?;
+    let files = |url: &str| schema::local_document(url, on_disk);
+    let prepared = renderer.prepare_with(set, !request.skip_schema, Some(&files))?;
     let mut files =
         renderer.render(&prepared, &release, capabilities, &TestWorld::default(), Limits::default())?;
     if !request.stdout {
@@ -140,8 +142,8 @@ fn finish(
     Ok(Outcome::Stdout(manifest::print(&sorted, &crds, &output).concat()))
 }
 
-fn text(error: impl std::fmt::Display) -> String {
-    error.to_string()
+fn text(error: impl std::fmt::Display) -> Vec<u8> {
+    error.to_string().into_bytes()
 }
 
 fn options(request: &RenderRequest) -> Options {
@@ -153,6 +155,11 @@ fn options(request: &RenderRequest) -> Options {
         file_values: request.set_file.clone(),
         literals: request.set_literal.clone(),
     }
+}
+
+/// A file that a schema refers to.
+fn on_disk(path: &str) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|_| format!("open {path}: no such file or directory"))
 }
 
 fn read(request: &RenderRequest, name: &str) -> Result<Vec<u8>, String> {

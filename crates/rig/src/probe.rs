@@ -100,6 +100,10 @@ impl Subject for Probe {
             .unwrap_or(Outcome::Crash("no answer".to_owned()))
     }
 
+    fn start_over(&self) {
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     fn render_many(&self, requests: &[RenderRequest]) -> Vec<Outcome> {
         match self.ask(requests) {
             Ok(outcomes) => outcomes,

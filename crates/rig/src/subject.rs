@@ -14,4 +14,7 @@ pub trait Subject: Sync {
     fn render_many(&self, requests: &[RenderRequest]) -> Vec<Outcome> {
         requests.iter().map(|request| self.render(request)).collect()
     }
+
+    /// Starts over, with what a process draws once: Go puts its heap at a random address.
+    fn start_over(&self) {}
 }

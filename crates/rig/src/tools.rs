@@ -50,6 +50,10 @@ pub fn probe(dialect: Dialect) -> Result<PathBuf, Error> {
 pub fn quiet_command(program: &std::path::Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear().env("TZ", "UTC");
+    // The originals read the zones of the machine, which are not the same everywhere: give them Go's own.
+    if let Some(zones) = cache().ok().map(|dir| dir.join("zoneinfo.zip")).filter(|path| path.is_file()) {
+        command.env("ZONEINFO", zones);
+    }
     for name in ["PATH", "HOME", "TMPDIR"] {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::fmt;
 use crate::func::{Call, Ctx, Error, Func};
 use crate::gostr;
-use crate::types::{ANY, Kind, REFLECT, STRING, Shape};
+use crate::types::{ANY, Kind, REFLECT, STRING, Shape, Type};
 use crate::value::{Str, Value};
 
 type Native = for<'h> fn(&Ctx<'h>, &[Value<'h>]) -> Result<Value<'h>, Error>;
@@ -58,20 +58,23 @@ pub static RENDERERS: &[Func] = &[
 ];
 
 /// Arguments as one text, the way templates print them.
-fn joined(args: &[Value<'_>]) -> Vec<u8> {
+fn joined<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Vec<u8> {
     if let [Value::Str(s)] = args {
         return s.to_vec();
     }
     let shown: Vec<Value<'_>> = args
         .iter()
-        .map(|v| if v.is_nil() { Value::Str(Str::Borrowed(b"<no value>")) } else { v.clone() })
+        .map(|v| match v {
+            Value::Nil | Value::NilAny => Value::Str(Str::Borrowed(b"<no value>")),
+            v => cx.heap.pointed_to(v.clone()),
+        })
         .collect();
     fmt::sprint(&shown)
 }
 
 /// Arguments as one text, escaped: no character becomes more than six.
 fn escaped<'h>(cx: &Ctx<'h>, args: &[Value<'h>], how: fn(&[u8]) -> Vec<u8>) -> Result<Value<'h>, Error> {
-    let text = joined(args);
+    let text = joined(cx, args);
     cx.heap.for_a_while(|| cx.heap.charge(text.len().saturating_mul(6)))?;
     Ok(Value::string(how(&text)))
 }
@@ -190,7 +193,7 @@ fn index<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Result<Value<'h>, Error> {
                     None => return Err("reflect: string index out of range".into()),
                 }
             }
-            other => return Err(format!("can't index item of type {}", other.type_name()).into()),
+            other => return Err(format!("can't index item of type {}", target_name(other)).into()),
         };
     }
     Ok(item)
@@ -231,6 +234,14 @@ fn slice<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Result<Value<'h>, Error> {
     })
 }
 
+/// The name of the type, or of what a pointer points to.
+fn target_name(value: &Value<'_>) -> &'static str {
+    match value.ty().map(|t| &t.shape) {
+        Some(Shape::Pointer(target)) => target.name,
+        _ => value.type_name(),
+    }
+}
+
 fn length<'h>(_: &Ctx<'h>, args: &[Value<'h>]) -> Result<Value<'h>, Error> {
     let n = match &args[0] {
         Value::Nil => return Err("reflect: call of reflect.Value.Type on zero Value".into()),
@@ -239,13 +250,7 @@ fn length<'h>(_: &Ctx<'h>, args: &[Value<'h>]) -> Result<Value<'h>, Error> {
         Value::Bytes(b) => b.len(),
         Value::List(l) => l.items.len(),
         Value::Map(m) => m.len(),
-        other => {
-            let name = match other.ty().map(|t| &t.shape) {
-                Some(Shape::Pointer(target)) => target.name,
-                _ => other.type_name(),
-            };
-            return Err(format!("len of type {name}").into());
-        }
+        other => return Err(format!("len of type {}", target_name(other)).into()),
     };
     Ok(Value::Int(n as i64))
 }
@@ -305,8 +310,9 @@ fn incompatible(a: &Value<'_>, b: &Value<'_>) -> Error {
     format!("incompatible types for comparison: {} and {}", a.type_name(), b.type_name()).into()
 }
 
-fn formatted(v: &Value<'_>, verb: &str) -> String {
-    String::from_utf8_lossy(&fmt::sprintf(verb.as_bytes(), std::slice::from_ref(v))).into_owned()
+/// An error about two values or one: their bytes need not be UTF-8.
+fn not_comparable(format: &str, values: &[Value<'_>]) -> Error {
+    Error::new(fmt::sprintf(format.as_bytes(), values))
 }
 
 fn eq<'h>(a: &Value<'h>, others: &[Value<'h>]) -> Result<bool, Error> {
@@ -346,24 +352,32 @@ fn eq<'h>(a: &Value<'h>, others: &[Value<'h>]) -> Result<bool, Error> {
 fn same_object<'h>(a: &Value<'h>, b: &Value<'h>) -> Result<bool, Error> {
     let nil = a.is_nil_of_type() || b.is_nil_of_type();
     if a.kind() != b.kind() && !a.is_nil() && !b.is_nil() {
-        return Err(format!(
-            "non-comparable types {}: {}, {}: {}",
-            formatted(a, "%s"),
-            a.type_name(),
-            b.type_name(),
-            formatted(b, "%v")
-        )
-        .into());
+        let values = [a.clone(), a.clone(), b.clone(), b.clone()];
+        return Err(not_comparable("non-comparable types %s: %T, %T: %v", &values));
     }
     if nil {
         return Ok(a.is_nil_of_type() == b.is_nil_of_type());
     }
     match (a, b) {
+        (_, Value::Struct(y)) if !is_comparable(y.ty) => {
+            Err(not_comparable("non-comparable type %s: %T", &[b.clone(), b.clone()]))
+        }
         (Value::Struct(x), Value::Struct(y)) => {
             Ok(if matches!(x.ty.shape, Shape::Pointer(_)) { std::ptr::eq(*x, *y) } else { a.deep_equal(b) })
         }
         (Value::Opaque(x), Value::Opaque(y)) => Ok(x.ty().is(y.ty()) && x.same(y.as_ref())),
-        _ => Err(format!("non-comparable type {}: {}", formatted(b, "%s"), b.type_name()).into()),
+        // Both are structs or both pointers, but of types that differ.
+        (Value::Struct(_), Value::Opaque(_)) | (Value::Opaque(_), Value::Struct(_)) => Ok(false),
+        _ => Err(not_comparable("non-comparable type %s: %T", &[b.clone(), b.clone()])),
+    }
+}
+
+/// Whether Go's `==` is there for values of the type.
+fn is_comparable(ty: &Type) -> bool {
+    match ty.shape {
+        Shape::Slice(_) | Shape::Map(_) | Shape::Func => false,
+        Shape::Struct(fields) => fields.iter().all(|field| is_comparable(field.ty)),
+        _ => true,
     }
 }
 

@@ -62,6 +62,8 @@ struct Loop {
     next: u32,
     breaks: Vec<usize>,
     withs: u32,
+    /// Whether the body is being compiled, not what follows `else`.
+    running: bool,
 }
 
 /// What is compiled so far of a template. The lists are used for one template after the other.
@@ -173,6 +175,16 @@ impl<'c> Compiler<'c> {
         found.copied().unwrap_or(NO_SLOT)
     }
 
+    /// Pushes a variable. One that is declared by the very pipeline that asks for it is not there yet.
+    fn variable(&mut self, slot: u32, name: Span, at: Id) {
+        if slot == NO_SLOT {
+            let name = String::from_utf8_lossy(self.tree.source.slice(name)).into_owned();
+            self.raise(format!("undefined variable: {name}"), at);
+        } else {
+            self.emit(Op::Var(slot), at);
+        }
+    }
+
     // Statements.
 
     fn list(&mut self, id: Id) {
@@ -216,10 +228,13 @@ impl<'c> Compiler<'c> {
             NodeKind::Range(b) => self.range(id, b.pipe, b.list, b.otherwise),
             NodeKind::Break => {
                 if let Some(l) = self.loops.last() {
+                    let running = l.running;
                     for _ in 0..self.withs - l.withs {
                         self.emit(Op::EndWith, HERE);
                     }
-                    self.emit(Op::EndRange, HERE);
+                    if running {
+                        self.emit(Op::EndRange, HERE);
+                    }
                     let jump = self.emit(Op::Jump(0), HERE);
                     if let Some(l) = self.loops.last_mut() {
                         l.breaks.push(jump);
@@ -227,7 +242,7 @@ impl<'c> Compiler<'c> {
                 }
             }
             NodeKind::Continue => {
-                if let Some(l) = self.loops.last() {
+                if let Some(l) = self.loops.iter().rev().find(|l| l.running) {
                     let next = l.next;
                     for _ in 0..self.withs - l.withs {
                         self.emit(Op::EndWith, HERE);
@@ -283,18 +298,22 @@ impl<'c> Compiler<'c> {
         let first = self.vars.len() as u32;
         let top = self.here();
         let next = self.emit(Op::Next(Box::new(Next { exit: 0, key, value, body: (first, first) })), HERE);
-        self.loops.push(Loop { next: top, breaks: Vec::new(), withs: self.withs });
+        self.loops.push(Loop { next: top, breaks: Vec::new(), withs: self.withs, running: true });
         self.list(list);
         self.emit(Op::Jump(top), HERE);
         let last = self.vars.len() as u32;
         if let Op::Next(next) = &mut self.ops[next] {
             next.body = (first, last);
         }
-        let breaks = self.loops.pop().map(|l| l.breaks).unwrap_or_default();
         self.land(begin);
         if let Some(list) = otherwise {
+            // A `break` in here leaves this loop, though it never began; a `continue` belongs to the one around.
+            if let Some(l) = self.loops.last_mut() {
+                l.running = false;
+            }
             self.list(list);
         }
+        let breaks = self.loops.pop().map(|l| l.breaks).unwrap_or_default();
         self.land(next);
         for jump in breaks {
             self.land(jump);
@@ -372,11 +391,13 @@ impl<'c> Compiler<'c> {
                 if names.len() == 1 {
                     if with_arguments {
                         // The variable must exist before the arguments are complained of.
-                        self.emit(Op::Var(slot), first);
+                        self.variable(slot, names[0], first);
                         self.not_a_function(first, first);
                         return;
                     }
-                    self.emit(Op::Var(slot), first);
+                    self.variable(slot, names[0], first);
+                } else if slot == NO_SLOT {
+                    self.variable(slot, names[0], first);
                 } else {
                     self.chain(first, Base::Var(slot), &names[1..], args, piped);
                 }
@@ -552,8 +573,8 @@ impl<'c> Compiler<'c> {
             NodeKind::Variable(names) => {
                 let names = tree.names(*names);
                 let slot = self.lookup(tree.source.slice(names[0]));
-                if names.len() == 1 {
-                    self.emit(Op::Var(slot), id);
+                if names.len() == 1 || slot == NO_SLOT {
+                    self.variable(slot, names[0], id);
                 } else {
                     self.chain(id, Base::Var(slot), &names[1..], &[], false);
                 }

@@ -24,7 +24,7 @@ pub fn equal<'h>(a: &Value<'h>, b: &Value<'h>) -> bool {
             (Value::Float(x), Value::Float(y)) => x == y,
             (Value::Complex(x, i), Value::Complex(y, j)) => x == y && i == j,
             (Value::Str(x), Value::Str(y)) => x == y,
-            (Value::Bytes(x), Value::Bytes(y)) => x == y,
+            (Value::Bytes(x), Value::Bytes(y)) => x == y && a.is_nil_of_type() == b.is_nil_of_type(),
             (Value::List(x), Value::List(y)) => {
                 if std::ptr::eq(*x, *y) {
                     continue;

@@ -30,6 +30,8 @@ pub enum Call {
     Or,
     /// Go's `call`. No value of a template is a function, so it always fails.
     Call,
+    /// A method that Go has but templates cannot call; the text says why.
+    Refused(&'static str),
     /// Renders a named template to a string.
     Include,
     /// Renders a text as a template to a string.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use typed_arena::Arena;
 
 use crate::func::Error;
-use crate::types::{self, Type};
+use crate::types::{self, Kind, Shape, Type};
 use crate::value::{List, Map, Str, Struct, Value};
 
 /// What a shared text needs besides its bytes.
@@ -154,6 +154,30 @@ impl<'h> Heap<'h> {
     /// A struct, or a pointer to one.
     pub fn structure(&'h self, ty: &'static Type, fields: Vec<Value<'h>>) -> Value<'h> {
         self.spend(64 + fields.len() * size_of::<Value>());
-        Value::Struct(self.structs.alloc(Struct { ty, fields }))
+        Value::Struct(self.structs.alloc(Struct { ty, fields, boxed: false }))
+    }
+
+    /// What a pointer points to, which is what templates print.
+    pub(crate) fn pointed_to(&'h self, value: Value<'h>) -> Value<'h> {
+        match value {
+            Value::Struct(s) => match s.ty.shape {
+                Shape::Pointer(target) => self.structure(target, s.fields.clone()),
+                _ => Value::Struct(s),
+            },
+            other => other,
+        }
+    }
+
+    /// The value as an `interface {}` holds it: any nil is one, and a struct is a copy without an address.
+    pub fn boxed(&'h self, value: Value<'h>) -> Value<'h> {
+        match value {
+            Value::NilAny => Value::Nil,
+            Value::Struct(s) if !s.boxed && !s.ty.methods.is_empty() && s.ty.kind() == Kind::Struct => {
+                self.spend(64 + s.fields.len() * size_of::<Value>());
+                let fields = s.fields.clone();
+                Value::Struct(self.structs.alloc(Struct { ty: s.ty, fields, boxed: true }))
+            }
+            value => value,
+        }
     }
 }

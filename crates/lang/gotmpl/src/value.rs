@@ -99,6 +99,8 @@ pub struct Struct<'h> {
     pub ty: &'static Type,
     /// The values of the fields, in the order of the type.
     pub fields: Vec<Value<'h>>,
+    /// Whether it is a copy in an `interface {}`: it has no address, and so no methods of its pointer.
+    pub boxed: bool,
 }
 
 /// A value with behaviour of its own. Its methods are in its type.
@@ -107,11 +109,19 @@ pub trait Opaque: Any {
     fn ty(&self) -> &'static Type;
     /// What `String()` (or `Error()`) gives, if the type has it.
     fn string(&self) -> Option<String>;
+    /// What `GoString()` gives, if the type has it: the value as Go source.
+    fn go_string(&self) -> Option<String> {
+        None
+    }
+    /// Whether it is the nil of a pointer or slice type.
+    fn nil(&self) -> bool {
+        false
+    }
     /// The value as its underlying basic type (an `int64` for a duration).
     fn basic(&self) -> Option<Value<'static>> {
         None
     }
-    /// The fields when it is printed as a struct, in order, with their names.
+    /// The fields when it is printed as a struct (or the elements of a slice), in order, with their names.
     fn parts(&self) -> Vec<(&'static str, Value<'static>)> {
         Vec::new()
     }
@@ -317,6 +327,12 @@ impl<'h> Map<'h> {
     }
 }
 
+/// The nil of `[]uint8`: no bytes, at a place that no other bytes have.
+fn nil_bytes() -> &'static [u8] {
+    static PLACE: [u8; 2] = [0; 2];
+    PLACE.get(1..1).unwrap_or_default()
+}
+
 impl Value<'static> {
     /// The same scalar as a value of some render. Containers belong to one heap and cannot be taken over: they are nil.
     pub fn adopt<'h>(self) -> Value<'h> {
@@ -410,6 +426,8 @@ impl<'h> Value<'h> {
             Value::Nil | Value::NilAny => true,
             Value::List(l) => l.nil,
             Value::Map(m) => m.nil,
+            Value::Bytes(b) => b.is_empty() && std::ptr::eq(b.as_ptr(), nil_bytes().as_ptr()),
+            Value::Opaque(o) => o.nil(),
             _ => false,
         }
     }
@@ -460,7 +478,7 @@ impl<'h> Value<'h> {
             Shape::Float => Value::Float(0.0),
             Shape::Complex => Value::Complex(0.0, 0.0),
             Shape::String => Value::Str(Str::Borrowed(b"")),
-            Shape::Slice(elem) if elem.is(&types::UINT8) => Value::Bytes(b""),
+            Shape::Slice(elem) if elem.is(&types::UINT8) => Value::Bytes(nil_bytes()),
             Shape::Slice(_) => heap.nil_list(ty),
             Shape::Map(_) => heap.nil_map(ty),
             Shape::Any => Value::NilAny,

@@ -40,6 +40,37 @@ fn render(template: &str) -> String {
 }
 
 #[test]
+fn an_else_belongs_to_its_loop_for_break_and_to_the_outer_one_for_continue() {
+    let text = |word: &str| {
+        format!(
+            "{{{{range .strings}}}}[{{{{range .no}}}}{{{{else}}}}a{{{{if .}}}}{{{{{word}}}}}{{{{end}}}}b{{{{end}}}}]{{{{end}}}}"
+        )
+    };
+    let text = |word: &str| text(word).replace(".no", "$.no");
+    assert_eq!(render(&text("break")), "[a][a]");
+    assert_eq!(render(&text("continue")), "[a[a");
+}
+
+#[test]
+fn wrapping_verbs_are_bad_for_all_but_plain_values() {
+    for (template, want) in [
+        (r#"{{ printf "%w" .l }}"#, "%!w([]interface {}=[1 two <nil>])"),
+        (r#"{{ printf "%w" .m }}"#, "%!w(map[string]interface {}=map[s:text x:1])"),
+        (r#"{{ printf "%w %w" .s 1 }}"#, "%!w(string=str) %!w(int=1)"),
+        (
+            "{{ with $x := $x.a }}{{ end }}",
+            "ERROR template: t:1:16: executing \"t\" at <$x.a>: undefined variable: $x",
+        ),
+        (
+            r#"{{ range "\xff" }}{{ end }}"#,
+            "ERROR template: t:1:9: executing \"t\" at <\"\\xff\">: range can't iterate over \u{fffd}",
+        ),
+    ] {
+        assert_eq!(render(template), want, "{template}");
+    }
+}
+
+#[test]
 fn prints_values_as_go_does() {
     for (template, want) in [
         ("plain", "plain"),

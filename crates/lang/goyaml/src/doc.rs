@@ -18,6 +18,8 @@ pub enum View<'a, T> {
     Float(f64),
     /// A Go string: bytes that are usually, but need not be, UTF-8.
     Str(Cow<'a, [u8]>),
+    /// A text that is written as it is, without quotation marks: a time.
+    Plain(Cow<'a, [u8]>),
     /// A sequence, in order.
     List(Vec<T>),
     /// A mapping with string keys, in any order, no key twice. Writers sort as their format asks.
@@ -32,6 +34,12 @@ pub enum View<'a, T> {
 pub trait Doc: Sized {
     /// Shows this level of the value.
     fn view(&self) -> View<'_, Self>;
+
+    /// Of a field of a struct, its number there; the fields of an embedded struct have the number of that. TOML sets
+    /// its commas by it.
+    fn field_number(&self) -> usize {
+        0
+    }
 }
 
 impl Doc for &Node {

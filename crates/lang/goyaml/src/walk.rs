@@ -13,6 +13,7 @@ pub(crate) enum Scalar<'a> {
     Uint(u64),
     Float(f64),
     Str(&'a [u8]),
+    Plain(&'a [u8]),
 }
 
 /// Which kind of container.
@@ -38,7 +39,7 @@ pub(crate) fn entries<T>(mut entries: Vec<(Cow<'_, [u8]>, T)>, keys: &mut Vec<u8
 }
 
 /// The fields of a struct in their order, their keys at the end of the buffer.
-fn fields<T>(fields: Vec<(Cow<'_, [u8]>, T)>, keys: &mut Vec<u8>) -> Vec<Entry<T>> {
+pub(crate) fn fields<T>(fields: Vec<(Cow<'_, [u8]>, T)>, keys: &mut Vec<u8>) -> Vec<Entry<T>> {
     let copy = |(key, node): (Cow<'_, [u8]>, T)| {
         let start = keys.len();
         keys.extend_from_slice(&key);
@@ -153,6 +154,10 @@ fn enter<T: Doc, S: Sink>(
         View::Float(f) => Scalar::Float(f),
         View::Str(s) => {
             sink.scalar(Scalar::Str(&s))?;
+            return Ok(None);
+        }
+        View::Plain(s) => {
+            sink.scalar(Scalar::Plain(&s))?;
             return Ok(None);
         }
         View::List(items) if items.is_empty() => {

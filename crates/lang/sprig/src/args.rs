@@ -13,6 +13,11 @@ pub(crate) const fn func(name: &'static str, params: &'static [&'static Type], c
     Func { name, params, variadic: false, call: Call::Native(code) }
 }
 
+/// A method without arguments that templates cannot call.
+pub(crate) const fn refused(name: &'static str, why: &'static str) -> Func {
+    Func { name, params: &[], variadic: false, call: Call::Refused(why) }
+}
+
 /// An entry of a table: a function whose last parameter takes any number of arguments.
 pub(crate) const fn variadic(name: &'static str, params: &'static [&'static Type], code: Native) -> Func {
     Func { name, params, variadic: true, call: Call::Native(code) }

@@ -104,7 +104,7 @@ pub fn to_tree<'h>(heap: &'h Heap<'h>, value: &Value<'h>) -> Result<Node, Error>
                 ready = Some(i64::try_from(u).map_or(tree::Value::Float(u as f64), tree::Value::Int))
             }
             View::Float(f) => ready = Some(tree::Value::Float(f)),
-            View::Str(s) => ready = Some(String::from_utf8_lossy(&s).into_owned().into()),
+            View::Str(s) | View::Plain(s) => ready = Some(String::from_utf8_lossy(&s).into_owned().into()),
             View::List(items) => open.push(Open::List(items.into_iter(), List::new())),
             View::Map(entries) | View::Fields(entries) => {
                 let named =

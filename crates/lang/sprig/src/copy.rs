@@ -6,6 +6,7 @@ use podium_gotmpl::types::ANY;
 use podium_gotmpl::{Ctx, Error, Func, List, Map, Str, Struct, Type, Value};
 
 use crate::args::{Outcome, any, func};
+use crate::document::fields_of;
 
 /// The functions of this module.
 pub static FUNCS: &[Func] = &[func("deepCopy", &[&ANY], deep_copy), func("mustDeepCopy", &[&ANY], deep_copy)];
@@ -26,6 +27,7 @@ enum Frame<'h> {
     },
     Struct {
         ty: &'static Type,
+        boxed: bool,
         rest: std::slice::Iter<'h, Value<'h>>,
         done: Vec<Value<'h>>,
     },
@@ -44,7 +46,7 @@ impl<'h> Frame<'h> {
 
     fn structure(structure: &'h Struct<'h>) -> Self {
         let done = Vec::with_capacity(structure.fields.len());
-        Frame::Struct { ty: structure.ty, rest: structure.fields.iter(), done }
+        Frame::Struct { ty: structure.ty, boxed: structure.boxed, rest: structure.fields.iter(), done }
     }
 
     fn map(map: &'h Map<'h>) -> Self {
@@ -76,7 +78,16 @@ impl<'h> Frame<'h> {
     fn finish(self, cx: &Ctx<'h>) -> Value<'h> {
         match self {
             Frame::List { ty, done, .. } => cx.heap.typed_list(ty, done),
-            Frame::Struct { ty, done, .. } => cx.heap.structure(ty, done),
+            Frame::Struct { ty, boxed, mut done, .. } => {
+                // A copier cannot see fields that begin with a small letter.
+                for (field, value) in fields_of(ty).iter().zip(&mut done) {
+                    if field.name.starts_with(char::is_lowercase) {
+                        *value = Value::zero(field.ty, cx.heap);
+                    }
+                }
+                let copied = cx.heap.structure(ty, done);
+                if boxed { cx.heap.boxed(copied) } else { copied }
+            }
             Frame::Map { ty, done, .. } => Value::Map(cx.heap.typed_map(ty, done)),
         }
     }

@@ -4,12 +4,15 @@ use std::collections::HashSet;
 use std::fmt::Display;
 
 use podium_gotmpl::types::{ANY, LIST, MAP, STRING};
-use podium_gotmpl::{Ctx, Error, Func, Value};
+use podium_gotmpl::{Ctx, Error, Func, Shape, Str, Type, Value};
 use podium_goyaml::{List, Map, Node, emit, json, toml, tree, yaml};
 
 use crate::args::{Outcome, any, func, string, text};
 use crate::convert::from_tree;
-use crate::document::{Document, Format};
+use crate::dates::local_zone;
+use crate::document::{Document, Format, LOCAL_FORMS, RFC3339_NANO};
+use crate::gotime::{Location, Time, parse_in_location};
+use crate::times::time;
 
 /// The functions of this module.
 pub static FUNCS: &[Func] = &[
@@ -64,8 +67,8 @@ pub static FUNCS: &[Func] = &[
     }),
     func("fromToml", &[&STRING], |cx, a| {
         room_to_read(cx, a)?;
-        Ok(match toml::parse(text(a, 0), 0) {
-            Ok(map) => map_or_error(cx, Some(map), None::<String>),
+        Ok(match toml::parse_with(text(a, 0), 0, &mut FromToml(cx)) {
+            Ok(value) => value.unwrap_or_default(),
             Err(error) => map_or_error(cx, Some(Map::new()), Some(error)),
         })
     }),
@@ -76,6 +79,47 @@ pub static MUST_FUNCS: &[Func] = &[
     func("mustToYaml", &[&ANY], |cx, a| string(to_yaml(cx, a)?)),
     func("mustToToml", &[&ANY], |cx, a| string(to_toml(cx, a).map_err(|(_, error)| error)?)),
 ];
+
+/// `[]map[string]interface {}`, the list that `[[…]]` makes.
+static TABLES: Type = Type::literal("[]map[string]interface {}", Shape::Slice(&MAP));
+
+/// Makes values of what is read from TOML.
+struct FromToml<'c, 'h>(&'c Ctx<'h>);
+
+impl<'h> toml::Build for FromToml<'_, 'h> {
+    type Made = Value<'h>;
+
+    fn leaf(&mut self, leaf: toml::Leaf, pos: tree::Pos) -> Value<'h> {
+        match leaf {
+            toml::Leaf::Value(value) => from_tree(self.0.heap, &Node::new(value, pos)),
+            toml::Leaf::Date(text) => toml_date(self.0, &text).map_or_else(|| Value::string(text), time),
+        }
+    }
+
+    fn list(&mut self, items: Vec<Value<'h>>, tables: bool, _: tree::Pos) -> Value<'h> {
+        self.0.heap.typed_list(if tables { &TABLES } else { &LIST }, items)
+    }
+
+    fn table(&mut self, entries: Vec<(Box<str>, Value<'h>)>, _: tree::Pos) -> Value<'h> {
+        let entries = entries.into_iter().map(|(key, value)| (Str::from(String::from(key)), value));
+        Value::Map(self.0.heap.map(entries.collect()))
+    }
+}
+
+/// A time in local zone if the text has an offset, else in a zone that says what is missing.
+fn toml_date(cx: &Ctx<'_>, text: &str) -> Option<Time> {
+    let local = local_zone(cx);
+    let (seconds, _) = cx.world.now();
+    let (_, offset) = Time::from_unix(seconds, 0, local.clone()).zone();
+    let [datetime, date, clock] = LOCAL_FORMS.map(|(name, layout)| (layout, Location::fixed(name, offset)));
+    let short = [
+        ("2006-01-02T15:04Z07:00", local.clone()),
+        ("2006-01-02T15:04", datetime.1.clone()),
+        ("15:04", clock.1.clone()),
+    ];
+    let layouts = [(RFC3339_NANO, local), datetime, date, clock].into_iter().chain(short);
+    layouts.into_iter().find_map(|(layout, zone)| parse_in_location(layout, text, &zone).ok())
+}
 
 /// An error of a writer, unless the document was refused because memory ran out.
 fn refused(cx: &Ctx<'_>, error: impl Display) -> Error {

@@ -98,7 +98,7 @@ pub(crate) fn local_zone(cx: &Ctx<'_>) -> Location {
     LOCAL.with_borrow_mut(|kept| match kept {
         Some((known, zone)) if known == name => zone.clone(),
         _ => {
-            let zone = Location::load(name).unwrap_or_default();
+            let zone = Location::load(name).unwrap_or_default().local();
             *kept = Some((name.to_owned(), zone.clone()));
             zone
         }

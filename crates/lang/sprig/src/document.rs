@@ -6,6 +6,17 @@ use podium_gotmpl::{Heap, Opaque, Shape, Str, Struct, Type, Value};
 use podium_goyaml::{Doc, View};
 
 use crate::encoding::base64_encode;
+use crate::gotime::Time;
+use crate::times::as_time;
+
+/// The layout of times in documents.
+pub(crate) const RFC3339_NANO: &str = "2006-01-02T15:04:05.999999999Z07:00";
+/// The zones that TOML gives to what has none, and how that is written.
+pub(crate) const LOCAL_FORMS: [(&str, &str); 3] = [
+    ("datetime-local", "2006-01-02T15:04:05.999999999"),
+    ("date-local", "2006-01-02"),
+    ("time-local", "15:04:05.999999999"),
+];
 
 /// Which of Go's writers asks: they see bytes, structs and objects differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,12 +39,21 @@ pub struct Document<'h> {
     nil_is_null: bool,
     /// How many spaces a line of this level begins with, if the writer indents.
     indentation: Option<usize>,
+    /// Of a field, its number in the struct.
+    field: usize,
 }
 
 impl<'h> Document<'h> {
     /// A document for a writer.
     pub fn new(heap: &'h Heap<'h>, value: &Value<'h>, format: Format) -> Self {
-        Self { value: value.clone(), heap, format, nil_is_null: format == Format::Json, indentation: None }
+        Self {
+            value: value.clone(),
+            heap,
+            format,
+            nil_is_null: format == Format::Json,
+            indentation: None,
+            field: 0,
+        }
     }
 
     /// The same for a writer that indents, which makes deep values long.
@@ -48,6 +68,7 @@ impl<'h> Document<'h> {
             format: self.format,
             nil_is_null: self.format != Format::Yaml,
             indentation: self.indentation.map(|spaces| spaces + 2),
+            field: 0,
         }
     }
 
@@ -79,20 +100,27 @@ impl<'h> Document<'h> {
 
     fn structure(&self, structure: &Struct<'h>) -> View<'_, Self> {
         let mut fields = Vec::new();
-        self.collect(structure, &mut fields);
+        self.collect(structure, None, &mut fields);
         View::Fields(fields)
     }
 
-    fn collect(&self, structure: &Struct<'h>, out: &mut Vec<(Cow<'static, [u8]>, Self)>) {
-        for (field, value) in fields_of(structure.ty).iter().zip(&structure.fields) {
+    /// The fields of a struct; `outer` is the number of the field that it is embedded as.
+    fn collect(
+        &self,
+        structure: &Struct<'h>,
+        outer: Option<usize>,
+        out: &mut Vec<(Cow<'static, [u8]>, Self)>,
+    ) {
+        for (i, (field, value)) in fields_of(structure.ty).iter().zip(&structure.fields).enumerate() {
+            let number = outer.unwrap_or(i);
             // Fields that begin with a small letter are nobody else's business.
             if field.name.starts_with(char::is_lowercase) {
                 continue;
             }
             let key = match self.format {
-                Format::Json if field.embedded => {
+                Format::Json | Format::Toml if field.embedded => {
                     if let Value::Struct(inner) = value {
-                        self.collect(inner, out);
+                        self.collect(inner, Some(number), out);
                     }
                     continue;
                 }
@@ -101,12 +129,18 @@ impl<'h> Document<'h> {
                 Format::Yaml => Cow::Owned(field.name.to_lowercase().into_bytes()),
                 Format::Toml => Cow::Borrowed(field.name.as_bytes()),
             };
-            out.push((key, self.child(value)));
+            out.push((key, Self { field: number, ..self.child(value) }));
         }
     }
 
     /// An object with a JSON form of its own has the same text for the other writers.
     fn object(&self, object: &dyn Opaque) -> View<'_, Self> {
+        if let (Some(time), false) = (as_time(&self.value), self.format == Format::Json) {
+            return View::Plain(Cow::Owned(match self.format {
+                Format::Toml => toml_time(time),
+                _ => time.format(RFC3339_NANO),
+            }));
+        }
         match (object.json(), object.basic()) {
             (Some(Ok(json)), _) => from_json(&json),
             (Some(Err(text)), _) => View::Unsupported(text),
@@ -119,11 +153,19 @@ impl<'h> Document<'h> {
     }
 }
 
+/// A time that was read without its zone or without its date is written without them.
+fn toml_time(time: &Time) -> Vec<u8> {
+    match LOCAL_FORMS.iter().find(|(name, _)| name.as_bytes() == time.location().name()) {
+        Some((_, layout)) => time.utc().format(layout),
+        None => time.format(RFC3339_NANO),
+    }
+}
+
 fn is_duration(ty: &Type) -> bool {
     matches!(ty.shape, Shape::Int(64))
 }
 
-fn fields_of(ty: &'static Type) -> &'static [podium_gotmpl::types::Field] {
+pub(crate) fn fields_of(ty: &'static Type) -> &'static [podium_gotmpl::types::Field] {
     match ty.shape {
         Shape::Struct(fields) => fields,
         Shape::Pointer(inner) => fields_of(inner),
@@ -140,6 +182,10 @@ fn from_json<'a, 'h>(json: &str) -> View<'a, Document<'h>> {
 }
 
 impl<'h> Doc for Document<'h> {
+    fn field_number(&self) -> usize {
+        self.field
+    }
+
     fn view(&self) -> View<'_, Self> {
         if let Err(error) = self.heap.charge(self.cost()) {
             return View::Unsupported(error.to_string());
@@ -157,6 +203,7 @@ impl<'h> Doc for Document<'h> {
                 Format::Yaml | Format::Toml => "complex128".to_owned(),
             }),
             Value::Str(s) => View::Str(Cow::Borrowed(s)),
+            Value::Bytes(_) if self.nil_is_null && self.value.is_nil_of_type() => View::Null,
             Value::Bytes(b) => self.bytes(b),
             Value::List(l) if l.nil && self.nil_is_null => View::Null,
             Value::List(l) => self.list(&l.items),

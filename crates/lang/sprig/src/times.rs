@@ -6,9 +6,9 @@ use std::rc::Rc;
 use podium_gotmpl::types::{BYTES, INT, STRING};
 use podium_gotmpl::{Ctx, Error, Func, Opaque, Shape, Type, Value};
 
-use crate::args::{Outcome, any, func, int, string, text};
+use crate::args::{Outcome, any, func, int, refused, string, text};
 use crate::dates::local_zone;
-use crate::gotime::{Duration, Location, MONTHS, Time, WEEKDAYS};
+use crate::gotime::{Duration, Location, MONTHS, Time, TimeError, WEEKDAYS};
 
 /// `time.Time`.
 pub static TIME: Type = Type::defined("time.Time", Shape::Struct(&[]), TIME_METHODS);
@@ -19,6 +19,11 @@ static MONTH: Type = Type::defined("time.Month", Shape::Int(0), TEXT_METHODS);
 /// `time.Weekday`.
 static WEEKDAY: Type = Type::defined("time.Weekday", Shape::Int(0), TEXT_METHODS);
 static PLACE: Type = Type::defined("time.Location", Shape::Struct(&[]), &[]);
+static ZONE: Type = Type::defined("time.zone", Shape::Struct(&[]), &[]);
+static ZONES: Type = Type::literal("[]time.zone", Shape::Slice(&ZONE));
+static ZONE_POINTER: Type = Type::literal("*time.zone", Shape::Pointer(&ZONE));
+static CHANGE: Type = Type::defined("time.zoneTrans", Shape::Struct(&[]), &[]);
+static CHANGES: Type = Type::literal("[]time.zoneTrans", Shape::Slice(&CHANGE));
 /// `*time.Location`.
 static LOCATION: Type =
     Type { name: "*time.Location", shape: Shape::Pointer(&PLACE), defined: false, methods: TEXT_METHODS };
@@ -32,23 +37,31 @@ static TIME_METHODS: &[Func] = &[
         bytes.extend(this(a).format(text(a, 2)));
         Ok(cx.heap.bytes(bytes))
     }),
+    func("AppendBinary", &[&BYTES], |cx, a| appended(cx, a, this(a).marshal_binary("Time.MarshalBinary"))),
+    func("AppendText", &[&BYTES], |cx, a| appended(cx, a, this(a).append_text().map(String::into_bytes))),
     func("Before", &[&TIME], |_, a| Ok(Value::Bool(this(a).before(&time_of(any(a, 1)))))),
+    refused("Clock", "function Clock has 3 return values; should be 1 or 2"),
     func("Compare", &[&TIME], |_, a| Ok(Value::Int(this(a).compare(&time_of(any(a, 1))) as i64))),
+    refused("Date", "function Date has 3 return values; should be 1 or 2"),
     func("Day", &[], |_, a| Ok(Value::Int(this(a).date()[2]))),
     func("Equal", &[&TIME], |_, a| Ok(Value::Bool(this(a).equal(&time_of(any(a, 1)))))),
     func("Format", &[&STRING], |cx, a| {
         cx.heap.charge(text(a, 1).len())?;
         string(this(a).format(text(a, 1)))
     }),
+    func("GoString", &[], |_, a| string(this(a).go_string())),
+    func("GobEncode", &[], |cx, a| appended(cx, &[], this(a).marshal_binary("Time.MarshalBinary"))),
     func("Hour", &[], |_, a| Ok(Value::Int(this(a).clock()[0]))),
+    refused("ISOWeek", "invalid function signature for ISOWeek: second return value should be error; is int"),
     func("In", &[&LOCATION], |_, a| match object::<Place>(any(a, 1)) {
-        Some(place) => Ok(time(this(a).with_location(place.0.clone()))),
+        Some(place) => Ok(time(this(a).with_location(place.0.clone().unwrap_or_default()))),
         None => Err(Error::new("time: missing Location in call to Time.In")),
     }),
     func("IsDST", &[], |_, a| Ok(Value::Bool(this(a).is_dst()))),
     func("IsZero", &[], |_, a| Ok(Value::Bool(this(a).is_zero()))),
     func("Local", &[], |cx, a| Ok(time(this(a).with_location(local_zone(cx))))),
-    func("Location", &[], |_, a| Ok(Value::Opaque(Rc::new(Place(this(a).location().clone()))))),
+    func("Location", &[], |_, a| Ok(Value::Opaque(Rc::new(Place(Some(this(a).location().clone())))))),
+    func("MarshalBinary", &[], |cx, a| appended(cx, &[], this(a).marshal_binary("Time.MarshalBinary"))),
     func("MarshalJSON", &[], |cx, a| marshalled(cx, this(a).marshal_json().map_err(|e| e.to_string()))),
     func("MarshalText", &[], |cx, a| marshalled(cx, this(a).marshal_text().map_err(|e| e.to_string()))),
     func("Minute", &[], |_, a| Ok(Value::Int(this(a).clock()[1]))),
@@ -66,6 +79,11 @@ static TIME_METHODS: &[Func] = &[
     func("UnixNano", &[], |_, a| Ok(Value::Int64(this(a).unix_nano()))),
     func("Weekday", &[], |_, a| Ok(named(&WEEKDAY, this(a).weekday()))),
     func("Year", &[], |_, a| Ok(Value::Int(this(a).date()[0]))),
+    refused("Zone", "invalid function signature for Zone: second return value should be error; is int"),
+    refused(
+        "ZoneBounds",
+        "invalid function signature for ZoneBounds: second return value should be error; is time.Time",
+    ),
     func("YearDay", &[], |_, a| Ok(Value::Int(this(a).year_day()))),
 ];
 
@@ -91,7 +109,15 @@ static TEXT_METHODS: &[Func] = &[func("String", &[], |_, a| match any(a, 0) {
 
 struct Instant(Time);
 struct Span(Duration);
-struct Place(Location);
+/// A place; nothing is Go's nil pointer, which is universal time inside a time.
+struct Place(Option<Location>);
+
+/// What is inside a place: printed, and nothing else.
+struct Inside {
+    ty: &'static Type,
+    nil: bool,
+    parts: Vec<(&'static str, Value<'static>)>,
+}
 
 /// A month or a weekday.
 struct Named {
@@ -146,7 +172,17 @@ fn duration_of(value: &Value<'_>) -> Duration {
 
 /// A deep copy of a place: a copier cannot see into it and leaves a nameless one.
 pub(crate) fn copied<'h>(object: &dyn Opaque) -> Option<Value<'h>> {
-    object.as_any().downcast_ref::<Place>().map(|_| Value::Opaque(Rc::new(Place(Location::fixed("", 0)))))
+    object
+        .as_any()
+        .downcast_ref::<Place>()
+        .map(|_| Value::Opaque(Rc::new(Place(Some(Location::fixed("", 0))))))
+}
+
+/// Bytes after those of the argument, if there is one.
+fn appended<'h>(cx: &Ctx<'h>, args: &[Value<'h>], bytes: Result<Vec<u8>, TimeError>) -> Outcome<'h> {
+    let mut all = if let Some(Value::Bytes(b)) = args.get(1) { b.to_vec() } else { Vec::new() };
+    all.extend(bytes.map_err(|e| Error::new(e.to_string()))?);
+    Ok(cx.heap.bytes(all))
 }
 
 fn marshalled<'h>(cx: &Ctx<'h>, text: Result<String, String>) -> Outcome<'h> {
@@ -160,6 +196,17 @@ impl Opaque for Instant {
 
     fn string(&self) -> Option<String> {
         Some(String::from_utf8_lossy(&self.0.to_bytes()).into_owned())
+    }
+
+    fn go_string(&self) -> Option<String> {
+        Some(self.0.go_string())
+    }
+
+    fn parts(&self) -> Vec<(&'static str, Value<'static>)> {
+        let (wall, ext) = self.0.words();
+        let place = Some(self.0.location().clone()).filter(|place| !place.is_utc());
+        let place = Value::Opaque(Rc::new(Place(place)));
+        vec![("wall", Value::Uint64(wall)), ("ext", Value::Int64(ext)), ("loc", place)]
     }
 
     fn json(&self) -> Option<Result<String, String>> {
@@ -231,11 +278,91 @@ impl Opaque for Place {
     }
 
     fn string(&self) -> Option<String> {
-        Some(String::from_utf8_lossy(self.0.name()).into_owned())
+        Some(String::from_utf8_lossy(self.0.as_ref().map_or(b"UTC", Location::name)).into_owned())
+    }
+
+    fn nil(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn parts(&self) -> Vec<(&'static str, Value<'static>)> {
+        self.0.as_ref().map(place_parts).unwrap_or_default()
     }
 
     fn same(&self, other: &dyn Opaque) -> bool {
-        other.as_any().downcast_ref::<Self>().is_some_and(|other| self.0.is_same(&other.0))
+        match (&self.0, other.as_any().downcast_ref::<Self>()) {
+            (Some(place), Some(Place(Some(other)))) => place.is_same(other),
+            (None, Some(other)) => other.0.is_none(),
+            _ => false,
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// The fields of Go's struct. It remembers the kind of a zone that never changes.
+fn place_parts(place: &Location) -> Vec<(&'static str, Value<'static>)> {
+    let kinds: Vec<_> = place
+        .kinds()
+        .map(|(name, offset, summer)| {
+            let parts = vec![
+                ("name", Value::string(name.to_vec())),
+                ("offset", Value::Int(offset)),
+                ("isDST", Value::Bool(summer)),
+            ];
+            ("", inside(&ZONE, false, parts))
+        })
+        .collect();
+    let changes: Vec<_> = place
+        .changes()
+        .map(|(when, kind)| {
+            let parts = vec![
+                ("when", Value::Int64(when)),
+                ("index", Value::Uint8(kind as u8)),
+                ("isstd", Value::Bool(false)),
+                ("isutc", Value::Bool(false)),
+            ];
+            ("", inside(&CHANGE, false, parts))
+        })
+        .collect();
+    let fixed = matches!(place.changes().next(), Some((i64::MIN, _)));
+    let (start, end) = if fixed { (i64::MIN, i64::MAX) } else { (0, 0) };
+    vec![
+        ("name", Value::string(place.name().to_vec())),
+        ("zone", inside(&ZONES, kinds.is_empty(), kinds)),
+        ("tx", inside(&CHANGES, changes.is_empty(), changes)),
+        ("extend", Value::string("")),
+        ("cacheStart", Value::Int64(start)),
+        ("cacheEnd", Value::Int64(end)),
+        ("cacheZone", inside(&ZONE_POINTER, !fixed, Vec::new())),
+    ]
+}
+
+fn inside(ty: &'static Type, nil: bool, parts: Vec<(&'static str, Value<'static>)>) -> Value<'static> {
+    Value::Opaque(Rc::new(Inside { ty, nil, parts }))
+}
+
+impl Opaque for Inside {
+    fn ty(&self) -> &'static Type {
+        self.ty
+    }
+
+    fn string(&self) -> Option<String> {
+        None
+    }
+
+    fn nil(&self) -> bool {
+        self.nil
+    }
+
+    fn parts(&self) -> Vec<(&'static str, Value<'static>)> {
+        self.parts.clone()
+    }
+
+    fn same(&self, other: &dyn Opaque) -> bool {
+        other.as_any().downcast_ref::<Self>().is_some_and(|other| std::ptr::eq(self, other))
     }
 
     fn as_any(&self) -> &dyn Any {

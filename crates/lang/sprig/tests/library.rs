@@ -30,6 +30,44 @@ fn a_linter_lets_missing_values_pass() {
     assert_eq!((name.as_str(), &message[..]), ("required", &b"HELM_ERR_STARTneedHELM_ERR_END"[..]));
 }
 
+/// The local zone of the tests is New York, whose offset is that of winter; the answers are Go's.
+#[test]
+fn times_print_and_travel_as_go_has_them() {
+    let functions = functions(&Library::default());
+    for (text, want) in [
+        (
+            r#"{{ printf "%#v" (mustToDate "2006-01-02 MST" "2024-05-06 UTC") }}"#,
+            "time.Date(2024, time.May, 6, 0, 0, 0, 0, time.UTC)",
+        ),
+        (
+            r#"{{ printf "%#v" (toDate "2006-01-02" "2024-05-06") }}"#,
+            "time.Date(2024, time.May, 6, 0, 0, 0, 0, time.Local)",
+        ),
+        (
+            r#"{{ printf "%t" (mustToDate "2006-01-02 MST" "2024-05-06 UTC") }}"#,
+            "{%!t(uint64=0) %!t(int64=63850550400) %!t(*time.Location=<nil>)}",
+        ),
+        (
+            r#"{{ toYamlPretty (dict "a" (mustToDate "2006-01-02 MST" "2024-05-06 UTC")) }}"#,
+            "a: 2024-05-06T00:00:00Z",
+        ),
+        (
+            r#"{{ toToml (fromToml "a = 2024-05-06\nb = 07:08\nc = 2024-05-06 07:08:09") }}"#,
+            "a = 2024-05-06\nb = 12:08:00\nc = 2024-05-06T12:08:09\n",
+        ),
+        (r#"{{ (fromToml "a = 2024-05-06").a }}"#, "2024-05-06 00:00:00 -0500 date-local"),
+        (r#"{{ typeOf (fromToml "[[t]]\na = 1").t }}"#, "[]map[string]interface {}"),
+        (r#"{{ typeOf (fromToml "t = [{a = 1}]").t }}"#, "[]interface {}"),
+        (
+            r#"{{ (mustToDate "2006-01-02 MST" "2024-05-06 UTC").MarshalBinary }}"#,
+            "[1 0 0 0 14 221 202 20 128 0 0 0 0 255 255]",
+        ),
+    ] {
+        let rendered = common::render(text, &functions, &empty(), 1 << 20).unwrap();
+        assert_eq!(String::from_utf8_lossy(&rendered), want, "{text}");
+    }
+}
+
 #[test]
 fn a_tree_survives_the_way_to_a_value_and_back() {
     let text = r#"{"a":[1,-2.5,"x",null,true,[],{}],"b":{"c":{"d":[[["e"]]]}},"":""}"#;

@@ -10,6 +10,7 @@ use crate::dependencies;
 use crate::dialect::Dialect;
 use crate::manifest;
 use crate::render::{Cache, Job, Release, RenderError, Rendered};
+use crate::schema::Resolver;
 use crate::values::{self, Coalesce, Values};
 use crate::view::{Of, View};
 use crate::warning::Warning;
@@ -88,6 +89,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// Helm's words as bytes: what a template says need not be UTF-8.
+    pub fn text(&self) -> Vec<u8> {
+        match self {
+            Error::Render(error) => error.message.clone(),
+            other => other.to_string().into_bytes(),
+        }
+    }
+
     /// Whether it happened after the values were settled: Helm then says how to see what was rendered.
     pub fn while_rendering(&self) -> bool {
         matches!(self, Error::KubeVersion { .. } | Error::Render(_) | Error::Manifest(_))
@@ -153,13 +162,23 @@ impl Renderer {
 
     /// Decides which subcharts take part and merges all values.
     pub fn prepare(&self, set: &Values, schemas: bool) -> Result<Prepared, Error> {
+        self.prepare_with(set, schemas, None)
+    }
+
+    /// Like [`prepare`](Self::prepare), with a resolver for documents that schemas refer to.
+    pub fn prepare_with(
+        &self,
+        set: &Values,
+        schemas: bool,
+        resolver: Option<&dyn Resolver>,
+    ) -> Result<Prepared, Error> {
         let mut warnings = Vec::new();
         let mut view = View::new(&self.chart);
         dependencies::process(&mut view, set, self.dialect, &mut warnings)
             .map_err(|error| Error::Dependencies { prefix: self.dialect.dependency_error_prefix, error })?;
         let values = Coalesce::coalesce(Of(&view, view.root()), set, self.dialect, &mut warnings)?;
         if schemas {
-            crate::schema::validate(&view, &values).map_err(Error::Schema)?;
+            crate::schema::validate_with(&view, &values, resolver).map_err(Error::Schema)?;
         }
         Ok(Prepared { view, values, warnings })
     }

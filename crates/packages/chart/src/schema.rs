@@ -3,7 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use podium_goyaml::Node;
-use podium_jsonschema::{Resolver, Schema};
+use podium_jsonschema::Schema;
+
+pub use podium_jsonschema::Resolver;
 
 use crate::gofmt;
 use crate::values::{Cell, TableId, Values};
@@ -40,6 +42,14 @@ impl ChartSchema {
         };
         let schema = compiled.as_ref().map_err(Clone::clone)?;
         schema.validate(values).map_err(|error| error.helm_text())
+    }
+}
+
+/// The document at an URL that a schema refers to, if it is a file of this machine: then `read` gets its path.
+pub fn local_document(url: &str, read: impl Fn(&str) -> Result<Vec<u8>, String>) -> Result<Vec<u8>, String> {
+    match url.strip_prefix("file://") {
+        Some(path) => read(&crate::text::unescape_path(path)),
+        None => Err("references to other documents are not followed".to_owned()),
     }
 }
 

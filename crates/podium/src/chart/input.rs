@@ -10,7 +10,8 @@ use podium_chart::chart::Loaded;
 use podium_chart::dialect::{Dialect, HELM3, HELM4};
 use podium_chart::origin::Sources;
 use podium_chart::render::Release;
-use podium_chart::renderer::Renderer;
+use podium_chart::renderer::{Prepared, Renderer};
+use podium_chart::schema::local_document;
 use podium_chart::user_values::Options;
 use podium_chart::values::Values;
 use podium_goyaml::{Pos, yaml};
@@ -42,6 +43,12 @@ pub struct Input {
 }
 
 impl Input {
+    /// Decides which subcharts take part, merges all values and checks them.
+    pub fn prepare(&self) -> Result<Prepared, podium_chart::renderer::Error> {
+        let files = |url: &str| local_document(url, read_file);
+        self.renderer.prepare_with(&self.set, self.schemas, Some(&files))
+    }
+
     /// Reads flags, values and the chart, in the order in which Helm does.
     pub fn read(command: &str, matches: &ArgMatches) -> anyhow::Result<Self> {
         refuse(flags::REFUSED, matches)?;

@@ -16,7 +16,7 @@ use crate::chart::flags::DRY_RUN_SERVER;
 use crate::chart::input::Input;
 use crate::chart::{hints, report};
 use crate::flag::{many, on, one};
-use crate::output::{complain, person_reads_errors, print, print_all};
+use crate::output::{Words, complain, person_reads_errors, print, print_all};
 
 /// Renders a chart and prints or writes it.
 pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
@@ -32,7 +32,7 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     let dialect = input.renderer.dialect();
     let debug = on(matches, "debug");
     let wanted = many(matches, "show-only");
-    let prepared = ManuallyDrop::new(input.renderer.prepare(&input.set, input.schemas)?);
+    let prepared = ManuallyDrop::new(input.prepare()?);
     for warning in &prepared.warnings {
         complain(&warning.line(dialect));
     }
@@ -85,24 +85,24 @@ fn show(printed: &[&[u8]], wanted: &[String], dialect: &Dialect) -> anyhow::Resu
 
 /// Helm's words, the way on, and for a person the place.
 fn failed(error: Error, prepared: &Prepared, debug: bool) -> anyhow::Error {
-    let mut message = error.to_string();
+    let mut message = error.text();
     if error.while_rendering() && !debug {
-        message.push_str("\n\nUse --debug flag to render out invalid YAML");
+        message.extend_from_slice(b"\n\nUse --debug flag to render out invalid YAML");
     }
     if let Error::Render(render) = &error
         && let Some(hint) = hints::limit(render)
     {
-        message.push_str("\n\n  = ");
-        message.push_str(hint);
+        message.extend_from_slice(b"\n\n  = ");
+        message.extend_from_slice(hint.as_bytes());
     }
     if person_reads_errors()
         && let Error::Render(render) = &error
         && let Some(excerpt) = report::excerpt(render, |name| prepared.view.template(name))
     {
-        message.push_str("\n\n");
-        message.push_str(excerpt.trim_end());
+        message.extend_from_slice(b"\n\n");
+        message.extend_from_slice(excerpt.trim_end().as_bytes());
     }
-    anyhow::anyhow!(message)
+    Words(message).into()
 }
 
 /// Writes a file per template, as Helm lays them out.

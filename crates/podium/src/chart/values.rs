@@ -24,7 +24,7 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
         bail!("-o {format}: write text, json or yaml");
     }
     let input = Input::read("values", matches)?;
-    let prepared = input.renderer.prepare(&input.set, input.schemas)?;
+    let prepared = input.prepare()?;
     for warning in &prepared.warnings {
         complain(&warning.line(input.renderer.dialect()));
     }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! compare --podium target/fast/podium [--seed 1] [--cases 20000] [--only template-] [--dialect 4] [--show 10]
-//!         [--histogram] [--save]
+//!         [--histogram] [--save] [--raw]
+//! compare --raw          the differences as they were found, not made small
 //! compare --cross        the originals with each other: only known differences may appear
 //! compare --mutants      Podium with one function broken at a time: each must be noticed
 //! compare --print --only template-1-17      the case itself
@@ -44,6 +45,7 @@ struct Options {
     mutants: bool,
     reasons: bool,
     print: bool,
+    raw: bool,
 }
 
 type Run = Result<usize, Box<dyn Error>>;
@@ -85,6 +87,7 @@ fn parse() -> Result<Options, Box<dyn Error>> {
             "--mutants" => options.mutants = true,
             "--reasons" => options.reasons = true,
             "--print" => options.print = true,
+            "--raw" => options.raw = true,
             _ => return Err(format!("unknown flag {arg}").into()),
         }
     }
@@ -199,7 +202,8 @@ fn show(
 ) -> Result<(), Box<dyn Error>> {
     let mut saved = String::new();
     for difference in tally.differences.iter().take(options.show) {
-        let small = shrink::shrink(difference, original, subject);
+        let small =
+            if options.raw { difference.clone() } else { shrink::shrink(difference, original, subject) };
         describe(&small, dialect, original, subject, out)?;
         if let [file] = small.case.request.files.as_slice() {
             let template = String::from_utf8_lossy(&file.data).into_owned();

@@ -1,7 +1,7 @@
 //! Printing one value with a verb and flags.
 
 use crate::gostr;
-use crate::types::{Shape, Type};
+use crate::types::{Kind, Shape, Type};
 use crate::value::Value;
 
 /// How deeply nested a value may be and still be printed; deeper ones contain themselves.
@@ -10,6 +10,9 @@ const MAX_DEPTH: usize = 10_000;
 const MAX_PARTS: usize = 20_000_000;
 /// How many bytes are printed at once, about: a text that is longer is not whole.
 pub const MAX_BYTES: usize = 512 << 20;
+
+/// The address that every pointer is printed with: as long as most of Go's.
+const ADDRESS: u64 = 0x7c00_0000_0000;
 
 /// The flags of one directive.
 #[derive(Clone, Copy, Default)]
@@ -39,6 +42,11 @@ enum Work<'h> {
     Value(Value<'h>, usize),
     Text(&'static str),
     Name(&'static str),
+}
+
+/// Whether Go prints the value without looking for methods.
+fn is_plain(v: &Value<'_>) -> bool {
+    !matches!(v, Value::List(_) | Value::Map(_) | Value::Struct(_) | Value::Opaque(_))
 }
 
 /// Prints values into a buffer.
@@ -99,6 +107,8 @@ impl Printer {
         match verb {
             'T' => self.text(v.type_name().as_bytes()),
             'p' => self.pointer(v, verb),
+            // Only `Errorf` wraps, and only what is no plain value is asked whether it is an error.
+            'w' if !is_plain(v) => self.bad_verb(Some(v), verb),
             _ => self.print(v, verb, true),
         }
     }
@@ -165,6 +175,10 @@ impl Printer {
             Value::Float(f) => self.float(*f, verb),
             Value::Complex(re, im) => self.complex(*re, *im, verb),
             Value::Str(s) => self.string(s, verb),
+            Value::Bytes(_) if self.flags.sharp_v && v.is_nil_of_type() => {
+                self.out.extend_from_slice(if depth == 0 { b"[]byte(nil)" } else { b"[]uint8(nil)" });
+                true
+            }
             Value::Bytes(b) => {
                 self.bytes(b, verb, if depth == 0 { "[]byte" } else { "[]uint8" }, work, depth);
                 true
@@ -200,10 +214,14 @@ impl Printer {
                 true
             }
             Value::Opaque(o) => {
-                if let (false, false, 'v' | 's' | 'x' | 'X' | 'q', Some(text)) =
-                    (self.erroring, self.flags.sharp_v, verb, o.string())
+                let methods = !self.erroring;
+                if let (true, false, 'v' | 's' | 'x' | 'X' | 'q', Some(text)) =
+                    (methods, self.flags.sharp_v, verb, o.string())
                 {
                     self.string(text.as_bytes(), verb)
+                } else if let (true, true, Some(text)) = (methods, self.flags.sharp_v, o.go_string()) {
+                    self.text(text.as_bytes());
+                    true
                 } else if let Some(basic) = o.basic() {
                     match basic {
                         Value::Int64(i) | Value::Int(i) => self.integer(i as u64, true, verb),
@@ -211,7 +229,7 @@ impl Printer {
                         _ => false,
                     }
                 } else {
-                    self.opaque_parts(o.as_ref(), depth, work);
+                    self.opaque_parts(v, o.as_ref(), verb, depth, work);
                     true
                 }
             }
@@ -286,51 +304,81 @@ impl Printer {
         work.extend(items.into_iter().rev());
     }
 
-    fn opaque_parts<'h>(&mut self, o: &dyn crate::value::Opaque, depth: usize, work: &mut Vec<Work<'h>>) {
+    fn opaque_parts<'h>(
+        &mut self,
+        v: &Value<'h>,
+        o: &dyn crate::value::Opaque,
+        verb: char,
+        depth: usize,
+        work: &mut Vec<Work<'h>>,
+    ) {
         let ty = o.ty();
-        let described = match ty.shape {
+        let (described, inside) = match ty.shape {
             Shape::Pointer(target) => {
-                if depth > 0 {
-                    self.out.extend_from_slice(b"0xc000000000");
+                if depth > 0 || o.nil() {
+                    self.pointer(v, verb);
                     return;
                 }
                 self.out.push(b'&');
-                target
+                (target, depth + 2)
             }
-            _ => ty,
+            _ => (ty, depth + 1),
         };
         if self.flags.sharp_v {
             self.out.extend_from_slice(described.name.as_bytes());
+            if o.nil() {
+                self.out.extend_from_slice(b"(nil)");
+                return;
+            }
         }
-        self.out.push(b'{');
+        let slice = matches!(described.shape, Shape::Slice(_));
+        let (open, close) = if slice && !self.flags.sharp_v { (b'[', "]") } else { (b'{', "}") };
+        self.out.push(open);
         let mut items = Vec::new();
         for (i, (name, value)) in o.parts().into_iter().enumerate() {
             if i > 0 {
                 items.push(Work::Text(self.separator()));
             }
-            if self.flags.plus_v || self.flags.sharp_v {
+            if !slice && (self.flags.plus_v || self.flags.sharp_v) {
                 items.push(Work::Name(name));
             }
-            items.push(Work::Value(value.adopt(), depth + 1));
+            items.push(Work::Value(value.adopt(), inside));
         }
-        items.push(Work::Text("}"));
+        items.push(Work::Text(close));
         work.extend(items.into_iter().rev());
     }
 
     /// `%p`, and pointers inside other values. Addresses are random in Go as well; ours is always the same.
     fn pointer(&mut self, v: &Value<'_>, verb: char) {
-        match v {
-            Value::List(_) | Value::Map(_) | Value::Bytes(_) | Value::Struct(_) | Value::Opaque(_) => {
-                let zero = v.is_nil_of_type();
-                if zero && verb == 'v' {
-                    self.pad(b"<nil>");
-                    return;
+        let fits = match v {
+            Value::List(_) | Value::Map(_) | Value::Bytes(_) => true,
+            _ => v.kind() == Kind::Ptr,
+        };
+        let address = if v.is_nil_of_type() { 0 } else { ADDRESS };
+        let sharp = self.flags.sharp;
+        match verb {
+            _ if !fits => self.bad_verb(Some(v), verb),
+            'v' if self.flags.sharp_v => {
+                self.out.extend_from_slice(format!("({})(", v.type_name()).as_bytes());
+                if address == 0 {
+                    self.out.extend_from_slice(b"nil");
+                } else {
+                    self.flags.sharp = true;
+                    self.flags.sharp_v = false;
+                    self.integer(address, false, 'x');
+                    self.flags.sharp = sharp;
+                    self.flags.sharp_v = true;
                 }
-                let address: u64 = if zero { 0 } else { 0xc0_0000_0000 };
-                let sharp = self.flags.sharp;
+                self.out.push(b')');
+            }
+            'v' if address == 0 => self.pad(b"<nil>"),
+            'v' | 'p' => {
                 self.flags.sharp = !sharp;
                 self.integer(address, false, 'x');
                 self.flags.sharp = sharp;
+            }
+            'b' | 'o' | 'd' | 'x' | 'X' => {
+                self.integer(address, false, verb);
             }
             _ => self.bad_verb(Some(v), verb),
         }

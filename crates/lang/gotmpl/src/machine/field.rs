@@ -21,6 +21,9 @@ fn is_any(ty: &Type) -> bool {
 
 /// The method of a value.
 fn method_of(value: &Value<'_>, name: &[u8]) -> Option<&'static Func> {
+    if matches!(value, Value::Struct(s) if s.boxed) {
+        return None;
+    }
     let ty = value.ty()?;
     ty.method(name).or_else(|| match ty.shape {
         Shape::Pointer(target) => target.method(name),
@@ -97,8 +100,10 @@ impl<'h> Machine<'h> {
     }
 
     fn call_native(&mut self, func: &'static Func, args: &[Value<'h>], node: Id) -> Step<Value<'h>> {
-        let Call::Native(native) = func.call else {
-            return Ok(Value::Nil);
+        let native = match func.call {
+            Call::Native(native) => native,
+            Call::Refused(why) => return Err(why.to_owned().into()),
+            _ => return Ok(Value::Nil),
         };
         let before = self.ctx.heap.left();
         let made = native(&self.ctx, args).map_err(|e| Raised::Function(func.name, e, node))?;
@@ -156,7 +161,7 @@ impl<'h> Machine<'h> {
             self.stack[base..].rotate_left(1);
         }
         let mut args = vec![receiver];
-        args.extend(self.stack.drain(base..).map(|v| if let Value::NilAny = v { Value::Nil } else { v }));
+        args.extend(self.stack.drain(base..).map(|v| self.ctx.heap.boxed(v)));
         let result = self.call_native(func, &args, node)?;
         self.stack.push(result);
         Ok(())

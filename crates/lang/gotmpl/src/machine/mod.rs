@@ -69,6 +69,8 @@ struct Frame<'h> {
     unit: &'h Unit,
     pc: usize,
     at: Id,
+    /// The `include` or `tpl` that is under way. What follows it is blamed on its last argument, as in Go.
+    call: Id,
     dot: Slot<'h>,
     vars: usize,
     withs: usize,
@@ -240,6 +242,7 @@ impl<'h> Machine<'h> {
             unit,
             pc: 0,
             at: HERE,
+            call: HERE,
             dot,
             vars,
             withs: self.withs.len(),
@@ -279,10 +282,11 @@ impl<'h> Machine<'h> {
             };
             let frame = &self.frames[i];
             let unit = frame.unit;
-            if frame.at == HERE {
+            let at = if via == Via::None { frame.at } else { frame.call };
+            if at == HERE {
                 continue;
             }
-            let (pos, expression) = trees.node(unit, frame.at);
+            let (pos, expression) = trees.node(unit, at);
             let (line, column) = unit.source.location(pos);
             let (file, template) = (unit.source.name.to_vec(), unit.name.to_vec());
             let text = if let Via::Tpl(text) = &via { text.len() } else { 0 };
@@ -367,7 +371,7 @@ impl<'h> Machine<'h> {
                     }
                     match func.call {
                         Call::Native(native) => {
-                            normalise(func, &mut self.stack[base..]);
+                            normalise(self.ctx.heap, func, &mut self.stack[base..]);
                             let before = self.ctx.heap.left();
                             match native(&self.ctx, &self.stack[base..]) {
                                 Ok(value) => {
@@ -385,7 +389,7 @@ impl<'h> Machine<'h> {
                         Call::Include => {
                             if let Some(frame) = self.frames.last_mut() {
                                 frame.pc = pc;
-                                frame.at = *node;
+                                frame.call = *node;
                             }
                             self.include(base, *node)?;
                             (unit, pc) = match self.resume() {
@@ -396,7 +400,7 @@ impl<'h> Machine<'h> {
                         Call::Tpl => {
                             if let Some(frame) = self.frames.last_mut() {
                                 frame.pc = pc;
-                                frame.at = *node;
+                                frame.call = *node;
                             }
                             self.tpl(base, *node)?;
                             (unit, pc) = match self.resume() {
@@ -407,6 +411,7 @@ impl<'h> Machine<'h> {
                         Call::Call => return Err(self.call_builtin(base, *piped, *node)),
                         // The compiler turns these into jumps.
                         Call::And | Call::Or => {}
+                        Call::Refused(why) => return Err(why.to_owned().into()),
                     }
                 }
                 Op::ShortCircuit(or, to) => {
@@ -657,7 +662,7 @@ impl<'h> Machine<'h> {
         *count += 1;
         let scope = frame_scope(&self.frames);
         match self.find(scope, &name) {
-            Some(unit) => self.enter(unit, forget_nil(data), scope, Entry::Include(name), 0),
+            Some(unit) => self.enter(unit, self.ctx.heap.boxed(data), scope, Entry::Include(name), 0),
             None => {
                 let message =
                     format!("template: no template {} associated with template \"gotpl\"", quoted(&name));
@@ -686,7 +691,7 @@ impl<'h> Machine<'h> {
         };
         let scope = self.texts.scope(set, frame_scope(&self.frames));
         match set.get(scope::TEXT_NAME) {
-            Some(unit) => self.enter(unit, forget_nil(data), Some(scope), Entry::Tpl(text), 0),
+            Some(unit) => self.enter(unit, self.ctx.heap.boxed(data), Some(scope), Entry::Tpl(text), 0),
             None => {
                 self.stack.push(Value::Str(Str::Borrowed(b"")));
                 Ok(())
@@ -712,8 +717,9 @@ impl<'h> Machine<'h> {
             }
             slot = frame.unit.vars.get(slot as usize).map_or(NO_SLOT, |v| v.hides);
         }
-        let name = frame.unit.vars.get(first as usize).map(|v| v.name.clone()).unwrap_or_default();
-        Err(format!("undefined variable: {}", String::from_utf8_lossy(&name)).into())
+        let mut message = b"undefined variable: ".to_vec();
+        message.extend(frame.unit.vars.get(first as usize).into_iter().flat_map(|v| v.name.iter()));
+        Err(Raised::Template(message))
     }
 
     /// Fails unless a value on the stack fits a type.
@@ -788,17 +794,6 @@ impl<'h> Machine<'h> {
         Raised::Function("call", Error::new(message), node)
     }
 
-    /// What a pointer points to; templates print that.
-    fn pointed_to(&self, value: Value<'h>) -> Value<'h> {
-        match value {
-            Value::Struct(s) => match s.ty.shape {
-                Shape::Pointer(target) => self.ctx.heap.structure(target, s.fields.clone()),
-                _ => Value::Struct(s),
-            },
-            other => other,
-        }
-    }
-
     fn print(&mut self) -> Step<()> {
         match self.stack.pop() {
             Some(Value::Nil) | None => self.output.extend_from_slice(b"<no value>"),
@@ -807,7 +802,7 @@ impl<'h> Machine<'h> {
                 match text {
                     Some(text) => self.output.extend_from_slice(&text),
                     None => {
-                        let target = self.pointed_to(value);
+                        let target = self.ctx.heap.pointed_to(value);
                         fmt::value(&mut self.output, &target);
                     }
                 }
@@ -831,15 +826,13 @@ fn as_interface(value: Value<'_>) -> Value<'_> {
     if let Value::Nil = value { Value::NilAny } else { value }
 }
 
-fn forget_nil(value: Value<'_>) -> Value<'_> {
-    if let Value::NilAny = value { Value::Nil } else { value }
-}
-
-/// Functions with `interface {}` parameters see one kind of nil.
-fn normalise(func: &'static Func, args: &mut [Value<'_>]) {
+/// Functions with `interface {}` parameters see one kind of nil, and copies of structs.
+fn normalise<'h>(heap: &'h Heap<'h>, func: &'static Func, args: &mut [Value<'h>]) {
     for (i, arg) in args.iter_mut().enumerate() {
-        if matches!(arg, Value::NilAny) && !matches!(parameter(func, i).shape, Shape::Reflect) {
-            *arg = Value::Nil;
+        if matches!(arg, Value::NilAny | Value::Struct(_))
+            && !matches!(parameter(func, i).shape, Shape::Reflect)
+        {
+            *arg = heap.boxed(std::mem::take(arg));
         }
     }
 }

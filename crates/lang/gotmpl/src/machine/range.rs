@@ -1,6 +1,6 @@
 //! Loops.
 
-use super::{Machine, Slot, State, Step};
+use super::{Machine, Raised, Slot, State, Step};
 use crate::code::{NO_SLOT, Next};
 use crate::fmt;
 use crate::types::Shape;
@@ -53,8 +53,8 @@ impl<'h> Machine<'h> {
         let mut held = 0;
         let over = if let Some((end, like)) = integer {
             if two {
-                let text = String::from_utf8_lossy(&fmt::to_bytes(&value)).into_owned();
-                return Err(format!("can't use {text} to iterate over more than one variable").into());
+                let text = fmt::sprintf(b"can't use %v to iterate over more than one variable", &[value]);
+                return Err(Raised::Template(text));
             }
             if end <= 0 {
                 return Ok(false);
@@ -75,9 +75,9 @@ impl<'h> Machine<'h> {
                     Over::Map { entries: map.entries().into_iter(), interface }
                 }
                 other => {
-                    let text = fmt::to_bytes(&other);
+                    let target = self.ctx.heap.pointed_to(other.clone());
                     self.involved = Some(other);
-                    return Err(format!("range can't iterate over {}", String::from_utf8_lossy(&text)).into());
+                    return Err(Raised::Template(fmt::sprintf(b"range can't iterate over %v", &[target])));
                 }
             }
         };

@@ -485,10 +485,13 @@ impl<'t> Parser<'t> {
         let name = self.template_name(&token, CONTEXT)?;
         let pipe = self.pipeline(CONTEXT, Kind::RightDelim)?;
         let defined = self.tree.text(name).into();
+        let line = self.tokens[0].line;
         self.scoped(|p| {
             let (list, end) = p.item_list()?;
             if !matches!(p.tree.kind(end), NodeKind::End) {
                 let shown = String::from_utf8_lossy(&p.tree.show(end)).into_owned();
+                // Go complains here as the text around the block, which has read no further than its head.
+                p.tokens[0].line = line;
                 return p.fail(format!("unexpected {shown} in {CONTEXT}"));
             }
             p.add(defined, list)

@@ -228,6 +228,7 @@ impl Sink for Writer {
             Scalar::Float(f64::NEG_INFINITY) => self.out.word(b"-.inf"),
             Scalar::Float(f) => self.out.write_word(|text| number::general(text, f)),
             Scalar::Str(text) => self.text(text)?,
+            Scalar::Plain(text) => self.out.word(text),
         }
         Ok(())
     }

@@ -124,7 +124,7 @@ impl Sink for Writer {
                 check(f)?;
                 number::json(&mut self.out, f);
             }
-            Scalar::Str(s) => text::write(&mut self.out, s, self.html),
+            Scalar::Str(s) | Scalar::Plain(s) => text::write(&mut self.out, s, self.html),
         }
         Ok(())
     }

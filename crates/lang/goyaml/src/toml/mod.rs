@@ -7,7 +7,8 @@ mod tables;
 mod value;
 mod write;
 
-pub use read::parse;
+pub use read::{parse, parse_with};
+pub use tables::{Build, Leaf};
 pub use write::to_string;
 
 /// More levels of a document are refused. Go has no such limit, but the header of a table repeats its whole path.

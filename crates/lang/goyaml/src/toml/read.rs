@@ -2,15 +2,49 @@
 
 use super::Error;
 use super::lex::{Lexer, Problem, Top, Word};
-use super::tables::{Context, Id, Item, ROOT, Refusal, Tables};
-use super::value;
-use crate::tree::{Map, Pos};
+use super::tables::{Build, Context, Id, Item, Leaf, ROOT, Refusal, Tables};
+use super::{date, value};
+use crate::tree::{List, Map, Node, Pos, Value};
 
 /// Reads a text as `toml.Unmarshal` into a `map[string]interface{}` does: integers are `int64`.
 ///
-/// Go makes dates and times to `time.Time`, which a tree cannot hold; here they are the strings that Go's JSON makes of
+/// Go makes dates and times to `time.Time`, which a tree cannot hold (see [`parse_with`]); here they are the strings that Go's JSON makes of
 /// them, with a local time taken for UTC: `1979-05-27` is `1979-05-27T00:00:00Z`, `07:32` is `0000-01-01T07:32:00Z`.
 pub fn parse(text: &[u8], source: u32) -> Result<Map, Error> {
+    Ok(match parse_with(text, source, &mut Trees)?.map(|node| node.value) {
+        Some(Value::Map(map)) => map,
+        _ => Map::new(),
+    })
+}
+
+/// Makes a tree, in which a date is the text that JSON makes of it.
+struct Trees;
+
+impl Build for Trees {
+    type Made = Node;
+
+    fn leaf(&mut self, leaf: Leaf, pos: Pos) -> Node {
+        match leaf {
+            Leaf::Value(value) => Node::new(value, pos),
+            Leaf::Date(text) => Node::new(date::to_json(&text).unwrap_or(text), pos),
+        }
+    }
+
+    fn list(&mut self, items: Vec<Node>, _: bool, pos: Pos) -> Node {
+        Node::new(Value::List(List::from(items)), pos)
+    }
+
+    fn table(&mut self, entries: Vec<(Box<str>, Node)>, pos: Pos) -> Node {
+        let mut map = Map::new();
+        for (key, node) in entries {
+            map.insert(key, node);
+        }
+        Node::new(Value::Map(map), pos)
+    }
+}
+
+/// Reads a text and lets a builder make something of it.
+pub fn parse_with<B: Build>(text: &[u8], source: u32, builder: &mut B) -> Result<Option<B::Made>, Error> {
     let text = [&b"\xff\xfe"[..], b"\xfe\xff", b"\xef\xbb\xbf"]
         .iter()
         .find_map(|mark| text.strip_prefix(*mark))
@@ -29,7 +63,7 @@ pub fn parse(text: &[u8], source: u32) -> Result<Map, Error> {
         source,
     };
     reader.document()?;
-    Ok(reader.tables.into_map())
+    Ok(reader.tables.build(builder))
 }
 
 struct Reader<'t> {
@@ -214,8 +248,8 @@ impl Reader<'_> {
                     self.next_entry(&mut open)?
                 }
                 word => {
-                    let value = value::value(word).map_err(|message| self.fail(self.lexer.line, message))?;
-                    let done = Done { value: self.tables.add(Item::Leaf(value), pos), list: false };
+                    let leaf = value::leaf(word).map_err(|message| self.fail(self.lexer.line, message))?;
+                    let done = Done { value: self.tables.add(Item::Leaf(leaf), pos), list: false };
                     match self.deliver(done, &mut open)? {
                         Ok(more) => more,
                         Err(done) => return Ok(done),

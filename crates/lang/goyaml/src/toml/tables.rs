@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::write_key;
-use crate::tree::{List, Map, Node, Pos, Value};
+use crate::tree::{Pos, Value};
 
 /// A table that entries go to: its name, and where it is. What has a name but is no table cannot take entries.
 #[derive(Clone, Copy)]
@@ -25,11 +25,32 @@ pub(super) const ROOT: Context = Context { path: PathId(0), table: Some(Id(0)) }
 
 /// A value. All of them are in one place, so that they can be shared, and so that no nesting needs a deep stack.
 pub(super) enum Item {
-    Leaf(Value),
+    Leaf(Leaf),
     List(Vec<Id>),
     /// The tables of a list that was written with `[[…]]`.
     Tables(Vec<Id>),
     Table(BTreeMap<Box<str>, Id>),
+}
+
+/// A value that holds no others.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Leaf {
+    /// A string, number or boolean.
+    Value(Value),
+    /// A date, a time or both, as it was written but with `T` and `Z` in upper case.
+    Date(String),
+}
+
+/// Makes something of a document, from the inside out.
+pub trait Build {
+    /// What is made of each value.
+    type Made;
+    /// A value that holds no others.
+    fn leaf(&mut self, leaf: Leaf, pos: Pos) -> Self::Made;
+    /// A list; `tables` says that it was written with `[[…]]`, which Go gives a type of its own.
+    fn list(&mut self, items: Vec<Self::Made>, tables: bool, pos: Pos) -> Self::Made;
+    /// A table, its entries in order.
+    fn table(&mut self, entries: Vec<(Box<str>, Self::Made)>, pos: Pos) -> Self::Made;
 }
 
 /// What is remembered of a name.
@@ -221,15 +242,14 @@ impl Tables {
         Ok(())
     }
 
-    /// The document.
-    pub(super) fn into_map(mut self) -> Map {
+    /// Makes the document; nothing if there is none.
+    pub(super) fn build<B: Build>(mut self, builder: &mut B) -> Option<B::Made> {
         let mut open = vec![self.take(Id(0))];
         loop {
-            let next = match open.last_mut() {
-                None => return Map::new(),
-                Some(Part::Leaf(..)) => None,
-                Some(Part::List(ids, ..)) => ids.next(),
-                Some(Part::Table(entries, key, ..)) => entries.next().map(|(name, id)| {
+            let next = match open.last_mut()? {
+                Part::Leaf(..) => None,
+                Part::List { ids, .. } => ids.next(),
+                Part::Table { entries, key, .. } => entries.next().map(|(name, id)| {
                     *key = name;
                     id
                 }),
@@ -239,36 +259,49 @@ impl Tables {
                 open.push(part);
                 continue;
             }
-            let node = match open.pop() {
-                Some(Part::Leaf(value, pos)) => Node::new(value, pos),
-                Some(Part::List(_, nodes, pos)) => Node::new(Value::List(List::from(nodes)), pos),
-                Some(Part::Table(_, _, map, _)) if open.is_empty() => return map,
-                Some(Part::Table(_, _, map, pos)) => Node::new(Value::Map(map), pos),
-                None => return Map::new(),
+            let made = match open.pop()? {
+                Part::Leaf(leaf, pos) => builder.leaf(leaf, pos),
+                Part::List { done, tables, pos, .. } => builder.list(done, tables, pos),
+                Part::Table { done, pos, .. } => builder.table(done, pos),
             };
             match open.last_mut() {
-                Some(Part::List(_, nodes, _)) => nodes.push(node),
-                Some(Part::Table(_, key, map, _)) => drop(map.insert(std::mem::take(key), node)),
-                _ => {}
+                Some(Part::List { done, .. }) => done.push(made),
+                Some(Part::Table { key, done, .. }) => done.push((std::mem::take(key), made)),
+                _ => return Some(made),
             }
         }
     }
 
-    fn take(&mut self, id: Id) -> Part {
-        let Some((item, pos)) = self.items.get_mut(id.0) else {
-            return Part::Leaf(Value::Null, Pos::default());
+    fn take<M>(&mut self, id: Id) -> Part<M> {
+        let none = || Item::Leaf(Leaf::Value(Value::Null));
+        let (item, pos) = match self.items.get_mut(id.0) {
+            Some((item, pos)) => (std::mem::replace(item, none()), *pos),
+            None => (none(), Pos::default()),
         };
-        match std::mem::replace(item, Item::Leaf(Value::Null)) {
-            Item::Leaf(value) => Part::Leaf(value, *pos),
-            Item::List(ids) | Item::Tables(ids) => Part::List(ids.into_iter(), Vec::new(), *pos),
-            Item::Table(entries) => Part::Table(entries.into_iter(), Box::default(), Map::new(), *pos),
+        match item {
+            Item::Leaf(leaf) => Part::Leaf(leaf, pos),
+            Item::List(ids) => Part::List { ids: ids.into_iter(), done: Vec::new(), tables: false, pos },
+            Item::Tables(ids) => Part::List { ids: ids.into_iter(), done: Vec::new(), tables: true, pos },
+            Item::Table(entries) => {
+                Part::Table { entries: entries.into_iter(), key: Box::default(), done: Vec::new(), pos }
+            }
         }
     }
 }
 
-/// A value on its way into the tree.
-enum Part {
-    Leaf(Value, Pos),
-    List(std::vec::IntoIter<Id>, Vec<Node>, Pos),
-    Table(std::collections::btree_map::IntoIter<Box<str>, Id>, Box<str>, Map, Pos),
+/// A value that is being made.
+enum Part<M> {
+    Leaf(Leaf, Pos),
+    List {
+        ids: std::vec::IntoIter<Id>,
+        done: Vec<M>,
+        tables: bool,
+        pos: Pos,
+    },
+    Table {
+        entries: std::collections::btree_map::IntoIter<Box<str>, Id>,
+        key: Box<str>,
+        done: Vec<(Box<str>, M)>,
+        pos: Pos,
+    },
 }

@@ -2,17 +2,24 @@
 
 use super::date;
 use super::lex::Word;
+use super::tables::Leaf;
 use crate::number::{self, Integer};
 use crate::tree::Value;
 use crate::unicode;
 
 /// The value of a word that is complete in itself; an error has its text.
-pub(super) fn value(word: Word) -> Result<Value, String> {
+pub(super) fn leaf(word: Word) -> Result<Leaf, String> {
+    match word {
+        Word::Date(text) => moment(&text).map(Leaf::Date),
+        word => value(word).map(Leaf::Value),
+    }
+}
+
+fn value(word: Word) -> Result<Value, String> {
     match word {
         Word::Bool(b) => Ok(Value::Bool(b)),
         Word::Integer(text) => integer(&text),
         Word::Float(text) => float(&text),
-        Word::Date(text) => moment(&text),
         // The containers are opened by the reader.
         Word::List | Word::Table => Ok(Value::Null),
         word => string(word).map(Value::from),
@@ -98,7 +105,7 @@ fn has_leading_zero(text: &str) -> bool {
     }
 }
 
-fn moment(text: &str) -> Result<Value, String> {
+fn moment(text: &str) -> Result<String, String> {
     let text: String = text
         .chars()
         .map(|c| match c {
@@ -107,7 +114,10 @@ fn moment(text: &str) -> Result<Value, String> {
             c => c,
         })
         .collect();
-    date::to_json(&text).map(Value::from).ok_or_else(|| format!("invalid datetime: {}", quoted(&text)))
+    match date::to_json(&text) {
+        Some(_) => Ok(text),
+        None => Err(format!("invalid datetime: {}", quoted(&text))),
+    }
 }
 
 fn without_first_break(text: &str) -> &str {

@@ -3,10 +3,10 @@
 use super::{Error, MAX_DEPTH, write_key, write_string};
 use crate::doc::{Doc, View};
 use crate::number;
-use crate::walk::{Entry, entries};
+use crate::walk::{Entry, entries, fields};
 
-/// The document as `toml.Encoder` writes it: the plain entries of a table before its sub-tables, both sorted, each level
-/// indented by two spaces; nulls are left out. A document that is no table is written as the value alone.
+/// The document as `toml.Encoder` writes it: the plain entries of a table before its sub-tables, both sorted (the
+/// fields of a struct keep their order), each level indented by two spaces; nulls are left out. A document that is no table is written as the value alone.
 pub fn to_string<T: Doc>(doc: &T) -> Result<Vec<u8>, Error> {
     let mut writer =
         Writer { out: Vec::with_capacity(128), keys: Vec::new(), path: Path::default(), frames: Vec::new() };
@@ -53,10 +53,13 @@ enum Frame<T> {
     /// A list on one line.
     List { items: std::vec::IntoIter<T>, first: bool },
     /// A table on one line.
-    Inline { entries: Iter<T>, tables: Iter<T>, comma: bool, keys: usize },
+    Inline { entries: Iter<T>, tables: Iter<T>, comma: bool, keys: usize, fields: Option<usize> },
 }
 
 type Iter<T> = std::vec::IntoIter<Entry<T>>;
+
+/// The entries of a map or the fields of a struct.
+type Content<'a, T> = Vec<(std::borrow::Cow<'a, [u8]>, T)>;
 
 /// What TOML makes of a value.
 #[derive(PartialEq)]
@@ -72,7 +75,8 @@ impl<T: Doc> Writer<T> {
         match doc.view() {
             View::Null => Err(Error::Nil),
             View::Unsupported(text) => Err(Error::RootType(go_kind(&text))),
-            View::Map(map) | View::Fields(map) => self.open_table(map, false),
+            View::Map(map) => self.open_table(map, true, false),
+            View::Fields(fields) => self.open_table(fields, false, false),
             View::List(_) if kind(doc)? == Kind::Tables => Err(Error::NoKey),
             _ => self.element(doc),
         }
@@ -107,8 +111,10 @@ impl<T: Doc> Writer<T> {
                     Some(item) => {
                         self.blank_line();
                         self.header(b"[[", b"]]");
-                        if let View::Map(map) | View::Fields(map) = item.view() {
-                            self.open_table(map, false)?;
+                        match item.view() {
+                            View::Map(map) => self.open_table(map, true, false)?,
+                            View::Fields(fields) => self.open_table(fields, false, false)?,
+                            _ => {}
                         }
                     }
                     None => {
@@ -128,7 +134,7 @@ impl<T: Doc> Writer<T> {
                         self.frames.pop();
                     }
                 },
-                Frame::Inline { entries, tables, comma, keys } => {
+                Frame::Inline { entries, tables, comma, keys, fields } => {
                     if std::mem::take(comma) {
                         self.out.extend_from_slice(b", ");
                     }
@@ -144,7 +150,8 @@ impl<T: Doc> Writer<T> {
                     };
                     // A null takes its comma with it, but not the one before.
                     if !matches!(entry.node.view(), View::Null) {
-                        *comma = more;
+                        // In a struct, it is the number of the field that decides, even if others were left out.
+                        *comma = fields.map_or(more, |count| entry.node.field_number() + 1 != count);
                         write_key(&mut self.out, entry.key(&self.keys));
                         self.out.extend_from_slice(b" = ");
                         self.element(&entry.node)?;
@@ -163,9 +170,9 @@ impl<T: Doc> Writer<T> {
         Ok(())
     }
 
-    /// Sorts the entries of a mapping into those that are lines and those that are tables.
-    fn split(&mut self, map: Vec<(std::borrow::Cow<'_, [u8]>, T)>) -> Result<(Iter<T>, Iter<T>), Error> {
-        let all = entries(map, &mut self.keys);
+    /// Sorts entries into those that are lines and those that are tables.
+    fn split(&mut self, map: Content<'_, T>, sorted: bool) -> Result<(Iter<T>, Iter<T>), Error> {
+        let all = if sorted { entries(map, &mut self.keys) } else { fields(map, &mut self.keys) };
         let (mut lines, mut tables) = (Vec::with_capacity(all.len()), Vec::new());
         for entry in all {
             match kind(&entry.node)? {
@@ -176,21 +183,23 @@ impl<T: Doc> Writer<T> {
         Ok((lines.into_iter(), tables.into_iter()))
     }
 
-    fn open_table(&mut self, map: Vec<(std::borrow::Cow<'_, [u8]>, T)>, named: bool) -> Result<(), Error> {
+    fn open_table(&mut self, map: Content<'_, T>, sorted: bool, named: bool) -> Result<(), Error> {
         let keys = self.keys.len();
-        let (entries, tables) = self.split(map)?;
+        let (entries, tables) = self.split(map, sorted)?;
         self.push(Frame::Table { entries, tables, line_open: false, keys, named })
     }
 
     fn sub_table(&mut self, entry: Entry<T>) -> Result<(), Error> {
         self.path.push(entry.key(&self.keys));
-        match entry.node.view() {
+        let view = entry.node.view();
+        let sorted = matches!(view, View::Map(_));
+        match view {
             View::Map(map) | View::Fields(map) => {
                 if self.path.parts.len() == 1 {
                     self.blank_line();
                 }
                 self.header(b"[", b"]");
-                self.open_table(map, true)
+                self.open_table(map, sorted, true)
             }
             View::List(items) => self.push(Frame::Tables(items.into_iter())),
             _ => Ok(()),
@@ -214,7 +223,9 @@ impl<T: Doc> Writer<T> {
 
     /// A value on the current line.
     fn element(&mut self, node: &T) -> Result<(), Error> {
-        match node.view() {
+        let view = node.view();
+        let sorted = matches!(view, View::Map(_));
+        match view {
             // Null was left out or refused before.
             View::Null => {}
             View::Bool(b) => self.out.extend_from_slice(if b { b"true" } else { b"false" }),
@@ -222,6 +233,7 @@ impl<T: Doc> Writer<T> {
             View::Uint(u) => number::unsigned(&mut self.out, u),
             View::Float(f) => write_float(&mut self.out, f),
             View::Str(s) => write_string(&mut self.out, &s),
+            View::Plain(text) => self.out.extend_from_slice(&text),
             View::List(items) => {
                 self.out.push(b'[');
                 self.push(Frame::List { items: items.into_iter(), first: true })?;
@@ -229,8 +241,9 @@ impl<T: Doc> Writer<T> {
             View::Map(map) | View::Fields(map) => {
                 self.out.push(b'{');
                 let keys = self.keys.len();
-                let (entries, tables) = self.split(map)?;
-                self.push(Frame::Inline { entries, tables, comma: false, keys })?;
+                let (entries, tables) = self.split(map, sorted)?;
+                let fields = (!sorted).then_some(entries.len() + tables.len());
+                self.push(Frame::Inline { entries, tables, comma: false, keys, fields })?;
             }
             View::Unsupported(text) => return Err(Error::Type(go_kind(&text))),
         }

@@ -65,14 +65,16 @@ pub(super) struct Zone {
 pub struct Location {
     /// Nothing means UTC.
     zone: Option<Arc<Zone>>,
+    /// Whether it is the zone of this machine, which Go knows by another name than what it is a copy of.
+    local: bool,
 }
 
 impl Location {
     /// Universal time.
-    pub const UTC: Self = Self { zone: None };
+    pub const UTC: Self = Self { zone: None, local: false };
 
     pub(super) fn new(zone: Zone) -> Self {
-        Self { zone: Some(Arc::new(zone)) }
+        Self { zone: Some(Arc::new(zone)), local: false }
     }
 
     /// Finds a zone by its IANA name; the empty name and `UTC` are universal time. `Local` is not known here.
@@ -106,6 +108,38 @@ impl Location {
         Self::new(Zone { name, kinds, changes: vec![Change { when: i64::MIN, kind: 0 }], rule: None })
     }
 
+    /// The same place as the zone of this machine. It is no longer universal time itself, even if it keeps that.
+    pub fn local(self) -> Self {
+        let place = if self.zone.is_none() { self.named("UTC") } else { self };
+        Self { local: true, ..place }
+    }
+
+    /// Whether it is universal time itself, which Go keeps as no place at all.
+    pub fn is_utc(&self) -> bool {
+        self.zone.is_none()
+    }
+
+    /// The place as Go source.
+    pub fn go_string(&self) -> String {
+        if self.is_utc() {
+            "time.UTC".to_owned()
+        } else if self.local {
+            "time.Local".to_owned()
+        } else {
+            format!("time.Location({})", super::format::quote(self.name()))
+        }
+    }
+
+    /// The kinds of time that are kept here: name, seconds east of Greenwich, summer.
+    pub fn kinds(&self) -> impl Iterator<Item = (&[u8], i64, bool)> {
+        self.zone.iter().flat_map(|z| &z.kinds).map(|k| (k.name.as_slice(), k.offset, k.summer))
+    }
+
+    /// When another kind holds, and the number of that kind.
+    pub fn changes(&self) -> impl Iterator<Item = (i64, usize)> {
+        self.zone.iter().flat_map(|z| &z.changes).map(|c| (c.when, c.kind))
+    }
+
     /// The name of the place.
     pub fn name(&self) -> &[u8] {
         self.zone.as_ref().map_or(b"UTC", |zone| &zone.name)
@@ -129,13 +163,15 @@ impl Location {
         in_force.or_else(|| named.next().map(|kind| kind.offset))
     }
 
-    /// Reports whether Go would hold both to be the same pointer: universal time, one loaded zone, or the shared
-    /// nameless zones of whole hours.
+    /// Reports whether Go would hold both to be the same pointer: universal time, one loaded zone, the shared
+    /// nameless zones of whole hours, or those that TOML reads local times in.
     pub fn is_same(&self, other: &Self) -> bool {
         match (&self.zone, &other.zone) {
             (None, None) => true,
             (Some(one), Some(two)) => {
-                Arc::ptr_eq(one, two) || one.shared_hour().is_some_and(|hour| two.shared_hour() == Some(hour))
+                Arc::ptr_eq(one, two)
+                    || one.shared_hour().is_some_and(|hour| two.shared_hour() == Some(hour))
+                    || one.name.ends_with(b"-local") && one == two
             }
             _ => false,
         }

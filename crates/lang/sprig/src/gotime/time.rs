@@ -14,6 +14,9 @@ pub enum TimeError {
     /// The year has not four digits.
     #[error("{0}: year outside of range [0,9999]")]
     Year(&'static str),
+    /// The zone's offset does not fit into the binary form.
+    #[error("{0}: unexpected zone offset")]
+    Offset(&'static str),
     /// The zone is a day or more away from universal time.
     #[error("{0}: timezone hour outside of range [0,23]")]
     ZoneHour(&'static str),
@@ -309,6 +312,31 @@ impl Time {
         self.rfc3339("Time.MarshalText")
     }
 
+    /// The text of `AppendText`.
+    pub fn append_text(&self) -> Result<String, TimeError> {
+        self.rfc3339("Time.AppendText")
+    }
+
+    /// The bytes of `MarshalBinary`.
+    pub fn marshal_binary(&self, method: &'static str) -> Result<Vec<u8>, TimeError> {
+        let (minutes, seconds) = match self.zone().1 {
+            _ if self.location.is_utc() => (-1, 0),
+            offset => (offset / 60, offset % 60),
+        };
+        let minutes = i16::try_from(minutes).map_err(|_| TimeError::Offset(method))?;
+        if minutes == -1 && !self.location.is_utc() {
+            return Err(TimeError::Offset(method));
+        }
+        let mut bytes = vec![if seconds == 0 { 1 } else { 2 }];
+        bytes.extend(self.seconds.to_be_bytes());
+        bytes.extend(self.nanoseconds.to_be_bytes());
+        bytes.extend(minutes.to_be_bytes());
+        if seconds != 0 {
+            bytes.push(seconds as u8);
+        }
+        Ok(bytes)
+    }
+
     fn rfc3339(&self, method: &'static str) -> Result<String, TimeError> {
         if !(0..=9999).contains(&self.full_date().year) {
             return Err(TimeError::Year(method));
@@ -318,6 +346,26 @@ impl Time {
         }
         let text = self.format("2006-01-02T15:04:05.999999999Z07:00");
         Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Go's fields `wall` and `ext`.
+    pub fn words(&self) -> (u64, i64) {
+        let nanoseconds = u64::from(self.nanoseconds);
+        match self.monotonic {
+            Some(reading) => {
+                let since_1885 = self.seconds.wrapping_sub(YEAR_1_TO_1885) as u64;
+                (1 << 63 | since_1885 << 30 | nanoseconds, reading)
+            }
+            None => (nanoseconds, self.seconds),
+        }
+    }
+
+    /// The time as Go source.
+    pub fn go_string(&self) -> String {
+        let ([year, month, day], [hour, minute, second]) = (self.date(), self.clock());
+        let month = usize::try_from(month - 1).ok().and_then(|i| super::MONTHS.get(i)).unwrap_or(&"");
+        let (nanosecond, place) = (self.nanoseconds, self.location.go_string());
+        format!("time.Date({year}, time.{month}, {day}, {hour}, {minute}, {second}, {nanosecond}, {place})")
     }
 
     /// The text that Go prints for a time, with the clock reading if there is one.

@@ -148,12 +148,12 @@ fn version<'h>(_: &Ctx<'h>, args: &[Value<'h>]) -> Result<Value<'h>, Error> {
     }
 }
 
-/// The version without suffixes, where it is kept; else all of it.
+/// The version without suffixes, where it is kept (a deep copy loses it); else all of it.
 fn normalized<'h>(_: &Ctx<'h>, args: &[Value<'h>]) -> Result<Value<'h>, Error> {
     match args {
         [Value::Struct(s)] => {
-            let kept = usize::from(s.fields.len() > 3);
-            Ok(s.fields.get(kept).cloned().unwrap_or_default())
+            let kept = s.fields.get(1).filter(|kept| s.fields.len() > 3 && kept.truth());
+            Ok(kept.or(s.fields.first()).cloned().unwrap_or_default())
         }
         _ => Ok(Value::Nil),
     }

@@ -9,8 +9,8 @@ use crate::dialect::Dialect;
 /// A render that failed: Helm's message, and what a person needs to find the place.
 #[derive(Debug)]
 pub struct RenderError {
-    /// Helm's message.
-    pub message: String,
+    /// Helm's message; what templates say need not be UTF-8.
+    pub message: Vec<u8>,
     /// The template file that was being parsed or rendered.
     pub file: String,
     /// The error of the template language, when one was being executed.
@@ -21,7 +21,7 @@ pub struct RenderError {
 
 impl fmt::Display for RenderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&String::from_utf8_lossy(&self.message))
     }
 }
 
@@ -30,7 +30,7 @@ impl std::error::Error for RenderError {}
 impl RenderError {
     /// An error that is shown as it is.
     pub(super) fn plain(file: &str, message: String) -> Self {
-        Self { message, file: file.to_owned(), exec: None, parse_line: None }
+        Self { message: message.into_bytes(), file: file.to_owned(), exec: None, parse_line: None }
     }
 
     /// A template that cannot be parsed.
@@ -42,13 +42,18 @@ impl RenderError {
             [_, location] => format!("parse error at ({location}): {location}"),
             _ => format!("parse error in ({file}): {text}"),
         };
-        Self { message, file: file.to_owned(), exec: None, parse_line: Some(error.line) }
+        Self {
+            message: message.into_bytes(),
+            file: file.to_owned(),
+            exec: None,
+            parse_line: Some(error.line),
+        }
     }
 
     /// A template that failed while it ran.
     pub(super) fn exec(file: &str, error: ExecError, dialect: &Dialect) -> Self {
         Self {
-            message: exec_message(file, &error, dialect),
+            message: to_bytes(&exec_message(file, &error, dialect)),
             file: file.to_owned(),
             exec: Some(Box::new(error)),
             parse_line: None,
@@ -56,11 +61,36 @@ impl RenderError {
     }
 }
 
+/// Before the letters that stand for bytes: the last of those for private use.
+const STAND_INS: u32 = 0x10_FE00;
+
 const START: &str = "HELM_ERR_START";
 const END: &str = "HELM_ERR_END";
 
+/// Any bytes as a text that can be taken apart: invalid ones are letters that no text uses.
+fn from_bytes(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().filter_map(|b| char::from_u32(STAND_INS + u32::from(*b))));
+    }
+    text
+}
+
+/// The bytes of such a text.
+fn to_bytes(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    for c in text.chars() {
+        match u8::try_from(u32::from(c).wrapping_sub(STAND_INS)) {
+            Ok(byte @ 0x80..) => bytes.push(byte),
+            _ => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    bytes
+}
+
 fn exec_message(file: &str, error: &ExecError, dialect: &Dialect) -> String {
-    let text = String::from_utf8_lossy(&error.text()).into_owned();
+    let text = from_bytes(&error.text());
     if matches!(error.cause, Cause::Start(_)) {
         return text;
     }
@@ -89,7 +119,7 @@ struct Level {
 fn traced(error: &ExecError) -> Option<String> {
     let mut levels: Vec<Level> = Vec::new();
     for text in error.unwrapped() {
-        let level = level(&String::from_utf8_lossy(&text))?;
+        let level = level(&from_bytes(&text))?;
         if levels.last() != Some(&level) {
             levels.push(level);
         }
