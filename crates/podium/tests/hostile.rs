@@ -279,8 +279,14 @@ fn directories_with_anything_in_them_are_read_or_refused() {
         ),
         (
             "schema-of-a-file",
+            // Helm follows it as well; it has to be a document.
             &|c| c.write("values.schema.json", br#"{"$ref": "file:///etc/passwd"}"#),
-            "failing loading \"file:///etc/passwd\": references to other documents are not followed",
+            "failing loading \"file:///etc/passwd\": invalid character 'r' looking for beginning of value",
+        ),
+        (
+            "schema-without-end",
+            &|c| c.write("values.schema.json", br#"{"$ref": "file:///dev/zero"}"#),
+            "failing loading \"file:///dev/zero\": ",
         ),
         (
             "endless-schema",

@@ -15,30 +15,53 @@ const SHALLOW: usize = 100;
 const STACK_PER_LEVEL: usize = 4 * 1024;
 
 /// Compiles every template of a tree.
-pub fn compile(tree: &Tree, functions: &Functions) -> Vec<Unit> {
-    let depth = nesting(tree);
+pub fn compile(tree: &Tree, functions: &Functions, room: &mut Room) -> Vec<Unit> {
+    let depth = nesting(tree, &mut room.depth);
     if depth <= SHALLOW {
-        return units(tree, functions);
+        return units(tree, functions, room);
     }
     // Deep trees get a stack that fits them.
     let stack = depth * STACK_PER_LEVEL + (1 << 20);
     std::thread::scope(|scope| {
         let worker = std::thread::Builder::new().stack_size(stack);
-        match worker.spawn_scoped(scope, || units(tree, functions)).map(std::thread::ScopedJoinHandle::join) {
+        match worker
+            .spawn_scoped(scope, || units(tree, functions, &mut Room::default()))
+            .map(std::thread::ScopedJoinHandle::join)
+        {
             Ok(Ok(units)) => units,
             _ => Vec::new(),
         }
     })
 }
 
-fn units(tree: &Tree, functions: &Functions) -> Vec<Unit> {
-    let mut compiler = Compiler::new(tree, functions);
-    tree.templates.iter().map(|(name, root)| compiler.unit(name, *root)).collect()
+fn units(tree: &Tree, functions: &Functions, room: &mut Room) -> Vec<Unit> {
+    let mut compiler = Compiler::new(tree, functions, std::mem::take(room));
+    let units = tree.templates.iter().map(|(name, root)| compiler.unit(name, *root)).collect();
+    let Compiler { ops, at, calls, consts, names, depth, .. } = compiler;
+    if ops.capacity() <= MAX_ROOM {
+        *room = Room { depth, ops, at, calls, consts, names };
+    }
+    units
 }
 
+/// Lists that are used for one text after the other.
+#[derive(Default)]
+pub struct Room {
+    depth: Vec<usize>,
+    ops: Vec<Op>,
+    at: Vec<Id>,
+    calls: Vec<Passed>,
+    consts: Vec<Const>,
+    names: Vec<Span>,
+}
+
+/// Lists that are longer than this are not kept.
+const MAX_ROOM: usize = 4096;
+
 /// An upper bound of the nesting: children are made before their parents, so one pass tells.
-fn nesting(tree: &Tree) -> usize {
-    let mut depth: Vec<usize> = Vec::with_capacity(tree.nodes.len());
+fn nesting(tree: &Tree, depth: &mut Vec<usize>) -> usize {
+    depth.clear();
+    depth.reserve(tree.nodes.len());
     let mut deepest = 0;
     for node in &tree.nodes {
         let of = |id: &Id| depth.get(*id as usize).copied().unwrap_or(0);
@@ -70,6 +93,7 @@ struct Loop {
 struct Compiler<'c> {
     tree: &'c Tree,
     functions: &'c Functions,
+    depth: Vec<usize>,
     ops: Vec<Op>,
     at: Vec<Id>,
     calls: Vec<Passed>,
@@ -89,15 +113,16 @@ fn taken<T>(list: &mut Vec<T>) -> Box<[T]> {
 }
 
 impl<'c> Compiler<'c> {
-    fn new(tree: &'c Tree, functions: &'c Functions) -> Self {
+    fn new(tree: &'c Tree, functions: &'c Functions, room: Room) -> Self {
         Self {
             tree,
             functions,
-            ops: Vec::with_capacity(tree.nodes.len()),
-            at: Vec::with_capacity(tree.nodes.len()),
-            calls: Vec::new(),
-            consts: Vec::new(),
-            names: Vec::new(),
+            depth: room.depth,
+            ops: room.ops,
+            at: room.at,
+            calls: room.calls,
+            consts: room.consts,
+            names: room.names,
             literals: Vec::new(),
             messages: Vec::new(),
             vars: Vec::new(),

@@ -1,10 +1,12 @@
 //! Sets of compiled templates.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::code::{Functions, Op, Unit};
-use crate::syntax::{self, ParseError, Source};
+use crate::compile::Room;
+use crate::syntax::{self, ParseError, Source, Spare};
 
 /// A set of templates by name. Immutable once it is built, and shared by threads.
 #[derive(Debug, Default)]
@@ -12,6 +14,11 @@ pub struct Templates {
     units: Vec<Unit>,
     /// Where a template is, once there are too many to look at each: the text of a `tpl` is one.
     places: HashMap<Box<[u8]>, usize>,
+}
+
+thread_local! {
+    /// What compiling needs for a while.
+    static SPARE: Cell<(Spare, Room)> = Cell::default();
 }
 
 /// So many templates are looked through one by one.
@@ -24,8 +31,12 @@ pub fn compile(
     functions: &Functions,
 ) -> Result<Vec<Unit>, ParseError> {
     let source = Arc::new(Source { name: name.into(), text: text.into() });
-    let tree = syntax::parse(&source, functions)?;
-    Ok(crate::compile::compile(&tree, functions))
+    let (mut lists, mut room) = SPARE.take();
+    let tree = syntax::parse_with(&source, functions, &mut lists)?;
+    let units = crate::compile::compile(&tree, functions, &mut room);
+    lists.keep(tree);
+    SPARE.set((lists, room));
+    Ok(units)
 }
 
 impl Templates {

@@ -199,6 +199,11 @@ pub fn read_values_file(path: &str) -> Result<Vec<u8>, String> {
     read_up_to(Path::new(path), MAX_VALUES)
 }
 
+/// Reads a file that a chart, and not the user, names.
+pub fn read_regular_file(path: &str) -> Result<Vec<u8>, String> {
+    read_limited(Path::new(path), MAX_VALUES)
+}
+
 /// Reads a regular file; the error is in Go's words. Whether a pipe ever has an end nobody knows.
 fn read_limited(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
     let metadata = fs::metadata(path).map_err(|error| go_error("open", path, &error))?;

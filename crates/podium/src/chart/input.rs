@@ -8,6 +8,7 @@ use clap::ArgMatches;
 use podium_chart::capabilities::{Capabilities, KubeVersion};
 use podium_chart::chart::Loaded;
 use podium_chart::dialect::{Dialect, HELM3, HELM4};
+use podium_chart::load::read_regular_file;
 use podium_chart::origin::Sources;
 use podium_chart::render::Release;
 use podium_chart::renderer::{Prepared, Renderer};
@@ -45,7 +46,7 @@ pub struct Input {
 impl Input {
     /// Decides which subcharts take part, merges all values and checks them.
     pub fn prepare(&self) -> Result<Prepared, podium_chart::renderer::Error> {
-        let files = |url: &str| local_document(url, read_file);
+        let files = |url: &str| local_document(url, read_regular_file);
         self.renderer.prepare_with(&self.set, self.schemas, Some(&files))
     }
 

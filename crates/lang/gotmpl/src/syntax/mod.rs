@@ -8,4 +8,4 @@ mod show;
 
 pub use node::{Id, NodeKind, Quoted, Source, Span, Tree, VERBATIM};
 pub use number::Number;
-pub use parse::{Names, ParseError, parse};
+pub use parse::{Names, ParseError, Spare, parse, parse_with};

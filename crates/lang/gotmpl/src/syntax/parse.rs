@@ -55,10 +55,49 @@ enum Stop {
 
 type Result<T> = std::result::Result<T, Stop>;
 
+/// The lists of an earlier tree: small texts are parsed by the thousand, and making lists takes longer than filling
+/// them.
+#[derive(Default)]
+pub struct Spare {
+    nodes: Vec<Node>,
+    ids: Vec<Id>,
+    names: Vec<Span>,
+    pending: Vec<Id>,
+}
+
+/// Lists that are longer than this are not kept.
+const MAX_SPARE: usize = 4096;
+
+impl Spare {
+    /// Takes the lists of a tree that is not needed any more.
+    pub fn keep(&mut self, tree: Tree) {
+        let Tree { mut nodes, mut ids, mut names, .. } = tree;
+        if nodes.capacity().max(ids.capacity()).max(names.capacity()) <= MAX_SPARE {
+            nodes.clear();
+            ids.clear();
+            names.clear();
+            *self = Self { nodes, ids, names, pending: std::mem::take(&mut self.pending) };
+        }
+    }
+}
+
 /// Parses a text under a name.
 pub fn parse(source: &Arc<Source>, names: &dyn Names) -> std::result::Result<Tree, ParseError> {
-    match Parser::new(source, names, SHALLOW).run() {
-        Ok(tree) => Ok(tree),
+    parse_with(source, names, &mut Spare::default())
+}
+
+/// Parses a text under a name, with lists of before.
+pub fn parse_with(
+    source: &Arc<Source>,
+    names: &dyn Names,
+    spare: &mut Spare,
+) -> std::result::Result<Tree, ParseError> {
+    let parser = Parser::new(source, names, SHALLOW, std::mem::take(spare));
+    match parser.run() {
+        Ok((tree, pending)) => {
+            spare.pending = pending;
+            Ok(tree)
+        }
         Err(Stop::Error(e)) => Err(*e),
         Err(Stop::Deep) => deep(source, names),
     }
@@ -75,8 +114,9 @@ fn deep(source: &Arc<Source>, names: &dyn Names) -> std::result::Result<Tree, Pa
     };
     std::thread::scope(|scope| {
         let worker = std::thread::Builder::new().stack_size(levels * STACK_PER_LEVEL + (1 << 20));
-        let handle = worker.spawn_scoped(scope, || match Parser::new(source, names, u32::MAX).run() {
-            Ok(tree) => Ok(tree),
+        let parse = || Parser::new(source, names, u32::MAX, Spare::default()).run();
+        let handle = worker.spawn_scoped(scope, move || match parse() {
+            Ok((tree, _)) => Ok(tree),
             Err(Stop::Error(e)) => Err(*e),
             Err(Stop::Deep) => Err(too_deep()),
         });
@@ -111,14 +151,16 @@ fn no_token() -> Token {
 }
 
 impl<'t> Parser<'t> {
-    fn new(source: &'t Arc<Source>, names: &'t dyn Names, shallow: u32) -> Self {
+    fn new(source: &'t Arc<Source>, names: &'t dyn Names, shallow: u32, mut spare: Spare) -> Self {
         let text = &source.text;
+        spare.nodes.reserve(text.len() / BYTES_PER_NODE);
+        spare.ids.reserve(text.len() / BYTES_PER_NODE);
         Self {
             tree: Tree {
                 source: Arc::clone(source),
-                nodes: Vec::with_capacity(text.len() / BYTES_PER_NODE),
-                ids: Vec::with_capacity(text.len() / BYTES_PER_NODE),
-                names: Vec::new(),
+                nodes: spare.nodes,
+                ids: spare.ids,
+                names: spare.names,
                 numbers: Vec::new(),
                 texts: Vec::new(),
                 templates: Vec::new(),
@@ -128,7 +170,7 @@ impl<'t> Parser<'t> {
             names,
             tokens: [no_token(), no_token(), no_token()],
             peeked: 0,
-            pending: Vec::new(),
+            pending: spare.pending,
             defined: HashMap::new(),
             vars: vec![b"$"],
             action_line: 0,
@@ -139,11 +181,15 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn run(mut self) -> Result<Tree> {
+    fn run(mut self) -> Result<(Tree, Vec<Id>)> {
         let root = self.top()?;
         let name = self.tree.source.name.clone();
-        self.add(name, root)?;
-        Ok(self.tree)
+        if self.tree.templates.is_empty() {
+            self.tree.templates.push((name, root));
+        } else {
+            self.add(name, root)?;
+        }
+        Ok((self.tree, self.pending))
     }
 
     // Tokens, with up to three of look-ahead.
