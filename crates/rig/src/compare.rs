@@ -265,7 +265,7 @@ fn without_go_version(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// Letters, digits, base64 and blanks in a row count as one.
+/// Letters, digits, base64 and blanks in a row count as one, and so does the sign of a number.
 fn shape(bytes: &[u8]) -> Vec<u8> {
     const BCRYPT: &[u8] = b"$2a$10$";
     let mut out: Vec<u8> = Vec::new();
@@ -278,7 +278,14 @@ fn shape(bytes: &[u8]) -> Vec<u8> {
         if hash.contains(&i) && *byte == b'.' {
             continue;
         }
-        let random = byte.is_ascii_alphanumeric() || byte.is_ascii_whitespace() || b"+/=".contains(byte);
+        let starts_number = || {
+            bytes.get(i + 1).is_some_and(u8::is_ascii_digit)
+                && !i.checked_sub(1).and_then(|i| bytes.get(i)).is_some_and(u8::is_ascii_alphanumeric)
+        };
+        let random = byte.is_ascii_alphanumeric()
+            || byte.is_ascii_whitespace()
+            || b"+/=".contains(byte)
+            || *byte == b'-' && starts_number();
         match (random, out.last()) {
             (true, Some(b'w')) => {}
             (true, _) => out.push(b'w'),
@@ -298,6 +305,13 @@ fn schema_head(bytes: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_random_number_may_be_negative() {
+        assert_eq!(shape(b"-1\n"), shape(b"92\n"));
+        assert_ne!(shape(b"a-1"), shape(b"a1"));
+        assert_ne!(shape(b"-"), shape(b"1"));
+    }
 
     #[test]
     fn random_texts_have_the_same_shape_and_others_do_not() {

@@ -1,10 +1,10 @@
 //! Where a render's containers live.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 
 use typed_arena::Arena;
 
+use crate::entries::Entries;
 use crate::func::Error;
 use crate::types::{self, Kind, Shape, Type};
 use crate::value::{List, Map, Str, Struct, Value};
@@ -126,20 +126,20 @@ impl<'h> Heap<'h> {
     }
 
     /// A map of a type.
-    pub fn typed_map(&'h self, ty: &'static Type, entries: BTreeMap<Str<'h>, Value<'h>>) -> &'h Map<'h> {
+    pub fn typed_map(&'h self, ty: &'static Type, entries: Entries<'h>) -> &'h Map<'h> {
         self.spend(96 + entries.len() * 2 * size_of::<Value>());
         self.maps.alloc(Map::new(ty, false, entries))
     }
 
     /// `map[string]interface {}`.
-    pub fn map(&'h self, entries: BTreeMap<Str<'h>, Value<'h>>) -> &'h Map<'h> {
+    pub fn map(&'h self, entries: Entries<'h>) -> &'h Map<'h> {
         self.typed_map(&types::MAP, entries)
     }
 
     /// A nil map of a type.
     pub fn nil_map(&'h self, ty: &'static Type) -> Value<'h> {
         self.spend(96);
-        Value::Map(self.maps.alloc(Map::new(ty, true, BTreeMap::new())))
+        Value::Map(self.maps.alloc(Map::new(ty, true, Entries::new())))
     }
 
     /// The same map under another type: a change of one is a change of both.

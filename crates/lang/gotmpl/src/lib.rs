@@ -10,6 +10,7 @@ mod builtins;
 mod code;
 mod compile;
 mod deep;
+mod entries;
 mod error;
 pub mod fmt;
 pub mod func;
@@ -23,6 +24,7 @@ pub mod value;
 
 pub use builtins::RENDERERS;
 pub use code::{Functions, Unit};
+pub use entries::Entries;
 pub use error::{Cause, RenderError, Site, Via};
 pub use func::{Call, Ctx, Error, Func, World};
 pub use heap::Heap;

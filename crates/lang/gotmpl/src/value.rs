@@ -8,10 +8,10 @@ use std::any::Any;
 use std::borrow::Borrow;
 use std::cell::{OnceCell, Ref, RefCell};
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 
+use crate::entries::Entries;
 use crate::types::{self, Kind, Shape, Type};
 
 /// A Go string: any bytes, shared or borrowed from something that outlives the render.
@@ -84,11 +84,11 @@ pub struct Map<'h> {
     pub ty: &'static Type,
     /// Whether it is Go's nil map.
     pub nil: bool,
-    entries: Entries<'h>,
+    entries: Held<'h>,
 }
 
-enum Entries<'h> {
-    Own(RefCell<BTreeMap<Str<'h>, Value<'h>>>),
+enum Held<'h> {
+    Own(RefCell<Entries<'h>>),
     /// The same map under another type.
     Of(&'h Map<'h>),
 }
@@ -253,29 +253,29 @@ impl<'a, 'h> IntoIterator for &'a Items<'h> {
 }
 
 impl<'h> Map<'h> {
-    pub(crate) fn new(ty: &'static Type, nil: bool, entries: BTreeMap<Str<'h>, Value<'h>>) -> Self {
-        Self { ty, nil, entries: Entries::Own(RefCell::new(entries)) }
+    pub(crate) fn new(ty: &'static Type, nil: bool, entries: Entries<'h>) -> Self {
+        Self { ty, nil, entries: Held::Own(RefCell::new(entries)) }
     }
 
     pub(crate) fn alias(&'h self, ty: &'static Type) -> Self {
-        Self { ty, nil: self.nil, entries: Entries::Of(self.origin()) }
+        Self { ty, nil: self.nil, entries: Held::Of(self.origin()) }
     }
 
     /// The map that holds the entries: two maps with the same origin are one map in Go.
     pub fn origin(&self) -> &Map<'h> {
         let mut map = self;
-        while let Entries::Of(other) = map.entries {
+        while let Held::Of(other) = map.entries {
             map = other;
         }
         map
     }
 
-    fn cell(&self) -> &RefCell<BTreeMap<Str<'h>, Value<'h>>> {
+    fn cell(&self) -> &RefCell<Entries<'h>> {
         let mut map = self;
         loop {
             match &map.entries {
-                Entries::Own(cell) => return cell,
-                Entries::Of(other) => map = other,
+                Held::Own(cell) => return cell,
+                Held::Of(other) => map = other,
             }
         }
     }
@@ -296,7 +296,7 @@ impl<'h> Map<'h> {
     }
 
     /// Sets all entries; those of before are gone.
-    pub fn fill(&self, entries: BTreeMap<Str<'h>, Value<'h>>) {
+    pub fn fill(&self, entries: Entries<'h>) {
         *self.cell().borrow_mut() = entries;
     }
 
@@ -317,7 +317,7 @@ impl<'h> Map<'h> {
 
     /// Looks at the entries, in key order. Nothing may change the map meanwhile: for anything but a quick look take
     /// [`entries`](Self::entries).
-    pub fn borrow(&self) -> Ref<'_, BTreeMap<Str<'h>, Value<'h>>> {
+    pub fn borrow(&self) -> Ref<'_, Entries<'h>> {
         self.cell().borrow()
     }
 

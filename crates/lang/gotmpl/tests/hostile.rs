@@ -2,10 +2,8 @@
 
 #![allow(clippy::panic)]
 
-use std::collections::BTreeMap;
-
 use podium_gotmpl::{
-    Cause, Functions, Heap, Limits, Machine, RENDERERS, RenderError, Templates, Texts, Value,
+    Cause, Entries, Functions, Heap, Limits, Machine, RENDERERS, RenderError, Templates, Texts, Value,
 };
 
 const MEMORY: usize = 1 << 20;
@@ -68,7 +66,7 @@ fn with_data(text: &str, entries: usize, tpl: &str) -> Result<String, RenderErro
     let texts = Texts::default();
     let heap = Heap::new(MEMORY);
     let map = heap.map((0..entries).map(|i| (i.to_string().into(), Value::Int(1))).collect());
-    let dot = heap.map(BTreeMap::from([("m".into(), Value::Map(map)), ("t".into(), Value::string(tpl))]));
+    let dot = heap.map(Entries::from([("m".into(), Value::Map(map)), ("t".into(), Value::string(tpl))]));
     let limits = Limits { memory: MEMORY, depth: 50_000, ..Limits::default() };
     let mut machine = Machine::new(&heap, &(), &templates, &functions, &texts, limits);
     machine.render(b"t", Value::Map(dot), |out| String::from_utf8_lossy(out).into_owned())

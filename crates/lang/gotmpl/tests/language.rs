@@ -1,16 +1,14 @@
 //! The language: what templates print, and what Go says when they fail. Expected texts are Go 1.26's.
 
-use std::collections::BTreeMap;
-
-use podium_gotmpl::{Functions, Heap, Limits, Machine, RenderError, Templates, Texts, Value};
+use podium_gotmpl::{Entries, Functions, Heap, Limits, Machine, RenderError, Templates, Texts, Value};
 
 fn data<'h>(heap: &'h Heap<'h>) -> Value<'h> {
-    let nested = heap.map(BTreeMap::from([
+    let nested = heap.map(Entries::from([
         ("x".into(), Value::Float(1.0)),
         ("s".into(), Value::string("text".to_owned())),
     ]));
     let list = heap.list(vec![Value::Int(1), Value::string("two".to_owned()), Value::Nil]);
-    let values = heap.map(BTreeMap::from([
+    let values = heap.map(Entries::from([
         ("m".into(), Value::Map(nested)),
         ("l".into(), list),
         ("n".into(), Value::Nil),

@@ -1,9 +1,8 @@
 //! Between the trees of the readers and the values of templates.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
-use podium_gotmpl::{Error, Heap, Str, Value};
+use podium_gotmpl::{Entries, Error, Heap, Str, Value};
 use podium_goyaml::{Doc, List, Map, Node, View, tree};
 
 use crate::document::{Document, Format};
@@ -75,7 +74,7 @@ fn build<'n, 'h>(heap: &'h Heap<'h>, tree: &'n Node, text: impl Fn(&'n str) -> S
                         break next;
                     }
                     // The entries are in order already, which makes this quick.
-                    let entries: BTreeMap<_, _> = std::mem::take(done).into_iter().collect();
+                    let entries: Entries<'_> = std::mem::take(done).into_iter().collect();
                     ready = Value::Map(heap.map(entries));
                 }
             }

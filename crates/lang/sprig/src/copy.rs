@@ -1,9 +1,7 @@
 //! Deep copies.
 
-use std::collections::BTreeMap;
-
 use podium_gotmpl::types::ANY;
-use podium_gotmpl::{Ctx, Error, Func, List, Map, Str, Struct, Type, Value};
+use podium_gotmpl::{Ctx, Entries, Error, Func, List, Map, Str, Struct, Type, Value};
 
 use crate::args::{Outcome, any, func};
 use crate::document::fields_of;
@@ -20,23 +18,9 @@ fn deep_copy<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
 
 /// A container that is being copied.
 enum Frame<'h> {
-    List {
-        ty: &'static Type,
-        rest: std::slice::Iter<'h, Value<'h>>,
-        done: Vec<Value<'h>>,
-    },
-    Struct {
-        ty: &'static Type,
-        boxed: bool,
-        rest: std::slice::Iter<'h, Value<'h>>,
-        done: Vec<Value<'h>>,
-    },
-    Map {
-        ty: &'static Type,
-        rest: std::vec::IntoIter<(Str<'h>, Value<'h>)>,
-        key: Str<'h>,
-        done: BTreeMap<Str<'h>, Value<'h>>,
-    },
+    List { ty: &'static Type, rest: std::slice::Iter<'h, Value<'h>>, done: Vec<Value<'h>> },
+    Struct { ty: &'static Type, boxed: bool, rest: std::slice::Iter<'h, Value<'h>>, done: Vec<Value<'h>> },
+    Map { ty: &'static Type, rest: std::vec::IntoIter<(Str<'h>, Value<'h>)>, key: Str<'h>, done: Entries<'h> },
 }
 
 impl<'h> Frame<'h> {
@@ -50,7 +34,7 @@ impl<'h> Frame<'h> {
     }
 
     fn map(map: &'h Map<'h>) -> Self {
-        Frame::Map { ty: map.ty, rest: map.entries().into_iter(), key: "".into(), done: BTreeMap::new() }
+        Frame::Map { ty: map.ty, rest: map.entries().into_iter(), key: "".into(), done: Entries::new() }
     }
 
     /// The next child to copy.

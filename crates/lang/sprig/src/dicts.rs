@@ -1,9 +1,9 @@
 //! Maps: building, reading, changing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use podium_gotmpl::types::{ANY, MAP, STRING};
-use podium_gotmpl::{Ctx, Error, Func, Map, Str, Value};
+use podium_gotmpl::{Ctx, Entries, Error, Func, Map, Str, Value};
 
 use crate::args::{Outcome, any, func, map, rest, string, strval, text, variadic};
 
@@ -64,7 +64,7 @@ pub(crate) fn plain<'h>(cx: &Ctx<'h>, map: Option<&'h Map<'h>>) -> Value<'h> {
 }
 
 fn dict<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
-    let mut entries = BTreeMap::new();
+    let mut entries = Entries::new();
     for pair in args.chunks(2) {
         let value = pair.get(1).cloned().unwrap_or_else(|| Value::string(""));
         entries.insert(strval(cx, any(pair, 0))?, value);

@@ -1,11 +1,11 @@
 //! Text: cutting, joining, quoting, indenting.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use podium_gotmpl::fmt;
 use podium_gotmpl::gostr::{decode_char, decode_last_char, quote as go_quote, runes};
 use podium_gotmpl::types::{ANY, INT, STRING, STRING_MAP, STRINGS};
-use podium_gotmpl::{Ctx, Error, Func, Str, Value};
+use podium_gotmpl::{Ctx, Entries, Error, Func, Str, Value};
 
 use crate::args::{Outcome, any, func, int, string, strval, text, variadic};
 use crate::limits::{PART, affordable, room_for_bytes};
@@ -223,7 +223,7 @@ fn split<'a>(s: &'a [u8], separator: &[u8], limit: i64) -> Vec<&'a [u8]> {
 /// The parts as a map with the keys `_0`, `_1` and so on.
 fn numbered<'h>(cx: &Ctx<'h>, parts: Vec<&[u8]>) -> Outcome<'h> {
     cx.heap.charge(parts.len() * (PART + 2 * size_of::<Value>()))?;
-    let entries: BTreeMap<Str<'h>, Value<'h>> = parts
+    let entries: Entries<'h> = parts
         .into_iter()
         .enumerate()
         .map(|(i, part)| (format!("_{i}").into(), Value::string(part.to_vec())))

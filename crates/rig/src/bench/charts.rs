@@ -1,8 +1,10 @@
 //! The benchmark charts, made by rule: the same bytes on every machine.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use crate::bench::archive;
 use crate::request::File;
 
 /// A chart to measure.
@@ -23,13 +25,18 @@ pub fn all() -> Vec<BenchChart> {
         BenchChart { name: "stack", about: "dashboards and rules, megabytes of YAML", files: stack() },
         BenchChart {
             name: "umbrella-100",
-            about: "100 subcharts, five tpl calls in each",
-            files: umbrella(100),
+            about: "100 subcharts as archives, five tpl calls in each",
+            files: packed(umbrella(100)),
         },
         BenchChart {
             name: "umbrella-200",
-            about: "200 subcharts, five tpl calls in each",
-            files: umbrella(200),
+            about: "200 subcharts as archives, five tpl calls in each",
+            files: packed(umbrella(200)),
+        },
+        BenchChart {
+            name: "unpacked-100",
+            about: "100 subcharts as directories, five tpl calls in each",
+            files: umbrella(100),
         },
     ]
 }
@@ -396,6 +403,25 @@ fn umbrella(count: usize) -> Vec<File> {
     files
 }
 
+/// The same chart as `helm dependency build` leaves it: subcharts are archives.
+fn packed(files: Vec<File>) -> Vec<File> {
+    let mut subcharts: BTreeMap<String, Vec<File>> = BTreeMap::new();
+    let mut out = Vec::new();
+    for file in files {
+        match file.name.strip_prefix("charts/").and_then(|inner| Some((inner, inner.split_once('/')?.0))) {
+            Some((inner, name)) => {
+                let archive = format!("charts/{name}-0.1.0.tgz");
+                subcharts.entry(archive).or_default().push(File::new(inner, file.data));
+            }
+            None => out.push(file),
+        }
+    }
+    // Writing to memory does not fail.
+    let pack = |(name, files): (String, Vec<File>)| Some(File::new(name, archive::pack(&files).ok()?));
+    out.extend(subcharts.into_iter().filter_map(pack));
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -409,6 +435,29 @@ mod tests {
             .map(|f| String::from_utf8_lossy(&f.data).matches("include \"large.render\"").count())
             .sum();
         assert_eq!((parts, renders), (300, 3300));
+    }
+
+    #[test]
+    fn archives_hold_what_the_directories_hold() {
+        let names = |files: &[File]| files.iter().map(|f| f.name.clone()).collect::<Vec<_>>();
+        let (packed, unpacked) = (packed(umbrella(3)), umbrella(3));
+        assert!(names(&packed).contains(&"charts/svc2-0.1.0.tgz".to_owned()), "{:?}", names(&packed));
+        let load = |files: Vec<File>| {
+            let files =
+                files.into_iter().map(|f| podium_chart::files::File::new(f.name.as_str(), &f.data)).collect();
+            let dialect = &podium_chart::dialect::HELM4;
+            podium_chart::chart::load_files(files, dialect).map(|loaded| {
+                let charts = loaded.chart.dependencies.clone();
+                charts.iter().map(|c| (c.metadata.name.clone(), c.templates.clone())).collect::<Vec<_>>()
+            })
+        };
+        let (packed, unpacked) = (load(packed).unwrap(), load(unpacked).unwrap());
+        assert_eq!(packed.len(), 3);
+        for ((name, mut templates), (other, mut others)) in packed.into_iter().zip(unpacked) {
+            templates.sort_by(|a, b| a.name.cmp(&b.name));
+            others.sort_by(|a, b| a.name.cmp(&b.name));
+            assert_eq!((name, templates), (other, others));
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Benchmarks beside the original: charts made by a rule, and processes measured by a small parent.
 
+pub mod archive;
 pub mod charts;
 pub mod measure;
 pub mod rate;

@@ -32,6 +32,7 @@ const TARGETS: &[Target] = &[
     Target { chart: "stack", faster: 10.0, smaller: Some(5.0) },
     Target { chart: "umbrella-100", faster: 20.0, smaller: None },
     Target { chart: "umbrella-200", faster: 20.0, smaller: None },
+    Target { chart: "unpacked-100", faster: 20.0, smaller: None },
 ];
 
 const RATES: &[(&str, usize)] =

@@ -1,10 +1,8 @@
 //! Rendering a text with the library's functions.
 
-use std::collections::BTreeMap;
-
 use podium_gotmpl::types::ANY;
 use podium_gotmpl::{
-    Functions, Heap, Limits, Machine, RenderError, Shape, Templates, Texts, Type, Value, World,
+    Entries, Functions, Heap, Limits, Machine, RenderError, Shape, Templates, Texts, Type, Value, World,
 };
 use podium_goyaml::Node;
 
@@ -38,7 +36,7 @@ pub fn render(
     let heap = Heap::new(memory);
     let values = podium_sprig::convert::borrow_tree(&heap, values);
     let values = heap.retyped(values.as_map().unwrap(), &VALUES);
-    let dot = heap.map(BTreeMap::from([("Values".into(), Value::Map(values))]));
+    let dot = heap.map(Entries::from([("Values".into(), Value::Map(values))]));
     let mut machine = Machine::new(&heap, &Still, &templates, functions, &texts, Limits::default());
     machine.render(b"t", Value::Map(dot), <[u8]>::to_vec)
 }

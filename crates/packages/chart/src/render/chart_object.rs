@@ -1,9 +1,7 @@
 //! `.Chart` as templates see it: a map of Go's field names in Helm 4, a Go struct in Helm 3.
 
-use std::collections::BTreeMap;
-
 use podium_gotmpl::types::{BOOL, Field, LIST, STRING, STRING_MAP, STRINGS};
-use podium_gotmpl::{Heap, Shape, Str, Type, Value};
+use podium_gotmpl::{Entries, Heap, Shape, Str, Type, Value};
 use podium_sprig::convert;
 
 use crate::dialect::{ChartObject, Dialect};
@@ -101,7 +99,7 @@ impl<'h> Make<'h> {
     /// A map from the names of a struct's fields.
     fn map(&self, ty: &'static Type, fields: Vec<Value<'h>>) -> &'h podium_gotmpl::Map<'h> {
         let Shape::Struct(names) = ty.shape else {
-            return self.heap.map(BTreeMap::new());
+            return self.heap.map(Entries::new());
         };
         self.heap.map(names.iter().zip(fields).map(|(f, v)| (Str::from(f.name), v)).collect())
     }
@@ -164,7 +162,7 @@ impl<'h> Make<'h> {
             ImportValue::Written(node) => convert::borrow_tree(self.heap, node),
             ImportValue::Done { child, parent } => Value::Map(self.heap.typed_map(
                 &STRING_MAP,
-                BTreeMap::from([("child".into(), text(child)), ("parent".into(), text(parent))]),
+                Entries::from([("child".into(), text(child)), ("parent".into(), text(parent))]),
             )),
         });
         let fields = vec![

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use podium_gotmpl::types::{BYTES, STRING};
-use podium_gotmpl::{Call, Ctx, Error, Func, Heap, Map, Shape, Str, Type, Value};
+use podium_gotmpl::{Call, Ctx, Entries, Error, Func, Heap, Map, Shape, Str, Type, Value};
 
 use crate::files::File;
 use crate::glob::{self, Pattern};
@@ -56,7 +56,7 @@ fn glob<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Result<Value<'h>, Error> {
         Err(glob::Error::Syntax) => None,
         Err(e) => return Err(Error::new(e.to_string())),
     };
-    let mut entries = BTreeMap::new();
+    let mut entries = Entries::new();
     for (name, value) in files.borrow().iter() {
         let matches = match &pattern {
             Some(p) => p.matches(&name.to_text()).map_err(|e| Error::new(e.to_string()))?,

@@ -7,11 +7,12 @@ mod files_object;
 mod values_graph;
 mod values_object;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use podium_gotmpl::{
-    Functions, Heap, Limits, Machine, Map, Str, Templates, Texts, Value, World, compile, without_no_value,
+    Entries, Functions, Heap, Limits, Machine, Map, Str, Templates, Texts, Value, World, compile,
+    without_no_value,
 };
 
 use crate::capabilities::Capabilities;
@@ -168,7 +169,7 @@ impl Job<'_> {
             let template = values_object::typed(
                 &heap,
                 self.dialect,
-                BTreeMap::from([
+                Entries::from([
                     ("Name".into(), Value::string(source.name.clone())),
                     ("BasePath".into(), Value::string(format!("{}/templates", source.part.path))),
                 ]),
@@ -244,7 +245,7 @@ struct Scopes<'h>(HashMap<String, &'h Map<'h>>);
 impl<'h> Scopes<'h> {
     fn new(job: &'h Job<'_>, root: &'h Part<'_>, heap: &'h Heap<'h>) -> Self {
         let values = values_graph::to_map(heap, job.values);
-        let release = Value::Map(heap.map(BTreeMap::from([
+        let release = Value::Map(heap.map(Entries::from([
             ("Name".into(), Value::Str(Str::from(job.release.name.as_str()))),
             ("Namespace".into(), Value::Str(Str::from(job.release.namespace.as_str()))),
             ("IsUpgrade".into(), Value::Bool(job.release.is_upgrade)),
@@ -274,9 +275,9 @@ impl<'h> Scopes<'h> {
         release: &Value<'h>,
         capabilities: &Value<'h>,
     ) -> &'h Map<'h> {
-        let subcharts = heap.map(BTreeMap::new());
+        let subcharts = heap.map(Entries::new());
         let values = heap.retyped(values, values_object::ty(job.dialect));
-        let scope = heap.map(BTreeMap::from([
+        let scope = heap.map(Entries::from([
             ("Chart".into(), chart_object::to_value(heap, &part.metadata, is_root, job.dialect)),
             ("Files".into(), files_object::to_value(heap, part.files)),
             ("Release".into(), release.clone()),
@@ -287,7 +288,7 @@ impl<'h> Scopes<'h> {
         for child in &part.parts {
             let own = match values.get(child.name.as_bytes()) {
                 Some(Value::Map(map)) => map,
-                _ => heap.map(BTreeMap::new()),
+                _ => heap.map(Entries::new()),
             };
             let scope = self.add(job, heap, child, false, own, release, capabilities);
             subcharts.set(Str::from(&*child.name), Value::Map(scope));

@@ -1,9 +1,7 @@
 //! `.Values` and `.Template`: maps of a type of their own, with a few methods.
 
-use std::collections::BTreeMap;
-
 use podium_gotmpl::types::{MAP, STRING};
-use podium_gotmpl::{Call, Ctx, Error, Func, Heap, Map, Shape, Str, Type, Value};
+use podium_gotmpl::{Call, Ctx, Entries, Error, Func, Heap, Map, Shape, Type, Value};
 use podium_sprig::document::{Document, Format};
 
 use crate::dialect::Dialect;
@@ -24,11 +22,7 @@ pub fn ty(dialect: &Dialect) -> &'static Type {
 }
 
 /// A map of that type.
-pub fn typed<'h>(
-    heap: &'h Heap<'h>,
-    dialect: &Dialect,
-    entries: BTreeMap<Str<'h>, Value<'h>>,
-) -> &'h Map<'h> {
+pub fn typed<'h>(heap: &'h Heap<'h>, dialect: &Dialect, entries: Entries<'h>) -> &'h Map<'h> {
     heap.typed_map(ty(dialect), entries)
 }
 
