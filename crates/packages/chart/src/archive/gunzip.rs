@@ -7,7 +7,7 @@ use super::Error;
 /// A gzip file that is being decompressed.
 pub(super) struct Gunzip<'a> {
     input: &'a [u8],
-    inflate: Decompress,
+    inflate: &'a mut Decompress,
     crc: Crc,
     /// How many bytes may come out, and how many did.
     limit: u64,
@@ -16,9 +16,8 @@ pub(super) struct Gunzip<'a> {
 }
 
 impl<'a> Gunzip<'a> {
-    /// Reads the first header.
-    pub(super) fn new(input: &'a [u8], limit: u64) -> Result<Self, Error> {
-        let inflate = Decompress::new(false);
+    /// Reads the first header. A decompressor can be used again and again.
+    pub(super) fn new(input: &'a [u8], limit: u64, inflate: &'a mut Decompress) -> Result<Self, Error> {
         let mut gunzip = Self { input, inflate, crc: Crc::new(), limit, given: 0, ended: false };
         gunzip.header()?;
         if gunzip.ended { Err(Error::NoBytes) } else { Ok(gunzip) }
