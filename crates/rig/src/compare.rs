@@ -9,13 +9,23 @@ use crate::subject::Subject;
 
 /// How many cases travel to the original at once.
 const BATCH: usize = 500;
-/// An answer that may be random is asked for this often before a difference is believed.
-const AGAIN: usize = 60;
-/// And this often when it proved to vary: one of its orders may be ours.
-const OFTEN: usize = 60;
+/// How often the original is asked again before a difference is believed.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// In the same process.
+    pub again: usize,
+    /// In so many other processes, since some things vary only between processes.
+    pub processes: usize,
+    /// Once more when the answer proved to vary: one of its orders may be ours.
+    pub often: usize,
+}
 
-/// In so many processes of the original, since some things vary only between processes.
-const PROCESSES: usize = 6;
+/// The patience of every comparison.
+pub const PATIENT: Patience = Patience { again: 60, processes: 6, often: 60 };
+/// That of one that has found so many differences that a few more or less say nothing.
+const HASTY: Patience = Patience { again: 5, processes: 0, often: 20 };
+/// How many those are.
+const MANY: usize = 30;
 
 /// Functions whose answer has a random order.
 const MIXERS: &[&[u8]] = &[b"shuffle", b"keys", b"values"];
@@ -99,7 +109,8 @@ pub fn run(cases: &[Case], dialect: Dialect, original: &dyn Subject, subject: &d
                 tally.broken.push(case.id.clone());
                 continue;
             }
-            match judge(case.check, &request, original, theirs, &ours) {
+            let patience = if tally.differences.len() < MANY { PATIENT } else { HASTY };
+            match judge(case.check, &request, original, theirs, &ours, patience) {
                 Verdict::Equal => {}
                 Verdict::Varies => tally.random += 1,
                 Verdict::Differs(original) => {
@@ -129,21 +140,22 @@ pub fn judge(
     original: &dyn Subject,
     theirs: Outcome,
     ours: &Outcome,
+    patience: Patience,
 ) -> Verdict {
     if equal(check, &theirs, ours) {
         return Verdict::Equal;
     }
-    let again: Vec<RenderRequest> = vec![request.clone(); AGAIN];
+    let again: Vec<RenderRequest> = vec![request.clone(); patience.again];
     let mut answers = original.render_many(&again);
     answers.push(theirs.clone());
-    for _ in 0..PROCESSES {
+    for _ in 0..patience.processes {
         original.start_over();
         answers.push(original.render(request));
     }
     if answers.iter().all(|answer| *answer == theirs) {
         return Verdict::Differs(theirs);
     }
-    answers.extend(original.render_many(&vec![request.clone(); OFTEN]));
+    answers.extend(original.render_many(&vec![request.clone(); patience.often]));
     // What these mix has the same bytes in another order.
     let letters = MIXERS.iter().any(|word| mentions(request, word));
     let alike = |a: &Outcome| {

@@ -1,7 +1,6 @@
 //! Makes a differing case small: whatever can go without the difference going, goes.
 
-use crate::compare::Difference;
-use crate::compare::{Verdict, judge};
+use crate::compare::{Difference, PATIENT, Verdict, judge};
 use crate::request::RenderRequest;
 use crate::subject::Subject;
 
@@ -27,7 +26,7 @@ pub fn shrink(difference: &Difference, original: &dyn Subject, subject: &dyn Sub
         if theirs.is_error() != best.original.is_error() || ours.is_error() != best.subject.is_error() {
             return false;
         }
-        match judge(best.case.check, &request, original, theirs, &ours) {
+        match judge(best.case.check, &request, original, theirs, &ours, PATIENT) {
             Verdict::Differs(original) => {
                 best.case.request = request;
                 best.original = original;
