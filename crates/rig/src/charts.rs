@@ -348,6 +348,9 @@ pub fn compare(cases: &[ChartCase], original: &dyn Command, ours: &dyn Command) 
     Ok(out)
 }
 
+/// How often a command is run again before a difference is believed: several errors of a schema have a random order.
+const AGAIN: usize = 24;
+
 /// Whether the original answers differently each time, and ours is one of its answers or has their shape.
 fn varies(
     case: &ChartCase,
@@ -359,7 +362,7 @@ fn varies(
     use crate::compare::normal;
     use crate::generate::Check;
     let mut stable = true;
-    for _ in 0..4 {
+    for _ in 0..AGAIN {
         let again = original.run(case, dialect)?;
         stable &= again == *first;
         if agree(&again, ours) {
