@@ -41,9 +41,8 @@ pub fn compile(tree: &Tree, functions: &Functions, room: &mut Room) -> Vec<Unit>
 fn units(tree: &Tree, functions: &Functions, room: &mut Room) -> Vec<Unit> {
     let mut compiler = Compiler::new(tree, functions, std::mem::take(room));
     let units = tree.templates.iter().map(|(name, root)| compiler.unit(name, *root)).collect();
-    let Compiler { ops, at, calls, consts, names, depth, .. } = compiler;
-    if ops.capacity() <= MAX_ROOM {
-        *room = Room { depth, ops, at, calls, consts, names };
+    if compiler.room.ops.capacity() <= MAX_ROOM {
+        *room = compiler.room;
     }
     units
 }
@@ -97,12 +96,7 @@ struct Loop {
 struct Compiler<'c> {
     tree: &'c Tree,
     functions: &'c Functions,
-    depth: Vec<usize>,
-    ops: Vec<Op>,
-    at: Vec<Id>,
-    calls: Vec<Passed>,
-    consts: Vec<Const>,
-    names: Vec<Span>,
+    room: Room,
     literals: Vec<Literal>,
     messages: Vec<Box<str>>,
     vars: Vec<Variable>,
@@ -121,12 +115,7 @@ impl<'c> Compiler<'c> {
         Self {
             tree,
             functions,
-            depth: room.depth,
-            ops: room.ops,
-            at: room.at,
-            calls: room.calls,
-            consts: room.consts,
-            names: room.names,
+            room,
             literals: Vec::new(),
             messages: Vec::new(),
             vars: Vec::new(),
@@ -146,11 +135,11 @@ impl<'c> Compiler<'c> {
             name: name.into(),
             source: Arc::clone(&self.tree.source),
             empty: self.tree.is_empty(root),
-            ops: taken(&mut self.ops),
-            at: taken(&mut self.at),
-            calls: taken(&mut self.calls),
-            consts: taken(&mut self.consts),
-            names: taken(&mut self.names),
+            ops: taken(&mut self.room.ops),
+            at: taken(&mut self.room.at),
+            calls: taken(&mut self.room.calls),
+            consts: taken(&mut self.room.consts),
+            names: taken(&mut self.room.names),
             literals: taken(&mut self.literals),
             messages: taken(&mut self.messages),
             vars: taken(&mut self.vars),
@@ -158,19 +147,19 @@ impl<'c> Compiler<'c> {
     }
 
     fn emit(&mut self, op: Op, at: Id) -> usize {
-        self.ops.push(op);
-        self.at.push(at);
-        self.ops.len() - 1
+        self.room.ops.push(op);
+        self.room.at.push(at);
+        self.room.ops.len() - 1
     }
 
     fn here(&self) -> u32 {
-        self.ops.len() as u32
+        self.room.ops.len() as u32
     }
 
     /// Lets a jump that was emitted before go to here.
     fn land(&mut self, jump: usize) {
         let here = self.here();
-        match &mut self.ops[jump] {
+        match &mut self.room.ops[jump] {
             Op::Jump(to)
             | Op::JumpUnless(to)
             | Op::With(to)
@@ -185,8 +174,8 @@ impl<'c> Compiler<'c> {
     }
 
     fn constant(&mut self, c: Const) -> u32 {
-        self.consts.push(c);
-        (self.consts.len() - 1) as u32
+        self.room.consts.push(c);
+        (self.room.consts.len() - 1) as u32
     }
 
     fn raise(&mut self, message: String, at: Id) {
@@ -331,7 +320,7 @@ impl<'c> Compiler<'c> {
         self.list(list);
         self.emit(Op::Jump(top), HERE);
         let last = self.vars.len() as u32;
-        if let Op::Next(next) = &mut self.ops[next] {
+        if let Op::Next(next) = &mut self.room.ops[next] {
             next.body = (first, last);
         }
         self.land(begin);

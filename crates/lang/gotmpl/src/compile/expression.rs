@@ -117,8 +117,8 @@ impl<'c> Compiler<'c> {
 
     /// Walks fields from a base.
     pub(super) fn walk(&mut self, base: Base, names: &[Span], at: Id) {
-        let first = self.names.len() as u32;
-        self.names.extend_from_slice(names);
+        let first = self.room.names.len() as u32;
+        self.room.names.extend_from_slice(names);
         let count = names.len() as u32;
         self.emit(
             match base {
@@ -200,8 +200,8 @@ impl<'c> Compiler<'c> {
     }
 
     pub(super) fn call(&mut self, func: &'static Func, arguments: usize, piped: bool, node: Id) {
-        self.calls.push(Passed { arguments: arguments as u32, piped, node });
-        self.emit(Op::Call(func, (self.calls.len() - 1) as u32), HERE);
+        self.room.calls.push(Passed { arguments: arguments as u32, piped, node });
+        self.emit(Op::Call(func, (self.room.calls.len() - 1) as u32), HERE);
     }
 
     pub(super) fn short_circuit(&mut self, or: bool, args: &[Id], piped: bool) {
