@@ -7,7 +7,9 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"runtime/metrics"
 	"sort"
+	"sync/atomic"
 	"time"
 )
 
@@ -34,10 +36,12 @@ type Major interface {
 }
 
 const (
-	// A request that takes longer is answered with an error and ends the process: the loop cannot be stopped.
-	patience = 30 * time.Second
-	// More memory than this is a runaway template as well.
+	// A request that takes longer ends the process: the loop cannot be stopped.
+	patience = 20 * time.Second
+	// More memory than this is a runaway template as well. Go itself would only collect ever harder.
 	memoryLimit = 3 << 30
+	// How often the two are looked at.
+	glance = 50 * time.Millisecond
 )
 
 // Main runs the command line of a probe: requests on stdin, or `bench`.
@@ -63,8 +67,9 @@ func serve(m Major, in io.Reader, out io.Writer) error {
 	if err := os.Chdir(dir); err != nil {
 		return err
 	}
-	debug.SetMemoryLimit(memoryLimit)
 	debug.SetGCPercent(400)
+	var started atomic.Int64
+	go watch(&started)
 
 	log := &limited{}
 	m.SetLog(log)
@@ -86,23 +91,32 @@ func serve(m Major, in io.Reader, out io.Writer) error {
 			return fmt.Errorf("bad request: %w", err)
 		}
 		log.reset()
-		guard := time.AfterFunc(patience, func() {
-			text := Text("probe: no answer within " + patience.String())
-			_ = encoder.Encode(Answer{ID: r.ID, Error: &text, Panic: true})
-			_ = writer.Flush()
-			os.Exit(3)
-		})
+		started.Store(time.Now().UnixNano())
 		answer := handle(m, bases, &r)
-		guard.Stop()
+		started.Store(0)
 		answer.ID = r.ID
 		answer.Log = log.bytes()
 		if err := encoder.Encode(answer); err != nil {
 			return err
 		}
-		if reader.Buffered() == 0 {
-			if err := writer.Flush(); err != nil {
-				return err
-			}
+		// At once: what is still here when a later request ends the process would be lost with it.
+		if err := writer.Flush(); err != nil {
+			return err
+		}
+	}
+}
+
+// watch ends the process when a request takes too long or too much; who asked sees it die.
+func watch(started *atomic.Int64) {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	for range time.Tick(glance) {
+		since := started.Load()
+		if since == 0 {
+			continue
+		}
+		metrics.Read(sample)
+		if time.Since(time.Unix(0, since)) > patience || sample[0].Value.Uint64() > memoryLimit {
+			os.Exit(3)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 //! Runs cases on an original and on a subject, and judges the pairs.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use crate::generate::{Case, Check, Family};
@@ -26,6 +27,8 @@ pub const PATIENT: Patience = Patience { again: 60, processes: 6, often: 60 };
 const HASTY: Patience = Patience { again: 5, processes: 0, often: 20 };
 /// How many those are.
 const MANY: usize = 30;
+/// How many answers are waited for before they are looked at.
+const ROUND: usize = 10;
 
 /// Functions whose answer has a random order.
 const MIXERS: &[&[u8]] = &[b"shuffle", b"keys", b"values"];
@@ -113,6 +116,7 @@ pub fn run(cases: &[Case], dialect: Dialect, original: &dyn Subject, subject: &d
             match judge(case.check, &request, original, theirs, &ours, patience) {
                 Verdict::Equal => {}
                 Verdict::Varies => tally.random += 1,
+                Verdict::Breaks => tally.broken.push(case.id.clone()),
                 Verdict::Differs(original) => {
                     let case = Case { request, ..case.clone() };
                     tally.differences.push(Difference { case, original, subject: ours });
@@ -129,6 +133,8 @@ pub enum Verdict {
     Equal,
     /// The original's answer varies, and ours is one of them or looks like one.
     Varies,
+    /// The original died when it was asked again.
+    Breaks,
     /// They do not agree.
     Differs(Outcome),
 }
@@ -145,17 +151,6 @@ pub fn judge(
     if equal(check, &theirs, ours) {
         return Verdict::Equal;
     }
-    let again: Vec<RenderRequest> = vec![request.clone(); patience.again];
-    let mut answers = original.render_many(&again);
-    answers.push(theirs.clone());
-    for _ in 0..patience.processes {
-        original.start_over();
-        answers.push(original.render(request));
-    }
-    if answers.iter().all(|answer| *answer == theirs) {
-        return Verdict::Differs(theirs);
-    }
-    answers.extend(original.render_many(&vec![request.clone(); patience.often]));
     // What these mix has the same bytes in another order.
     let letters = MIXERS.iter().any(|word| mentions(request, word));
     let alike = |a: &Outcome| {
@@ -164,10 +159,29 @@ pub fn judge(
             || both_numbers(a, ours)
             || letters && same_letters(a, ours)
     };
-    if answers.iter().any(alike) {
-        return Verdict::Varies;
+    let (first, varies) = (alike(&theirs), Cell::new(false));
+    // `None` while it is open; a crash ends it, since an original that dies now and then is slow to ask.
+    let ask = |times: usize| {
+        original.render_many(&vec![request.clone(); times]).iter().find_map(|answer| {
+            if matches!(answer, Outcome::Crash(_)) {
+                return Some(Verdict::Breaks);
+            }
+            varies.set(varies.get() || *answer != theirs);
+            (varies.get() && (first || alike(answer))).then_some(Verdict::Varies)
+        })
+    };
+    let rounds = |times: usize| (0..times.div_ceil(ROUND)).find_map(|_| ask(ROUND));
+    let verdict = rounds(patience.again).or_else(|| {
+        (0..patience.processes).find_map(|_| {
+            original.start_over();
+            ask(1)
+        })
+    });
+    match verdict {
+        Some(verdict) => verdict,
+        None if !varies.get() => Verdict::Differs(theirs),
+        None => rounds(patience.often).unwrap_or(Verdict::Differs(theirs)),
     }
-    Verdict::Differs(theirs)
 }
 
 /// Whether both answers are nothing but whole numbers, as those of `randInt` are: one may be negative.
