@@ -5,6 +5,7 @@ use std::error::Error;
 use std::io::Write;
 use std::process::ExitCode;
 
+use podium_rig::podium::Podium;
 use podium_rig::probe::Probe;
 use podium_rig::record;
 use podium_rig::request::Dialect;
@@ -67,7 +68,7 @@ fn run(write: bool, only_charts: bool, out: &mut dyn Write) -> Result<bool, Box<
             r.answers.is_some() && requests.get(r.case.id.as_str()).is_some_and(|q| **q != r.case.request)
         })
         .count();
-    let differences = record::check(&records, &originals);
+    let differences = record::check(&records, &originals, &Podium);
     for difference in differences.iter().take(10) {
         let (recorded, now) = difference.excerpts();
         writeln!(out, "=== {}\n--- recorded\n{recorded}\n--- now\n{now}", difference.case.id)?;
