@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, Command};
 
 use crate::output::{complain, complain_of, print};
-use crate::{chart, reference};
+use crate::{chart, reference, release};
 
 /// The exit status of everything that fails, as Helm's.
 const FAILURE: u8 = 1;
@@ -21,6 +21,7 @@ pub fn commands() -> Command {
         .arg_required_else_help(true)
         .disable_help_subcommand(true)
         .subcommand(chart::commands())
+        .subcommand(release::commands())
         .subcommand(
             Command::new("completion")
                 .about("Prints a completion script for a shell")
@@ -64,6 +65,7 @@ pub fn run() -> ExitCode {
 fn dispatch(matches: &ArgMatches) -> anyhow::Result<()> {
     match matches.subcommand() {
         Some(("chart", matches)) => chart::dispatch(matches),
+        Some(("release", matches)) => release::dispatch(matches),
         Some(("completion", matches)) => completion(matches),
         Some(("version", _)) => {
             let helm = [podium_chart::dialect::HELM4.helm_version, podium_chart::dialect::HELM3.helm_version];

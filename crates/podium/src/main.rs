@@ -2,9 +2,11 @@
 
 mod chart;
 mod cli;
+mod cluster;
 mod flag;
 mod output;
 mod reference;
+mod release;
 mod world;
 
 use std::process::ExitCode;

@@ -24,7 +24,7 @@ impl Machine {
 }
 
 /// The name of the local zone, from `TZ` or from where `/etc/localtime` points.
-fn local_zone() -> String {
+pub fn local_zone() -> String {
     if let Ok(zone) = std::env::var("TZ") {
         return if zone.is_empty() { "UTC".to_owned() } else { zone.trim_start_matches(':').to_owned() };
     }

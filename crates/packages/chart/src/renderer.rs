@@ -106,6 +106,11 @@ impl Error {
 /// How long the name of a release can be.
 const MAX_NAME: usize = 53;
 
+/// Whether a release can have this name.
+pub fn is_release_name(name: &str) -> bool {
+    name.len() <= MAX_NAME && name.split('.').all(is_name_part)
+}
+
 /// Small letters, digits and hyphens, with no hyphen at either end.
 fn is_name_part(part: &str) -> bool {
     let is_word = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
@@ -147,7 +152,7 @@ impl Renderer {
     pub fn check_release_name(&self, name: &str) -> Result<(), Error> {
         let problem = if name.is_empty() {
             "no name provided"
-        } else if name.len() > MAX_NAME || !name.split('.').all(is_name_part) {
+        } else if !is_release_name(name) {
             "invalid release name, must match regex \
              ^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ and the length must not be longer than 53"
         } else {

@@ -1,0 +1,15 @@
+//! Releases as Helm keeps them.
+//!
+//! A release is a list of revisions; each is a record in a Secret (or ConfigMap) of the release's namespace. The
+//! records are Helm's own, so that `helm` and Podium work on each other's releases.
+
+pub mod list;
+pub mod live;
+pub mod out;
+pub mod print;
+pub mod record;
+pub mod store;
+mod values;
+
+pub use record::Release;
+pub use store::{Driver, Error, Store};

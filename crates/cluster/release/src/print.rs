@@ -1,0 +1,350 @@
+//! What the commands about releases print: as tables for people, in Helm's form, or for programs.
+
+use podium_chart::dialect::HELM4;
+use podium_goyaml::Node;
+use podium_objects::table;
+use podium_sprig::gotime::Time;
+
+use crate::live::Live;
+use crate::out::{Fields, Out};
+use crate::record::{Hook, Release, Run};
+
+/// How Go prints times in tables.
+const ANSIC: &str = "Mon Jan _2 15:04:05 2006";
+const RFC3339: &str = "2006-01-02T15:04:05Z07:00";
+
+/// Why something cannot be printed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The values of a record cannot be merged with its chart's.
+    #[error(transparent)]
+    Values(#[from] podium_chart::values::Error),
+    /// Not as JSON.
+    #[error("unable to write JSON output: {0}")]
+    Json(#[from] podium_goyaml::json::Error),
+    /// Not as YAML.
+    #[error("unable to write YAML output: {0}")]
+    Yaml(#[from] podium_goyaml::emit::Error),
+}
+
+fn format(time: &Time, layout: &str) -> String {
+    String::from_utf8_lossy(&time.format(layout)).into_owned()
+}
+
+fn ansic(time: Option<&Time>) -> String {
+    time.map_or_else(|| "Mon Jan  1 00:00:00 0001".to_owned(), |time| format(time, ANSIC))
+}
+
+fn json_time(time: Option<&Time>) -> Option<String> {
+    time.and_then(|time| time.marshal_text().ok())
+}
+
+/// Columns as wide as their widest cell, tabs between them, as Helm's tables have them.
+fn columns(rows: &[Vec<String>]) -> String {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        cells.join("\t") + "\n"
+    };
+    if rows.is_empty() { "\n".to_owned() } else { rows.iter().map(line).collect() }
+}
+
+fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
+    cells.map(str::to_owned).to_vec()
+}
+
+/// A line of a list.
+fn list_cells(release: &Release, time_format: &str) -> [String; 7] {
+    let updated = match &release.info.last_deployed {
+        None => "-".to_owned(),
+        Some(time) if time_format.is_empty() => time.to_string(),
+        Some(time) => format(time, time_format),
+    };
+    [
+        release.name.clone(),
+        release.namespace.clone(),
+        release.revision.to_string(),
+        updated,
+        release.info.status.clone(),
+        release.chart_name(),
+        release.app_version().to_owned(),
+    ]
+}
+
+/// `release list` as a table.
+pub fn list_table(releases: &[Release], time_format: &str, headers: bool) -> String {
+    let head = row(["NAME", "NAMESPACE", "REVISION", "UPDATED", "STATUS", "CHART", "APP VERSION"]);
+    let mut rows = if headers { vec![head] } else { Vec::new() };
+    rows.extend(releases.iter().map(|release| list_cells(release, time_format).to_vec()));
+    columns(&rows)
+}
+
+/// `release list` for programs.
+pub fn list<'a>(releases: &[Release], time_format: &str) -> Out<'a> {
+    const NAMES: [&str; 7] = ["name", "namespace", "revision", "updated", "status", "chart", "app_version"];
+    let line = |release: &Release| {
+        Out::Fields(NAMES.into_iter().zip(list_cells(release, time_format).map(Out::from)).collect())
+    };
+    Out::List(releases.iter().map(line).collect())
+}
+
+/// `release history` as a table; the revisions are the oldest first.
+pub fn history_table(releases: &[Release], rollbacks: bool) -> String {
+    let mut head = row(["REVISION", "UPDATED", "STATUS", "CHART", "APP VERSION", "DESCRIPTION"]);
+    if rollbacks {
+        head.insert(5, "ROLLBACK".to_owned());
+    }
+    let mut rows = vec![head];
+    for release in releases {
+        let mut cells = vec![
+            release.revision.to_string(),
+            ansic(release.info.last_deployed.as_ref()),
+            release.info.status.clone(),
+            release.chart_name(),
+            release.app_version().to_owned(),
+            release.info.description.clone(),
+        ];
+        if rollbacks {
+            let to = release.info.rollback_revision;
+            cells.insert(5, if to > 0 { to.to_string() } else { String::new() });
+        }
+        rows.push(cells);
+    }
+    columns(&rows)
+}
+
+/// `release history` for programs.
+pub fn history(releases: &[Release]) -> Out<'_> {
+    Out::List(releases.iter().map(revision).collect())
+}
+
+fn revision(release: &Release) -> Out<'_> {
+    let Release { revision, info, .. } = release;
+    Fields::default()
+        .add("revision", Out::Number(*revision))
+        .maybe("updated", json_time(info.last_deployed.as_ref()))
+        .add("status", info.status.as_str())
+        .add("chart", release.chart_name())
+        .add("app_version", release.app_version())
+        .number("rollback_revision", info.rollback_revision)
+        .add("description", info.description.as_str())
+        .done()
+}
+
+/// `release status` for programs: everything but the chart, with the objects as they are.
+pub fn status<'a>(release: &'a Release, live: &'a Live) -> Out<'a> {
+    let info = &release.info;
+    let info = Fields::default()
+        .maybe("first_deployed", json_time(info.first_deployed.as_ref()))
+        .maybe("last_deployed", json_time(info.last_deployed.as_ref()))
+        .maybe("deleted", json_time(info.deleted.as_ref()))
+        .text("description", &info.description)
+        .text("status", &info.status)
+        .number("rollback_revision", info.rollback_revision)
+        .text("notes", &info.notes)
+        .maybe("resources", Some(Out::Objects(&live.objects)).filter(|_| !live.objects.is_empty()))
+        .done();
+    let hooks = Out::List(release.hooks.iter().map(hook).collect());
+    Fields::default()
+        .text("name", &release.name)
+        .add("info", info)
+        .maybe("config", release.config.as_ref().filter(|c| !c.is_empty()).map(|c| Out::Map(Some(c))))
+        .text("manifest", &release.manifest)
+        .maybe("hooks", Some(hooks).filter(|_| !release.hooks.is_empty()))
+        .number("version", release.revision)
+        .text("namespace", &release.namespace)
+        .text("apply_method", &release.apply_method)
+        .done()
+}
+
+fn hook(hook: &Hook) -> Out<'_> {
+    let Run { started_at, completed_at, phase } = &hook.last_run;
+    let run = Fields::default()
+        .maybe("started_at", json_time(started_at.as_ref()))
+        .maybe("completed_at", json_time(completed_at.as_ref()))
+        .add("phase", phase.as_str());
+    Fields::default()
+        .text("name", &hook.name)
+        .text("kind", &hook.kind)
+        .text("path", &hook.path)
+        .text("manifest", &hook.manifest)
+        .texts("events", &hook.events)
+        .add("last_run", run.done())
+        .number("weight", hook.weight)
+        .texts("delete_policies", &hook.delete_policies)
+        .texts("output_log_policies", &hook.output_log_policies)
+        .done()
+}
+
+/// The lines that `status` and `get all` begin with.
+fn head(release: &Release, with_chart: bool) -> String {
+    let mut out = format!("NAME: {}\n", release.name);
+    if let Some(time) = &release.info.last_deployed {
+        out += &format!("LAST DEPLOYED: {}\n", format(time, ANSIC));
+    }
+    out += &format!(
+        "NAMESPACE: {}\nSTATUS: {}\nREVISION: {}\n",
+        release.namespace, release.info.status, release.revision
+    );
+    if with_chart {
+        let field = |key| release.chart_field(key);
+        out += &format!(
+            "CHART: {}\nVERSION: {}\nAPP_VERSION: {}\n",
+            field("name"),
+            field("version"),
+            field("appVersion")
+        );
+    }
+    out + &format!("DESCRIPTION: {}\n", release.info.description)
+}
+
+/// The runs of the tests.
+fn tests(release: &Release) -> String {
+    let tests: Vec<&Hook> =
+        release.hooks.iter().filter(|hook| hook.events.iter().any(|e| e == "test")).collect();
+    if tests.is_empty() {
+        return "TEST SUITE: None\n".to_owned();
+    }
+    let ran = tests.into_iter().filter(|hook| hook.last_run.started_at.is_some());
+    ran.map(|hook| {
+        format!(
+            "TEST SUITE:     {}\nLast Started:   {}\nLast Completed: {}\nPhase:          {}\n",
+            hook.name,
+            ansic(hook.last_run.started_at.as_ref()),
+            ansic(hook.last_run.completed_at.as_ref()),
+            hook.last_run.phase
+        )
+    })
+    .collect()
+}
+
+fn notes(release: &Release) -> String {
+    match release.info.notes.as_str() {
+        "" => String::new(),
+        notes => format!("NOTES:\n{}\n", notes.trim()),
+    }
+}
+
+/// The objects of a release as the server prints them, and those that are not there.
+fn resources(live: &Live) -> String {
+    let mut out = String::new();
+    for key in &live.order {
+        let tables = live.objects.get(key).map(Vec::as_slice).unwrap_or_default();
+        out += &format!("==> {key}\n{}\n", table::print(tables));
+    }
+    if !live.missing.is_empty() {
+        let line = |object: &crate::live::Named| {
+            let place =
+                object.namespace.as_ref().map(|n| format!(" in the namespace {n}")).unwrap_or_default();
+            format!("{}/{} {}{place}\n", object.kind.version, object.kind.kind, object.name)
+        };
+        out += &format!("==> MISSING\n{}\n", live.missing.iter().map(line).collect::<String>());
+    }
+    if out.is_empty() { out } else { format!("RESOURCES:\n{out}\n") }
+}
+
+/// `release status` for people.
+pub fn status_text(release: &Release, live: &Live) -> String {
+    let mut out = head(release, false) + &resources(live) + &tests(release);
+    if release.info.description.eq_ignore_ascii_case("Dry run complete") {
+        out += &format!("HOOKS:\n{}MANIFEST:\n{}\n", hooks_text(release), release.manifest);
+    }
+    out + &notes(release)
+}
+
+/// `release get all`.
+pub fn all_text(release: &Release) -> Result<Vec<u8>, Error> {
+    let mut out = (head(release, true) + &tests(release) + "USER-SUPPLIED VALUES:\n").into_bytes();
+    out.extend(Out::Map(release.config.as_ref()).yaml()?);
+    out.extend_from_slice(b"\nCOMPUTED VALUES:\n");
+    out.extend(Out::Node(&release.computed_values(&HELM4)?).yaml()?);
+    out.extend_from_slice(
+        format!("\nHOOKS:\n{}MANIFEST:\n{}\n", hooks_text(release), release.manifest).as_bytes(),
+    );
+    out.extend_from_slice(notes(release).as_bytes());
+    Ok(out)
+}
+
+/// `release get hooks`.
+pub fn hooks_text(release: &Release) -> String {
+    release.hooks.iter().map(|hook| format!("---\n# Source: {}\n{}\n", hook.path, hook.manifest)).collect()
+}
+
+/// `release get metadata` for programs.
+pub fn metadata(release: &Release) -> Out<'_> {
+    let metadata = release.metadata();
+    let field = |key: &'static str| metadata.and_then(|m| m.get(key)).filter(|node| !is_empty(node));
+    let info = &release.info;
+    let user_labels = &release.labels;
+    Fields::default()
+        .add("name", release.name.as_str())
+        .add("chart", release.chart_field("name"))
+        .add("version", release.chart_field("version"))
+        .add("appVersion", release.chart_field("appVersion"))
+        .maybe("annotations", field("annotations").map(Out::Node))
+        .maybe("labels", Some(Out::Texts(user_labels)).filter(|_| !user_labels.is_empty()))
+        .maybe("dependencies", field("dependencies").map(Out::Node))
+        .add("namespace", release.namespace.as_str())
+        .add("revision", Out::Number(release.revision))
+        .add("status", info.status.as_str())
+        .add("deployedAt", deployed_at(release))
+        .text("applyMethod", &release.apply_method)
+        .done()
+}
+
+fn is_empty(node: &Node) -> bool {
+    node.is_null()
+        || node.as_map().is_some_and(|map| map.is_empty())
+        || node.as_list().is_some_and(|list| list.iter().next().is_none())
+}
+
+fn deployed_at(release: &Release) -> String {
+    release
+        .info
+        .last_deployed
+        .as_ref()
+        .map_or_else(|| "0001-01-01T00:00:00Z".to_owned(), |t| format(t, RFC3339))
+}
+
+/// `release get metadata` for people.
+pub fn metadata_text(release: &Release) -> String {
+    let metadata = release.metadata();
+    let annotations = metadata.and_then(|m| m.get("annotations")).and_then(Node::as_map);
+    let pairs = |pairs: Vec<String>| pairs.join(",");
+    let annotations = annotations
+        .into_iter()
+        .flat_map(|map| map.iter())
+        .map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or("")));
+    let mut needs: Vec<&str> = metadata
+        .and_then(|m| m.get("dependencies"))
+        .and_then(Node::as_list)
+        .map(|list| list.iter().filter_map(|item| item.get("name")?.as_str()).collect())
+        .unwrap_or_default();
+    needs.sort_unstable();
+    let method = match release.apply_method.as_str() {
+        "" => "client-side apply (defaulted)".to_owned(),
+        "csa" => "client-side apply".to_owned(),
+        "ssa" => "server-side apply".to_owned(),
+        other => format!("unknown ({other:?})"),
+    };
+    let lines = [
+        ("NAME", release.name.clone()),
+        ("CHART", release.chart_field("name").to_owned()),
+        ("VERSION", release.chart_field("version").to_owned()),
+        ("APP_VERSION", release.chart_field("appVersion").to_owned()),
+        ("ANNOTATIONS", pairs(annotations.collect())),
+        ("LABELS", pairs(release.labels.iter().map(|(k, v)| format!("{k}={v}")).collect())),
+        ("DEPENDENCIES", needs.join(",")),
+        ("NAMESPACE", release.namespace.clone()),
+        ("REVISION", release.revision.to_string()),
+        ("STATUS", release.info.status.clone()),
+        ("DEPLOYED_AT", deployed_at(release)),
+        ("APPLY_METHOD", method),
+    ];
+    lines.into_iter().map(|(name, value)| format!("{name}: {value}\n")).collect()
+}

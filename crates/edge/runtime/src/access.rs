@@ -1,0 +1,145 @@
+//! Which cluster, and as whom: the kubeconfig, what overrides it, and the service account of a pod.
+
+use std::path::PathBuf;
+
+use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
+
+/// What the user said about the cluster; everything else is in the kubeconfig.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// A kubeconfig instead of those of `KUBECONFIG` and `~/.kube/config`.
+    pub kubeconfig: Option<PathBuf>,
+    /// A context instead of the current one.
+    pub context: Option<String>,
+    /// The address of the server.
+    pub server: Option<String>,
+    /// A bearer token.
+    pub token: Option<String>,
+    /// The user to act as.
+    pub as_user: Option<String>,
+    /// The groups to act as.
+    pub as_groups: Vec<String>,
+    /// A file with the certificates that the server's is signed by.
+    pub ca_file: Option<PathBuf>,
+    /// The name that the server's certificate has to be for.
+    pub tls_server_name: Option<String>,
+    /// Takes any certificate.
+    pub insecure: bool,
+    /// A namespace instead of the context's.
+    pub namespace: Option<String>,
+}
+
+/// Why it is not known how to reach a cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kubeconfig is missing, broken, or has no such context.
+    #[error("{place}: {source}")]
+    Kubeconfig {
+        /// Which file was read.
+        place: String,
+        /// What is wrong with it.
+        #[source]
+        source: Box<KubeconfigError>,
+    },
+    /// There is neither a kubeconfig nor a pod's service account.
+    #[error(
+        "no cluster is configured: there is no kubeconfig (KUBECONFIG is not set and ~/.kube/config is not there) \
+         and this is not a pod ({0}); give --kubeconfig FILE or set KUBECONFIG"
+    )]
+    Nowhere(#[source] Box<InClusterError>),
+    /// The address of the server is none.
+    #[error("{address:?} is not the address of a server: {source}")]
+    Address {
+        /// What was given.
+        address: String,
+        /// What is wrong with it.
+        #[source]
+        source: http::uri::InvalidUri,
+    },
+    /// The file with certificates cannot be read.
+    #[error("the certificates of {}: {reason}", path.display())]
+    Certificates {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl Access {
+    /// Reads the kubeconfig and applies what overrides it.
+    pub(crate) async fn config(&self) -> Result<kube::Config, Error> {
+        let mut config = self.base().await?;
+        if let Some(address) = &self.server {
+            config.cluster_url =
+                address.parse().map_err(|source| Error::Address { address: address.clone(), source })?;
+        }
+        if let Some(token) = &self.token {
+            config.auth_info = kube::config::AuthInfo {
+                token: Some(token.clone().into()),
+                impersonate: config.auth_info.impersonate.take(),
+                impersonate_groups: config.auth_info.impersonate_groups.take(),
+                ..Default::default()
+            };
+        }
+        if let Some(user) = &self.as_user {
+            config.auth_info.impersonate = Some(user.clone());
+        }
+        if !self.as_groups.is_empty() {
+            config.auth_info.impersonate_groups = Some(self.as_groups.clone());
+        }
+        if let Some(path) = &self.ca_file {
+            config.root_cert = Some(certificates(path)?);
+        }
+        if let Some(name) = &self.tls_server_name {
+            config.tls_server_name = Some(name.clone());
+        }
+        config.accept_invalid_certs |= self.insecure;
+        if let Some(namespace) = &self.namespace {
+            config.default_namespace.clone_from(namespace);
+        }
+        Ok(config)
+    }
+
+    async fn base(&self) -> Result<kube::Config, Error> {
+        let place = || match (&self.kubeconfig, std::env::var("KUBECONFIG")) {
+            (Some(path), _) => path.display().to_string(),
+            (None, Ok(paths)) => paths,
+            (None, Err(_)) => "~/.kube/config".to_owned(),
+        };
+        let wrong = |source| Error::Kubeconfig { place: place(), source: Box::new(source) };
+        let read = match &self.kubeconfig {
+            Some(path) => Kubeconfig::read_from(path),
+            None => Kubeconfig::read(),
+        };
+        let options = KubeConfigOptions { context: self.context.clone(), ..Default::default() };
+        match read {
+            Ok(file) => kube::Config::from_custom_kubeconfig(file, &options).await.map_err(wrong),
+            // Nothing to read is usual in a pod; a file that was asked for has to be there.
+            Err(error) if self.kubeconfig.is_some() || !is_missing(&error) => Err(wrong(error)),
+            Err(_) => match (kube::Config::incluster(), &self.server) {
+                (Ok(config), _) => Ok(config),
+                (Err(_), Some(_)) => Ok(kube::Config::new(http::Uri::default())),
+                (Err(error), None) => Err(Error::Nowhere(Box::new(error))),
+            },
+        }
+    }
+}
+
+fn is_missing(error: &KubeconfigError) -> bool {
+    match error {
+        KubeconfigError::FindPath => true,
+        KubeconfigError::ReadConfig(error, _) => error.kind() == std::io::ErrorKind::NotFound,
+        _ => false,
+    }
+}
+
+/// All certificates of a PEM file.
+fn certificates(path: &std::path::Path) -> Result<Vec<Vec<u8>>, Error> {
+    let wrong = |reason: String| Error::Certificates { path: path.to_owned(), reason };
+    let text = std::fs::read(path).map_err(|e| wrong(e.to_string()))?;
+    let blocks = pem::parse_many(text).map_err(|e| wrong(e.to_string()))?;
+    let found: Vec<Vec<u8>> =
+        blocks.into_iter().filter(|b| b.tag() == "CERTIFICATE").map(|b| b.into_contents()).collect();
+    if found.is_empty() { Err(wrong("there are none in the file".to_owned())) } else { Ok(found) }
+}

@@ -1,0 +1,188 @@
+//! Requests to a server, and their answers.
+
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{Method, Request};
+use http_body_util::{BodyExt, Limited};
+use podium_objects::{Resource, Status};
+use serde_json::Value;
+
+use crate::access::{self, Access};
+use crate::reason::innermost;
+
+/// How long a connection may take.
+const CONNECT: std::time::Duration = std::time::Duration::from_secs(15);
+/// The largest answer that is read: a page of the largest objects that a server stores.
+const LONGEST: usize = 1 << 30;
+/// How many objects a page of a list has.
+const PAGE: usize = 500;
+
+/// The forms in which a server can give objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Whole.
+    Whole,
+    /// Names, labels and annotations only.
+    Metadata,
+    /// A table for people.
+    Table,
+}
+
+impl Form {
+    /// The media type to ask for.
+    pub fn accept(self, list: bool) -> String {
+        let of = |kind: &str| format!("application/json;as={kind};g=meta.k8s.io;v=v1,application/json");
+        match self {
+            Form::Whole => "application/json".to_owned(),
+            Form::Metadata if list => of("PartialObjectMetadataList"),
+            Form::Metadata => of("PartialObjectMetadata"),
+            Form::Table => of("Table"),
+        }
+    }
+}
+
+/// Why a request failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It is not known whom to ask.
+    #[error(transparent)]
+    Access(#[from] access::Error),
+    /// Nobody answers.
+    #[error("kubernetes cluster unreachable: {url}: {reason}")]
+    Unreachable {
+        /// Where it was looked for.
+        url: String,
+        /// What went wrong.
+        reason: String,
+    },
+    /// The server refuses.
+    #[error("{0}")]
+    Refused(Status),
+    /// The server answers with something else than what was asked for.
+    #[error("{path}: the server's answer cannot be read: {reason}")]
+    Answer {
+        /// What was asked for.
+        path: String,
+        /// What is wrong with the answer.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// What the server said when it refused.
+    pub fn status(&self) -> Option<&Status> {
+        match self {
+            Error::Refused(status) => Some(status),
+            _ => None,
+        }
+    }
+}
+
+/// A connection to a cluster, as one user.
+#[derive(Clone)]
+pub struct Client {
+    inner: kube::Client,
+    url: String,
+}
+
+impl Client {
+    /// Prepares to talk to a cluster; nothing is sent yet.
+    pub async fn new(access: &Access) -> Result<Self, Error> {
+        let mut config = access.config().await?;
+        config.connect_timeout = Some(CONNECT);
+        let url = config.cluster_url.to_string();
+        let inner = kube::Client::try_from(config)
+            .map_err(|e| Error::Unreachable { url: url.clone(), reason: innermost(&e) })?;
+        Ok(Self { inner, url })
+    }
+
+    /// The namespace of whoever does not say otherwise.
+    pub fn namespace(&self) -> &str {
+        self.inner.default_namespace()
+    }
+
+    /// The object at an address, or nothing.
+    pub async fn get(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Option<Value>, Error> {
+        self.get_as(resource, namespace, name, Form::Whole).await
+    }
+
+    /// The object at an address in some form, or nothing.
+    pub async fn get_as(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        name: &str,
+        form: Form,
+    ) -> Result<Option<Value>, Error> {
+        match self.read(&resource.object(namespace, name), &form.accept(false)).await {
+            Ok(value) => Ok(Some(value)),
+            Err(Error::Refused(status)) if status.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// All objects of a kind that a label selector chooses, page by page.
+    pub async fn list(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        selector: &str,
+        form: Form,
+    ) -> Result<Vec<Value>, Error> {
+        let place = resource.collection(namespace);
+        let selector = podium_objects::kind::escape(selector);
+        let mut items = Vec::new();
+        let mut next = String::new();
+        loop {
+            let path = format!("{place}?labelSelector={selector}&limit={PAGE}{next}");
+            let mut page = self.read(&path, &form.accept(true)).await?;
+            match page.get_mut("items").map(Value::take) {
+                Some(Value::Array(more)) => items.extend(more),
+                Some(Value::Null) => {}
+                _ => return Err(Error::Answer { path, reason: "it is no list".to_owned() }),
+            }
+            match page.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default() {
+                "" => return Ok(items),
+                token => next = format!("&continue={}", podium_objects::kind::escape(token)),
+            }
+        }
+    }
+
+    /// What is at a path, which may have a query.
+    pub async fn read(&self, path: &str, accept: &str) -> Result<Value, Error> {
+        self.send(Method::GET, path, accept, None).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        accept: &str,
+        body: Option<(&str, Vec<u8>)>,
+    ) -> Result<Value, Error> {
+        let unreadable = |reason: String| Error::Answer { path: path.to_owned(), reason };
+        let mut request = Request::builder().method(method).uri(path).header(ACCEPT, accept);
+        let body = match body {
+            Some((kind, bytes)) => {
+                request = request.header(CONTENT_TYPE, kind);
+                bytes
+            }
+            None => Vec::new(),
+        };
+        let request = request.body(kube::client::Body::from(body)).map_err(|e| unreadable(e.to_string()))?;
+        let unreachable =
+            |error: kube::Error| Error::Unreachable { url: self.url.clone(), reason: innermost(&error) };
+        let answer = self.inner.send(request).await.map_err(unreachable)?;
+        let status = answer.status();
+        let body = Limited::new(answer.into_body(), LONGEST);
+        let bytes = body.collect().await.map_err(|e| unreadable(e.to_string()))?.to_bytes();
+        if !status.is_success() {
+            return Err(Error::Refused(Status::read(status.as_u16(), &bytes)));
+        }
+        serde_json::from_slice(&bytes).map_err(|e| unreadable(e.to_string()))
+    }
+}

@@ -1,0 +1,12 @@
+//! What Kubernetes objects are: kinds, names, selectors, statuses.
+//!
+//! Objects travel as JSON values; this crate has the small views that everybody needs. It knows no cluster.
+
+pub mod kind;
+pub mod selector;
+pub mod status;
+pub mod table;
+
+pub use kind::{Kind, Resource};
+pub use selector::Selector;
+pub use status::Status;

@@ -1,0 +1,81 @@
+//! Tables as a server prints them for people.
+
+use serde_json::Value;
+
+/// The narrowest column, and what stands between two.
+const NARROWEST: usize = 6;
+const GAP: usize = 3;
+
+/// The columns and rows of answers of the type `Table`, as `kubectl get` prints them: aligned, one heading.
+///
+/// Columns that only the wide form shows are left out, and so are tables without rows.
+pub fn print(tables: &[Value]) -> String {
+    let mut lines: Vec<Vec<String>> = Vec::new();
+    for table in tables.iter().filter(|table| !list(table, "rows").is_empty()) {
+        let columns = list(table, "columnDefinitions");
+        let shown: Vec<usize> = (0..columns.len())
+            .filter(|i| {
+                columns.get(*i).and_then(|c| c.get("priority")).and_then(Value::as_i64).unwrap_or(0) == 0
+            })
+            .collect();
+        if lines.is_empty() {
+            let name = |i: &usize| columns.get(*i).and_then(|c| c.get("name")).and_then(Value::as_str);
+            lines.push(shown.iter().map(|i| name(i).unwrap_or_default().to_uppercase()).collect());
+        }
+        for row in list(table, "rows") {
+            let cells = list(row, "cells");
+            lines.push(shown.iter().map(|i| cell(cells.get(*i))).collect());
+        }
+    }
+    align(&lines)
+}
+
+fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+    value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+fn cell(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => "<none>".to_owned(),
+        Some(Value::String(text)) => text.lines().next().unwrap_or_default().to_owned(),
+        Some(other) => other.to_string(),
+    }
+}
+
+/// Every column as wide as its widest cell, the last one as it is.
+fn align(lines: &[Vec<String>]) -> String {
+    let count = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        let widest = lines.iter().filter_map(|l| l.get(column)).map(|c| c.chars().count()).max().unwrap_or(0);
+        (widest + GAP).max(NARROWEST)
+    };
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    let mut out = String::new();
+    for line in lines {
+        for (column, cell) in line.iter().enumerate() {
+            out.push_str(cell);
+            if column + 1 < line.len() {
+                let width = widths.get(column).copied().unwrap_or(0);
+                out.extend(std::iter::repeat_n(' ', width.saturating_sub(cell.chars().count())));
+            }
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn wide_columns_are_left_out_and_the_rest_aligned() {
+        let table = json!({
+            "columnDefinitions": [{"name": "Name"}, {"name": "Data"}, {"name": "Wide", "priority": 1}, {"name": "Age"}],
+            "rows": [{"cells": ["some-name", 2, "w", "5s"]}],
+        });
+        assert_eq!(print(&[table]), "NAME        DATA   AGE\nsome-name   2      5s\n");
+    }
+}
