@@ -1,0 +1,115 @@
+//! Programs that must not outlive the rig, even when the rig is killed.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use super::Error;
+
+/// Reads process ids until the pipe is closed, then kills them and removes the folder. Signals of the terminal
+/// reach it too, but its work begins when the rig is gone.
+const SCRIPT: &str = r#"
+trap '' HUP INT TERM
+while read -r pid; do pids="$pids $pid"; done
+kill -KILL $pids
+for try in 1 2 3 4 5 6 7 8 9 10; do rm -rf "$0" && exit; sleep 0.1; done
+"#;
+
+/// A private folder and the programs that run in it. Both end with this value or with the rig's process,
+/// whichever is first.
+///
+/// The kernel's own way (a signal when the parent dies) means the thread that started the program, and a test's
+/// thread ends before a shared cluster may.
+pub(super) struct Guard {
+    folder: PathBuf,
+    watcher: Child,
+    programs: Mutex<Vec<Child>>,
+}
+
+impl Guard {
+    pub(super) fn new(folder: PathBuf) -> Result<Self, Error> {
+        let mut builder = std::fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&folder).map_err(Error::io(&folder))?;
+        let watcher = Command::new("sh")
+            .args(["-c", SCRIPT])
+            .arg(&folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(Error::io("sh"))?;
+        Ok(Guard { folder, watcher, programs: Mutex::default() })
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Starts a program that writes to `<name>.log` in the folder, and returns its process id.
+    pub(super) fn spawn(&self, name: &str, command: &mut Command) -> Result<u32, Error> {
+        let log = self.log(name);
+        let out = File::create(&log).map_err(Error::io(&log))?;
+        let errors = out.try_clone().map_err(Error::io(&log))?;
+        let child = command
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .stdout(out)
+            .stderr(errors)
+            .spawn()
+            .map_err(Error::io(name))?;
+        let id = child.id();
+        self.watch(id)?;
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner).push(child);
+        Ok(id)
+    }
+
+    /// Ends a process with the rig, too.
+    pub(super) fn watch(&self, id: u32) -> Result<(), Error> {
+        let Some(mut pipe) = self.watcher.stdin.as_ref() else { return Ok(()) };
+        writeln!(pipe, "{id}").map_err(Error::io("sh"))
+    }
+
+    /// Whether a program that was started here has ended.
+    pub(super) fn ended(&self, id: u32) -> bool {
+        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        let program = programs.iter_mut().find(|program| program.id() == id);
+        !matches!(program.map(Child::try_wait), Some(Ok(None)))
+    }
+
+    /// All programs that were started here.
+    pub(super) fn ids(&self) -> Vec<u32> {
+        let programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        programs.iter().map(Child::id).collect()
+    }
+
+    /// The end of what a program wrote.
+    pub(super) fn tail(&self, name: &str) -> String {
+        let text = std::fs::read(self.log(name)).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(30)..].join("\n")
+    }
+
+    fn log(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.log"))
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // First the watcher: it would kill ids that are no longer ours.
+        end(&mut self.watcher);
+        let programs = self.programs.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // The last first: a server whose storage is gone does strange things.
+        programs.iter_mut().rev().for_each(end);
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn end(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
