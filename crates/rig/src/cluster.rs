@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! etcd <── kube-apiserver <─┬─ kube-controller-manager   (Options::controllers)
+//!                           ├─ a node that runs nothing  (Options::node)
 //!                           └─ kubectl, helm             (Cluster::kubectl, Cluster::helm)
 //! ```
 
 mod guard;
+pub mod node;
 
 use std::fmt::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -23,6 +25,7 @@ use crate::subject::Subject;
 use crate::tools;
 
 use guard::Guard;
+use node::Node;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const ADMIN: &str = "admin";
@@ -98,12 +101,16 @@ impl User {
 pub struct Options {
     /// Start kube-controller-manager too: without it Deployments make no pods, namespaces are never gone.
     pub controllers: bool,
+    /// Play a [`node`], so that pods become ready or end.
+    pub node: bool,
     /// Users beside the admin.
     pub users: Vec<User>,
 }
 
 /// A running control plane; its processes and files are gone when it is dropped or the rig's process ends.
 pub struct Cluster {
+    // Before the guard, whose end is the end of all that the node talks to.
+    node: Option<Node>,
     guard: Guard,
     kubectl: PathBuf,
     helms: [PathBuf; 2],
@@ -150,8 +157,9 @@ impl Cluster {
             groups: vec!["system:masters".to_owned()],
         };
         let users = std::iter::once(admin).chain(options.users.iter().cloned()).collect();
-        let cluster = Cluster {
-            kubeconfig: kubeconfig(&guard, ADMIN),
+        let mut cluster = Cluster {
+            node: None,
+            kubeconfig: kubeconfig(guard.folder(), ADMIN),
             kubectl: tools::kubernetes("kubectl")?,
             helms: [tools::helm(Dialect::Helm3)?, tools::helm(Dialect::Helm4)?],
             guard,
@@ -165,6 +173,10 @@ impl Cluster {
             cluster.start_controllers(manager)?;
         } else {
             cluster.service_account("default")?;
+        }
+        if options.node {
+            let (folder, kubectl) = (cluster.folder().to_owned(), cluster.kubectl.clone());
+            cluster.node = Some(Node::start(Box::new(move || client(&folder, &kubectl, "node")))?);
         }
         Ok(cluster)
     }
@@ -228,6 +240,8 @@ impl Cluster {
                 ("service-account-private-key-file", "sa.key"),
                 ("root-ca-file", "tls/apiserver.crt"),
                 ("use-service-account-credentials", "true"),
+                // It would declare a node lost that sends no signs of life.
+                ("controllers", "*,-node-lifecycle-controller"),
             ],
         )?;
         self.wait("kube-controller-manager", id, || self.has_service_account("default"))
@@ -281,7 +295,7 @@ impl Cluster {
 
     /// The kubeconfig of a user of the options.
     pub fn kubeconfig_of(&self, user: &str) -> PathBuf {
-        kubeconfig(&self.guard, user)
+        kubeconfig(self.folder(), user)
     }
 
     /// The folder of this cluster, for files that shall vanish with it.
@@ -296,28 +310,18 @@ impl Cluster {
 
     /// `kubectl` as the admin; set KUBECONFIG to be another user.
     pub fn kubectl(&self) -> Command {
-        self.client(&self.kubectl, "kubectl")
+        client(self.folder(), &self.kubectl, "kubectl")
     }
 
     /// `helm` as the admin; set KUBECONFIG to be another user.
     pub fn helm(&self, dialect: Dialect) -> Command {
         let [three, four] = &self.helms;
         let home = dialect.to_string();
-        let mut command = self.client(if dialect == Dialect::Helm3 { three } else { four }, &home);
+        let mut command = client(self.folder(), if dialect == Dialect::Helm3 { three } else { four }, &home);
         for name in ["CACHE", "CONFIG", "DATA"] {
             let place = self.guard.folder().join(&home).join(name.to_lowercase());
             command.env(format!("HELM_{name}_HOME"), place);
         }
-        command
-    }
-
-    /// A client with a home folder of its own, so that nothing of the machine's user leaks in.
-    fn client(&self, program: &Path, home: &str) -> Command {
-        let mut command = tools::quiet_command(program);
-        command
-            .env("KUBECONFIG", self.kubeconfig())
-            .env("HOME", self.guard.folder().join(home))
-            .stdin(Stdio::null());
         command
     }
 
@@ -431,6 +435,13 @@ fn made(template: &str, data: Vec<u8>) -> Result<String, Error> {
     }
 }
 
-fn kubeconfig(guard: &Guard, user: &str) -> PathBuf {
-    guard.folder().join(format!("{user}.kubeconfig"))
+/// A client as the admin, with a home folder of its own, so that nothing of the machine's user leaks in.
+fn client(folder: &Path, program: &Path, home: &str) -> Command {
+    let mut command = tools::quiet_command(program);
+    command.env("KUBECONFIG", kubeconfig(folder, ADMIN)).env("HOME", folder.join(home)).stdin(Stdio::null());
+    command
+}
+
+fn kubeconfig(folder: &Path, user: &str) -> PathBuf {
+    folder.join(format!("{user}.kubeconfig"))
 }

@@ -55,6 +55,70 @@ fn a_weak_user_is_refused_and_nothing_is_left_when_the_cluster_is_dropped() {
     assert!(!folder.exists() && !ids.iter().any(|id| runs(*id)));
 }
 
+#[test]
+#[ignore = "needs the pinned originals: make tools"]
+fn the_node_brings_deployments_and_jobs_to_their_end() {
+    let cluster = Cluster::with(Options { controllers: true, node: true, ..Options::default() }).unwrap();
+    let kubectl = |args: &[&str]| run(cluster.kubectl().args(args)).unwrap();
+    cluster.namespace("work").unwrap();
+    let file = cluster.folder().join("work.yaml");
+    std::fs::write(&file, WORK).unwrap();
+    kubectl(&["create", "-n", "work", "-f", file.to_str().unwrap()]);
+    for (condition, object) in [
+        ("Available", "deployment/good"),
+        ("Complete", "job/good"),
+        ("Failed", "job/bad"),
+        ("PodScheduled", "pod/bad"),
+    ] {
+        let condition = format!("--for=condition={condition}");
+        kubectl(&["wait", "-n", "work", &condition, object, "--timeout=30s"]);
+    }
+    let reason = "--for=jsonpath={.status.containerStatuses[0].state.waiting.reason}=ImagePullBackOff";
+    kubectl(&["wait", "-n", "work", reason, "pod/bad", "--timeout=30s"]);
+    kubectl(&["annotate", "-n", "work", "pod/bad", "rig.podium/ready-"]);
+    kubectl(&["wait", "-n", "work", "--for=condition=Ready", "pod/bad", "--timeout=30s"]);
+    // Pods that end and a namespace that goes with all that is in it.
+    kubectl(&["delete", "namespace", "work", "--timeout=30s"]);
+
+    let ids = cluster.ids();
+    assert!(ids.len() == 3 && ids.iter().all(|id| runs(*id)));
+    drop(cluster);
+    assert!(!ids.iter().any(|id| runs(*id)));
+}
+
+const WORK: &str = r#"
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: good }
+spec:
+  replicas: 2
+  selector: { matchLabels: { app: good } }
+  template:
+    metadata: { labels: { app: good } }
+    spec: { containers: [{ name: main, image: any }] }
+---
+apiVersion: batch/v1
+kind: Job
+metadata: { name: good }
+spec:
+  template:
+    spec: { restartPolicy: Never, containers: [{ name: main, image: any }] }
+---
+apiVersion: batch/v1
+kind: Job
+metadata: { name: bad }
+spec:
+  backoffLimit: 0
+  template:
+    metadata: { annotations: { rig.podium/fail: "true" } }
+    spec: { restartPolicy: Never, containers: [{ name: main, image: any }] }
+---
+apiVersion: v1
+kind: Pod
+metadata: { name: bad, annotations: { rig.podium/ready: "false" } }
+spec: { containers: [{ name: main, image: any }] }
+"#;
+
 fn runs(id: u32) -> bool {
     Path::new(&format!("/proc/{id}")).exists()
 }

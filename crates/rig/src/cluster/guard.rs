@@ -66,8 +66,8 @@ impl Guard {
         Ok(id)
     }
 
-    /// Ends a process with the rig, too.
-    pub(super) fn watch(&self, id: u32) -> Result<(), Error> {
+    /// Ends a process with the rig, however the rig ends.
+    fn watch(&self, id: u32) -> Result<(), Error> {
         let Some(mut pipe) = self.watcher.stdin.as_ref() else { return Ok(()) };
         writeln!(pipe, "{id}").map_err(Error::io("sh"))
     }
@@ -112,4 +112,38 @@ impl Drop for Guard {
 fn end(child: &mut Child) {
     let _ = child.kill();
     let _ = child.wait();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    fn started(name: &str) -> (Guard, u32) {
+        let guard =
+            Guard::new(std::env::temp_dir().join(format!("podium-{name}-{}", std::process::id()))).unwrap();
+        let id = guard.spawn("sleep", Command::new("sleep").arg("1000")).unwrap();
+        assert!(!guard.ended(id) && guard.folder().join("sleep.log").is_file());
+        (guard, id)
+    }
+
+    #[test]
+    fn programs_and_files_end_with_the_guard() {
+        let (guard, id) = started("guard");
+        let folder = guard.folder().to_owned();
+        drop(guard);
+        assert!(!folder.exists() && !Path::new(&format!("/proc/{id}")).exists());
+    }
+
+    #[test]
+    fn programs_and_files_end_when_the_rig_is_killed() {
+        let (mut guard, id) = started("killed");
+        // All that the watcher sees of a rig that is killed.
+        drop(guard.watcher.stdin.take());
+        let begin = Instant::now();
+        while !guard.ended(id) || guard.folder().exists() {
+            assert!(begin.elapsed() < Duration::from_secs(10));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
 }
