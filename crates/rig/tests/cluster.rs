@@ -24,7 +24,7 @@ fn both_majors_of_helm_install_list_and_uninstall() {
     for dialect in Dialect::ALL {
         let namespace = format!("install-{dialect}");
         cluster.namespace(&namespace).unwrap();
-        let chart = small_chart(&cluster.folder().join(format!("chart-{dialect}")));
+        let chart = chart(cluster.folder().join(format!("chart-{dialect}")), MAP);
         let helm = |args: &[&str]| run(cluster.helm(dialect).args(args).args(["-n", &namespace])).unwrap();
         let maps =
             || run(cluster.kubectl().args(["get", "configmap", "-o", "name", "-n", &namespace])).unwrap();
@@ -36,6 +36,13 @@ fn both_majors_of_helm_install_list_and_uninstall() {
         assert_eq!((helm(&["list", "-o", "json"]).trim(), maps().as_str()), ("[]", ""));
     }
 }
+
+const MAP: &str = r#"
+apiVersion: v1
+kind: ConfigMap
+metadata: { name: "{{ .Release.Name }}-map" }
+data: { word: "{{ .Values.word }}" }
+"#;
 
 #[test]
 #[ignore = "needs the pinned originals: make tools"]
@@ -57,7 +64,7 @@ fn a_weak_user_is_refused_and_nothing_is_left_when_the_cluster_is_dropped() {
 
 #[test]
 #[ignore = "needs the pinned originals: make tools"]
-fn the_node_brings_deployments_and_jobs_to_their_end() {
+fn the_node_brings_all_kinds_of_work_to_their_end_and_helm_sees_it() {
     let cluster = Cluster::with(Options { controllers: true, node: true, ..Options::default() }).unwrap();
     let kubectl = |args: &[&str]| run(cluster.kubectl().args(args)).unwrap();
     cluster.namespace("work").unwrap();
@@ -73,18 +80,45 @@ fn the_node_brings_deployments_and_jobs_to_their_end() {
         let condition = format!("--for=condition={condition}");
         kubectl(&["wait", "-n", "work", &condition, object, "--timeout=30s"]);
     }
+    for set in ["daemonset/every", "statefulset/row"] {
+        kubectl(&["rollout", "status", "-n", "work", set, "--timeout=30s"]);
+    }
     let reason = "--for=jsonpath={.status.containerStatuses[0].state.waiting.reason}=ImagePullBackOff";
     kubectl(&["wait", "-n", "work", reason, "pod/bad", "--timeout=30s"]);
     kubectl(&["annotate", "-n", "work", "pod/bad", "rig.podium/ready-"]);
     kubectl(&["wait", "-n", "work", "--for=condition=Ready", "pod/bad", "--timeout=30s"]);
-    // Pods that end and a namespace that goes with all that is in it.
-    kubectl(&["delete", "namespace", "work", "--timeout=30s"]);
+    let chart = chart(cluster.folder().join("chart"), HOOKED);
+    for dialect in Dialect::ALL {
+        let release = dialect.to_string();
+        run(cluster.helm(dialect).args(["install", &release]).arg(&chart).args(["--wait", "--timeout=30s"]))
+            .unwrap();
+    }
+    // Waits for the pods, which the node has to let go.
+    kubectl(&["delete", "-n", "work", "deployment/good", "--cascade=foreground", "--timeout=30s"]);
 
     let ids = cluster.ids();
     assert!(ids.len() == 3 && ids.iter().all(|id| runs(*id)));
     drop(cluster);
     assert!(!ids.iter().any(|id| runs(*id)));
 }
+
+const HOOKED: &str = r#"
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: "{{ .Release.Name }}" }
+spec:
+  selector: { matchLabels: { app: "{{ .Release.Name }}" } }
+  template:
+    metadata: { labels: { app: "{{ .Release.Name }}" } }
+    spec: { containers: [{ name: main, image: any }] }
+---
+apiVersion: batch/v1
+kind: Job
+metadata: { name: "{{ .Release.Name }}", annotations: { helm.sh/hook: pre-install } }
+spec:
+  template:
+    spec: { restartPolicy: Never, containers: [{ name: main, image: any }] }
+"#;
 
 const WORK: &str = r#"
 apiVersion: apps/v1
@@ -95,6 +129,26 @@ spec:
   selector: { matchLabels: { app: good } }
   template:
     metadata: { labels: { app: good } }
+    spec: { containers: [{ name: main, image: any }] }
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: { name: every }
+spec:
+  selector: { matchLabels: { app: every } }
+  template:
+    metadata: { labels: { app: every } }
+    spec: { containers: [{ name: main, image: any }] }
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: { name: row }
+spec:
+  replicas: 2
+  serviceName: row
+  selector: { matchLabels: { app: row } }
+  template:
+    metadata: { labels: { app: row } }
     spec: { containers: [{ name: main, image: any }] }
 ---
 apiVersion: batch/v1
@@ -123,10 +177,9 @@ fn runs(id: u32) -> bool {
     Path::new(&format!("/proc/{id}")).exists()
 }
 
-fn small_chart(folder: &Path) -> PathBuf {
-    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}-map\ndata:\n  word: {{ .Values.word }}\n";
+fn chart(folder: PathBuf, template: &str) -> PathBuf {
     std::fs::create_dir_all(folder.join("templates")).unwrap();
     std::fs::write(folder.join("Chart.yaml"), "apiVersion: v2\nname: small\nversion: 1.0.0\n").unwrap();
-    std::fs::write(folder.join("templates/map.yaml"), map).unwrap();
-    folder.to_owned()
+    std::fs::write(folder.join("templates/all.yaml"), template).unwrap();
+    folder
 }

@@ -25,7 +25,7 @@ for try in 1 2 3 4 5 6 7 8 9 10; do rm -rf "$0" && exit; sleep 0.1; done
 pub(super) struct Guard {
     folder: PathBuf,
     watcher: Child,
-    programs: Mutex<Vec<Child>>,
+    programs: Mutex<Vec<(&'static str, Child)>>,
 }
 
 impl Guard {
@@ -48,8 +48,8 @@ impl Guard {
         &self.folder
     }
 
-    /// Starts a program that writes to `<name>.log` in the folder, and returns its process id.
-    pub(super) fn spawn(&self, name: &str, command: &mut Command) -> Result<u32, Error> {
+    /// Starts a program that writes to `<name>.log` in the folder.
+    pub(super) fn spawn(&self, name: &'static str, command: &mut Command) -> Result<(), Error> {
         let log = self.log(name);
         let out = File::create(&log).map_err(Error::io(&log))?;
         let errors = out.try_clone().map_err(Error::io(&log))?;
@@ -61,28 +61,22 @@ impl Guard {
             .spawn()
             .map_err(Error::io(name))?;
         let id = child.id();
-        self.watch(id)?;
-        self.programs.lock().unwrap_or_else(PoisonError::into_inner).push(child);
-        Ok(id)
-    }
-
-    /// Ends a process with the rig, however the rig ends.
-    fn watch(&self, id: u32) -> Result<(), Error> {
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner).push((name, child));
         let Some(mut pipe) = self.watcher.stdin.as_ref() else { return Ok(()) };
         writeln!(pipe, "{id}").map_err(Error::io("sh"))
     }
 
-    /// Whether a program that was started here has ended.
-    pub(super) fn ended(&self, id: u32) -> bool {
+    /// The first program that has ended by itself.
+    pub(super) fn ended(&self) -> Option<&'static str> {
         let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
-        let program = programs.iter_mut().find(|program| program.id() == id);
-        !matches!(program.map(Child::try_wait), Some(Ok(None)))
+        let mut programs = programs.iter_mut();
+        programs.find_map(|(name, program)| (!matches!(program.try_wait(), Ok(None))).then_some(*name))
     }
 
     /// All programs that were started here.
     pub(super) fn ids(&self) -> Vec<u32> {
         let programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
-        programs.iter().map(Child::id).collect()
+        programs.iter().map(|(_, program)| program.id()).collect()
     }
 
     /// The end of what a program wrote.
@@ -104,7 +98,7 @@ impl Drop for Guard {
         end(&mut self.watcher);
         let programs = self.programs.get_mut().unwrap_or_else(PoisonError::into_inner);
         // The last first: a server whose storage is gone does strange things.
-        programs.iter_mut().rev().for_each(end);
+        programs.iter_mut().rev().for_each(|(_, program)| end(program));
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
@@ -119,29 +113,29 @@ mod tests {
     use super::*;
     use std::time::{Duration, Instant};
 
-    fn started(name: &str) -> (Guard, u32) {
+    fn started(name: &str) -> Guard {
         let guard =
             Guard::new(std::env::temp_dir().join(format!("podium-{name}-{}", std::process::id()))).unwrap();
-        let id = guard.spawn("sleep", Command::new("sleep").arg("1000")).unwrap();
-        assert!(!guard.ended(id) && guard.folder().join("sleep.log").is_file());
-        (guard, id)
+        guard.spawn("sleep", Command::new("sleep").arg("1000")).unwrap();
+        assert!(guard.ended().is_none() && guard.folder().join("sleep.log").is_file());
+        guard
     }
 
     #[test]
     fn programs_and_files_end_with_the_guard() {
-        let (guard, id) = started("guard");
-        let folder = guard.folder().to_owned();
+        let guard = started("guard");
+        let (folder, ids) = (guard.folder().to_owned(), guard.ids());
         drop(guard);
-        assert!(!folder.exists() && !Path::new(&format!("/proc/{id}")).exists());
+        assert!(!folder.exists() && !Path::new(&format!("/proc/{}", ids[0])).exists());
     }
 
     #[test]
     fn programs_and_files_end_when_the_rig_is_killed() {
-        let (mut guard, id) = started("killed");
+        let mut guard = started("killed");
         // All that the watcher sees of a rig that is killed.
         drop(guard.watcher.stdin.take());
         let begin = Instant::now();
-        while !guard.ended(id) || guard.folder().exists() {
+        while guard.ended().is_none() || guard.folder().exists() {
             assert!(begin.elapsed() < Duration::from_secs(10));
             std::thread::sleep(Duration::from_millis(10));
         }
