@@ -26,7 +26,7 @@ build: ## build the static release binary (about 2 min cold)
 test: ## run all tests that need nothing but Rust (under 10 min cold)
 	$(CARGO) test --locked --workspace
 
-tools: ## build the pinned originals that are missing (helm 3 and 4, probes; needs Go; about 5 min cold)
+tools: ## build the pinned originals that are missing (helm 3 and 4, probes, Kubernetes; needs Go; about 15 min cold)
 	@tools/build.sh
 
 test-real: tools ## compare with the originals (under 15 min when they are built)
@@ -34,6 +34,7 @@ test-real: tools ## compare with the originals (under 15 min when they are built
 	$(CARGO_TARGET_DIR)/fast/compare --podium $(CARGO_TARGET_DIR)/fast/podium --known $(KNOWN_DIFFERENCES)
 	$(CARGO_TARGET_DIR)/fast/record
 	$(CARGO) test --profile fast --locked -p podium-rig --test originals -- --ignored --skip every_broken_function
+	$(CARGO) test --profile fast --locked -p podium-rig --lib --test cluster -- --ignored
 
 bench: tools build ## measure against the originals and print ratios (minutes)
 	$(CARGO) build --profile fast --locked -p podium-rig

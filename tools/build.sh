@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the pinned originals into a cache outside the checkout, only what is missing or has changed.
-#   tools/build.sh [name ...]     names: helm3 helm4 probe3 probe4; default all
+#   tools/build.sh [name ...]     names: helm3 helm4 probe3 probe4 etcd kubernetes; default all
 # PODIUM_TOOLS is the cache (default ~/.cache/podium/tools).
 set -eu
 
@@ -24,6 +24,10 @@ for package in pkg/chartutil pkg/lint/rules; do
     flags3="$flags3 -X $h3/$package.k8sVersionMajor=1 -X $h3/$package.k8sVersionMinor=37"
 done
 flags4="-s -w -X $h4/internal/version.version=v4.3.1"
+# Unstamped servers say v0.0.0-master, which clients refuse.
+k=k8s.io/component-base/version
+flagsk="-s -w -X $k.gitVersion=v1.36.3 -X $k.gitMajor=1 -X $k.gitMinor=36 -X $k.gitTreeState=clean"
+flagsk="$flagsk -X k8s.io/client-go/pkg/version.gitVersion=v1.36.3"
 
 # build NAME MODULE PACKAGE LDFLAGS: the stamp beside the binary is the hash of all that it is made from.
 build() {
@@ -31,6 +35,7 @@ build() {
     sources="go.mod go.sum tools.go"
     case $name in
         probe*) sources="$sources probe/main.go ../probe/go.mod ../probe/*.go" ;;
+        kubernetes) sources="go.mod go.sum main.go" ;;
     esac
     stamp=$(cd "$here/$module" && { go version; echo "$package $ldflags"; cat $sources; } | sha256sum | cut -d' ' -f1)
     if [ -x "$cache/$name" ] && [ "$(cat "$cache/$name.stamp" 2>/dev/null)" = "$stamp" ]; then
@@ -49,12 +54,20 @@ mkdir -p "$cache"
 # Go's own time zones, so that the originals do not read those of the machine.
 cmp -s "$(go env GOROOT)/lib/time/zoneinfo.zip" "$cache/zoneinfo.zip" ||
     cp "$(go env GOROOT)/lib/time/zoneinfo.zip" "$cache/zoneinfo.zip"
-for name in ${*:-helm3 helm4 probe3 probe4}; do
+for name in ${*:-helm3 helm4 probe3 probe4 etcd kubernetes}; do
     case $name in
         helm3) build helm3 helm3 $h3/cmd/helm "$flags3" ;;
         helm4) build helm4 helm4 $h4/cmd/helm "$flags4" ;;
         probe3) build probe3 helm3 ./probe "$flags3" ;;
         probe4) build probe4 helm4 ./probe "$flags4" ;;
+        etcd) build etcd etcd go.etcd.io/etcd/server/v3 "-s -w" ;;
+        kubernetes)
+            build kubernetes kubernetes . "$flagsk"
+            # One binary that is the program it is called as.
+            for program in kube-apiserver kube-controller-manager kubectl; do
+                ln -sf kubernetes "$cache/$program"
+            done
+            ;;
         *) echo "tools: unknown name $name" >&2; exit 2 ;;
     esac
 done

@@ -7,6 +7,7 @@
 
 pub mod bench;
 pub mod charts;
+pub mod cluster;
 pub mod compare;
 pub mod dialects;
 pub mod generate;

@@ -46,6 +46,11 @@ pub fn probe(dialect: Dialect) -> Result<PathBuf, Error> {
     })
 }
 
+/// A program of the Kubernetes control plane, or `kubectl`.
+pub fn kubernetes(name: &str) -> Result<PathBuf, Error> {
+    find(name)
+}
+
 /// A command that depends on nothing of the caller's environment but PATH and HOME.
 pub fn quiet_command(program: &std::path::Path) -> Command {
     let mut command = Command::new(program);
