@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
@@ -40,6 +42,7 @@ pub struct Probe {
 }
 
 struct Running {
+    folder: PathBuf,
     child: Child,
     stdin: BufWriter<ChildStdin>,
     stdout: BufReader<ChildStdout>,
@@ -49,6 +52,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -113,7 +117,13 @@ impl Subject for Probe {
 }
 
 fn start(dialect: Dialect) -> Result<Running, Error> {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    // The program's own folder is in here, so that it is gone with the program however that ends.
+    let folder = std::env::temp_dir().join(format!("podium-probe-{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
     let mut child = tools::quiet_command(&tools::probe(dialect)?)
+        .env("TMPDIR", &folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -121,7 +131,7 @@ fn start(dialect: Dialect) -> Result<Running, Error> {
     let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(Error::Answer("no pipes".to_owned()));
     };
-    let mut running = Running { child, stdin: BufWriter::new(stdin), stdout: BufReader::new(stdout) };
+    let mut running = Running { folder, child, stdin: BufWriter::new(stdin), stdout: BufReader::new(stdout) };
     send(
         &mut running.stdin,
         &json!({ "op": "base", "base": "world", "files": files_to_json(world::files()) }),
