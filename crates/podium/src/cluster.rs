@@ -1,15 +1,27 @@
 //! Which cluster a command talks to.
 
+use std::cell::OnceCell;
+
 use anyhow::Result;
 use clap::ArgMatches;
-use podium_runtime::{Access, Client};
+use podium_chart::capabilities::{Capabilities, KubeVersion};
+use podium_goyaml::{List, Map, Node, Pos, Value as Tree};
+use podium_objects::Kind;
+use podium_runtime::discovery::Version;
+use podium_runtime::{Access, Client, Discovery, Error};
+use serde_json::Value;
 
 use crate::flag::{self, Flag, Takes};
 
-/// The flags of every command that talks to a cluster, with Helm's names.
-pub const FLAGS: &[Flag] = &[
+/// Where a cluster and a namespace are, with Helm's names.
+pub const PLACE: &[Flag] = &[
+    Flag::new("namespace", Takes::One("NAME"), "the namespace (default: that of the context)").short('n'),
     Flag::new("kubeconfig", Takes::One("FILE"), "the kubeconfig (default: KUBECONFIG, then ~/.kube/config)"),
     Flag::new("kube-context", Takes::One("NAME"), "the context of the kubeconfig"),
+];
+
+/// How to talk to it.
+pub const ACCESS: &[Flag] = &[
     Flag::new("kube-apiserver", Takes::One("URL"), "the address of the API server"),
     Flag::new("kube-token", Takes::One("TOKEN"), "a bearer token"),
     Flag::new("kube-as-user", Takes::One("USER"), "the user to act as"),
@@ -21,7 +33,6 @@ pub const FLAGS: &[Flag] = &[
         "the name that the server's certificate has to be for",
     ),
     Flag::new("kube-insecure-skip-tls-verify", Takes::Switch, "take any certificate: for tests only"),
-    Flag::new("namespace", Takes::One("NAME"), "the namespace (default: that of the context)").short('n'),
 ];
 
 /// What the flags, and the environment variables that Helm reads, say.
@@ -50,8 +61,90 @@ pub fn access(matches: &ArgMatches) -> Access {
     }
 }
 
+/// A cluster, for code that waits for its answers.
+pub struct Cluster {
+    runtime: tokio::runtime::Runtime,
+    client: Client,
+    discovery: OnceCell<Discovery>,
+}
+
+impl Cluster {
+    /// The cluster that the flags say; nothing is sent yet.
+    pub fn open(matches: &ArgMatches) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let client = runtime.block_on(Client::new(&access(matches)))?;
+        Ok(Self { runtime, client, discovery: OnceCell::new() })
+    }
+
+    /// Waits for some work with the cluster.
+    pub fn wait<T>(&self, work: impl AsyncFnOnce(Client) -> T) -> T {
+        self.runtime.block_on(work(self.client.clone()))
+    }
+
+    /// The kinds of the cluster; asked once.
+    pub fn discovery(&self) -> Result<&Discovery, Error> {
+        if let Some(known) = self.discovery.get() {
+            return Ok(known);
+        }
+        let found = self.wait(async |client| Discovery::read(&client).await)?;
+        Ok(self.discovery.get_or_init(|| found))
+    }
+
+    /// What templates see of the cluster.
+    pub fn capabilities(&self) -> Result<Capabilities, Error> {
+        let Version { git, major, minor } = self.wait(async |client| Version::read(&client).await)?;
+        Ok(Capabilities {
+            kube_version: KubeVersion { version: git, normalized: String::new(), major, minor },
+            api_versions: self.discovery()?.names().map(str::to_owned).collect(),
+        })
+    }
+
+    /// The object that a template asks for, or the list of them; nothing when it is not there.
+    pub fn lookup(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Option<Value>, String> {
+        let discovery = self.discovery().map_err(|e| e.to_string())?;
+        if !discovery.has(&kind.api_version()) {
+            return Err(format!(
+                "unable to get apiresource from unstructured: {}/{}, Kind={}: the server could not find the requested resource",
+                kind.group, kind.version, kind.kind
+            ));
+        }
+        let Some(resource) = discovery.find(kind) else { return Ok(None) };
+        let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
+        self.wait(async |client| {
+            if name.is_empty() {
+                client.whole_list(resource, namespace, "").await.map(Some)
+            } else {
+                client.get(resource, namespace, name).await
+            }
+        })
+        .map_err(|e| e.to_string())
+    }
+}
+
 /// Runs something that waits for a cluster.
 pub fn with_cluster<T>(matches: &ArgMatches, work: impl AsyncFnOnce(Client) -> Result<T>) -> Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async { work(Client::new(&access(matches)).await?).await })
+    Cluster::open(matches)?.wait(work)
+}
+
+/// An object of a cluster as templates see it.
+pub fn tree(value: Value) -> Node {
+    let value = match value {
+        Value::Null => Tree::Null,
+        Value::Bool(b) => Tree::Bool(b),
+        Value::Number(n) => n.as_i64().map_or_else(|| Tree::Float(n.as_f64().unwrap_or(f64::NAN)), Tree::Int),
+        Value::String(s) => Tree::String(s.into()),
+        Value::Array(items) => {
+            let mut list = List::default();
+            items.into_iter().for_each(|item| list.push(tree(item)));
+            Tree::List(list)
+        }
+        Value::Object(fields) => {
+            let mut map = Map::new();
+            for (key, value) in fields {
+                map.insert(key, tree(value));
+            }
+            Tree::Map(map)
+        }
+    };
+    Node::new(value, Pos::default())
 }

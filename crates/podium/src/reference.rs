@@ -102,5 +102,4 @@ fn helm_flags(out: &mut String) {
         let names: Vec<String> = flags.iter().map(|f| format!("`--{}`", f.long)).collect();
         let _ = writeln!(out, "| {} | {why} |", names.join(", "));
     }
-    let _ = writeln!(out, "| `--dry-run=server` | {} |", flags::DRY_RUN_SERVER);
 }

@@ -2,9 +2,14 @@
 
 use std::cell::Cell;
 use std::net::ToSocketAddrs;
+use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use podium_gotmpl::World;
+use podium_gotmpl::{Heap, Value, World};
+use podium_objects::Kind;
+use podium_sprig::convert::from_tree;
+
+use crate::cluster::{Cluster, tree};
 
 /// This machine, as templates may see it.
 pub struct Machine {
@@ -13,13 +18,15 @@ pub struct Machine {
     deadline: Option<Instant>,
     zone: String,
     late: Cell<bool>,
+    /// The cluster that templates may look things up in.
+    pub cluster: Option<Rc<Cluster>>,
 }
 
 impl Machine {
     /// A world whose renders have to be done within a time.
     pub fn new(dns: bool, time: Option<Duration>) -> Self {
         let deadline = time.and_then(|t| Instant::now().checked_add(t));
-        Self { dns, deadline, zone: local_zone(), late: Cell::new(false) }
+        Self { dns, deadline, zone: local_zone(), late: Cell::new(false), cluster: None }
     }
 }
 
@@ -61,6 +68,20 @@ impl World for Machine {
             Ok(mut addresses) => Ok(addresses.next().map(|a| a.ip().to_string()).unwrap_or_default()),
             Err(_) => Ok(String::new()),
         }
+    }
+
+    fn lookup<'h>(
+        &self,
+        heap: &'h Heap<'h>,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Value<'h>, String> {
+        let nothing = || Value::Map(heap.map(Default::default()));
+        let Some(cluster) = &self.cluster else { return Ok(nothing()) };
+        let found = cluster.lookup(&Kind::new(api_version, kind), namespace, name)?;
+        Ok(found.map_or_else(nothing, |object| from_tree(heap, &tree(object))))
     }
 
     fn out_of_time(&self) -> bool {

@@ -2,25 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use podium_chart::dialect::HELM4;
-use podium_chart::manifest;
-use podium_goyaml::{Node, yaml};
+use podium_converge::named::{Named, named};
 use podium_objects::Kind;
 use podium_objects::kind::escape;
 use podium_runtime::client::{Error, Form};
 use podium_runtime::{Client, Discovery};
 use serde_json::Value;
-
-/// An object that a manifest names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
-    /// Its kind.
-    pub kind: Kind,
-    /// Its namespace, if the manifest says one.
-    pub namespace: Option<String>,
-    /// Its name.
-    pub name: String,
-}
 
 /// Objects as the cluster has them, by `version/Kind`.
 #[derive(Debug, Default)]
@@ -31,21 +18,6 @@ pub struct Live {
     pub objects: BTreeMap<String, Vec<Value>>,
     /// What is not there.
     pub missing: Vec<Named>,
-}
-
-/// The objects that a manifest names, in its order; documents that are no objects are left out.
-pub fn named(manifest: &str) -> Vec<Named> {
-    let documents = manifest::split(manifest.as_bytes(), &HELM4);
-    documents.into_iter().filter_map(|document| name(&yaml::parse(document, 0).ok()?)).collect()
-}
-
-fn name(node: &Node) -> Option<Named> {
-    let metadata = node.get("metadata")?;
-    Some(Named {
-        kind: Kind::new(node.get("apiVersion")?.as_str()?, node.get("kind")?.as_str()?),
-        namespace: metadata.get("namespace").and_then(Node::as_str).map(str::to_owned),
-        name: metadata.get("name")?.as_str()?.to_owned(),
-    })
 }
 
 /// The labels of the pods that an object keeps, as a selector.
@@ -71,7 +43,7 @@ impl Live {
         let mut live = Self::default();
         let mut related = Vec::new();
         let mut asked = BTreeSet::new();
-        for object in named(manifest) {
+        for object in named(manifest).into_iter().filter(|object| !object.name.is_empty()) {
             let place = object.namespace.as_deref().unwrap_or(namespace);
             let found = match discovery.find(&object.kind) {
                 None => None,
@@ -87,7 +59,8 @@ impl Live {
                 && asked.insert((place.to_owned(), selector.clone()))
                 && let Some(pods) = discovery.find(&Kind::new("v1", "Pod"))
             {
-                related.push(format!("{}?labelSelector={}", pods.collection(Some(place)), escape(&selector)));
+                let query = format!("?labelSelector={}", escape(&selector));
+                related.push((pods.clone(), place.to_owned(), query));
             }
             let shown = match form {
                 Form::Whole => Some(whole),
@@ -95,16 +68,16 @@ impl Live {
             };
             live.add(&format!("{}/{}", object.kind.version, object.kind.kind), shown);
         }
-        for path in related {
-            let mut pods = client.read(&path, &form.accept(true)).await?;
-            for pod in pods.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten() {
-                // The items of a list do not repeat what they are.
-                if let Some(fields) = pod.as_object_mut() {
-                    fields.insert("apiVersion".to_owned(), "v1".into());
-                    fields.insert("kind".to_owned(), "Pod".into());
+        for (pods, place, query) in related {
+            let answer = match form {
+                Form::Whole => client.whole_list(&pods, Some(&place), &query).await?,
+                _ => {
+                    client
+                        .read(&format!("{}{query}", pods.collection(Some(&place))), &form.accept(true))
+                        .await?
                 }
-            }
-            live.add(RELATED, Some(pods));
+            };
+            live.add(RELATED, Some(answer));
         }
         Ok(live)
     }
@@ -115,21 +88,5 @@ impl Live {
             self.order.push(key.to_owned());
         }
         self.objects.entry(key.to_owned()).or_default().push(object);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_manifest_names_its_objects() {
-        let manifest = "---\n# Source: a\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: d\n  namespace: other\n\
-                        ---\n# only a comment\n---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n";
-        let found: Vec<String> = named(manifest)
-            .into_iter()
-            .map(|o| format!("{} {} {}", o.kind, o.namespace.unwrap_or_default(), o.name))
-            .collect();
-        assert_eq!(found, ["apps/v1/Deployment other d", "v1/Secret  s"]);
     }
 }

@@ -152,6 +152,25 @@ impl Client {
         }
     }
 
+    /// All objects of a kind as the one list that a server gives, each with its kind.
+    pub async fn whole_list(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        query: &str,
+    ) -> Result<Value, Error> {
+        let path = format!("{}{query}", resource.collection(namespace));
+        let mut list = self.read(&path, &Form::Whole.accept(true)).await?;
+        for item in list.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten() {
+            // The items of a list do not repeat what they are.
+            if let Some(fields) = item.as_object_mut() {
+                fields.insert("apiVersion".to_owned(), resource.kind.api_version().into());
+                fields.insert("kind".to_owned(), resource.kind.kind.as_str().into());
+            }
+        }
+        Ok(list)
+    }
+
     /// What is at a path, which may have a query.
     pub async fn read(&self, path: &str, accept: &str) -> Result<Value, Error> {
         self.send(Method::GET, path, accept, None).await

@@ -16,7 +16,7 @@ pub struct Capabilities {
 pub struct KubeVersion {
     /// The whole version.
     pub version: String,
-    /// The version without suffixes, which constraints are checked against.
+    /// The version without suffixes; empty when a cluster was asked.
     pub normalized: String,
     /// The major part.
     pub major: String,
@@ -45,6 +45,11 @@ impl Default for Capabilities {
 }
 
 impl KubeVersion {
+    /// What constraints are checked against.
+    pub fn comparable(&self) -> &str {
+        if self.normalized.is_empty() { &self.version } else { &self.normalized }
+    }
+
     /// Reads a version the way Kubernetes does: at least two numbers, with a `v` in front and anything behind.
     pub fn parse(text: &str, dialect: &Dialect) -> Result<Self, KubeVersionError> {
         let trimmed = text.trim_start_matches(['\t', '\n', '\x0c', '\r', ' ']);

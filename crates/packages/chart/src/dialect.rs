@@ -29,11 +29,18 @@ pub struct Dialect {
     pub dependency_error_prefix: &'static str,
     /// What stands before an error of the release's name.
     pub release_name_error_prefix: &'static str,
+    /// What stands before the reason why objects cannot be installed.
+    pub install_error_prefix: &'static str,
     /// What stands before the list of dependencies that are not in `charts/`.
     pub missing_dependency_prefix: &'static str,
 
     /// Whether only `apiVersion` v1 and v2 are charts.
     pub checks_api_version: bool,
+    /// Whether objects may leave their names to the server.
+    pub generated_names: bool,
+    /// Whether `--dry-run=server` and `--validate` are the same. If not, the one only looks things up, and the other
+    /// only takes the cluster's capabilities and checks what is in the way.
+    pub one_server_dry_run: bool,
     /// Whether the reason why an archive could not be read is hidden behind one general sentence.
     pub hides_archive_errors: bool,
     /// The largest single file of a chart, in bytes.
@@ -121,9 +128,12 @@ pub const HELM4: Dialect = Dialect {
     alias_owns_children: true,
     dependency_error_prefix: "chart dependencies processing failed: ",
     release_name_error_prefix: "release name check failed: ",
+    install_error_prefix: "unable to continue with install: ",
     missing_dependency_prefix: "an error occurred while checking for chart dependencies. You may need to run 'helm \
                                 dependency build' to fetch missing dependencies: ",
     checks_api_version: true,
+    generated_names: true,
+    one_server_dry_run: true,
     hides_archive_errors: true,
     max_file_size: None,
     max_directory_size: crate::archive::MAX_SIZE,
@@ -158,9 +168,12 @@ pub const HELM3: Dialect = Dialect {
     alias_owns_children: false,
     dependency_error_prefix: "",
     release_name_error_prefix: "",
+    install_error_prefix: "Unable to continue with install: ",
     missing_dependency_prefix: "An error occurred while checking for chart dependencies. You may need to run `helm \
                                 dependency build` to fetch missing dependencies: ",
     checks_api_version: false,
+    generated_names: false,
+    one_server_dry_run: false,
     hides_archive_errors: false,
     max_file_size: Some(5 * 1024 * 1024),
     max_directory_size: 1024 * 1024 * 1024,

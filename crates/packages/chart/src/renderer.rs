@@ -199,7 +199,7 @@ impl Renderer {
     ) -> Result<Vec<Rendered>, Error> {
         let wanted = &self.chart.metadata.kube_version;
         let kube = &capabilities.kube_version;
-        if !wanted.is_empty() && !dependencies::is_compatible(wanted, &kube.normalized) {
+        if !wanted.is_empty() && !dependencies::is_compatible(wanted, kube.comparable()) {
             return Err(Error::KubeVersion { wanted: wanted.clone(), actual: kube.version.clone() });
         }
         let job = Job {

@@ -88,6 +88,8 @@ pub enum Warning {
         /// The reference.
         urn: String,
     },
+    /// A cluster was asked that may not have the chart's CRDs.
+    Crds,
     /// The chart's author gave it up.
     Deprecated,
 }
@@ -227,6 +229,14 @@ impl Warning {
                 vec![("urn", urn.clone())],
                 "jsonschema.go:192",
                 format!("WARNING: unresolved URN reference ignored; using permissive schema: {urn}"),
+            ),
+            Self::Crds => Log::new(
+                "WARN",
+                "This chart or one of its subcharts contains CRDs. Rendering may fail or contain inaccuracies.",
+                Vec::new(),
+                "",
+                "WARNING: This chart or one of its subcharts contains CRDs. Rendering may fail or contain inaccuracies."
+                    .to_owned(),
             ),
             Self::Deprecated => {
                 Log::new("WARN", "this chart is deprecated", Vec::new(), "", "WARNING: This chart is deprecated".to_owned())

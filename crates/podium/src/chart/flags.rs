@@ -2,7 +2,6 @@
 
 use crate::flag::{Flag, Takes};
 
-const CLUSTER: &str = "it needs a cluster, and this version of podium does not talk to one yet";
 const REGISTRY: &str = "charts are read from a directory or an archive on this machine; fetching them comes with the authors' tools";
 const PGP: &str = "signatures cannot be checked yet";
 const PLUGIN: &str = "helm plugins cannot be run; pipe the output through a program instead";
@@ -33,7 +32,6 @@ pub const VALUES: &[Flag] = &[
 /// What the render is told about its release and cluster.
 pub const RENDER: &[Flag] = &[
     Flag::new("helm-version", Takes::One("3|4"), "which Helm to be like, to the byte (default 4)"),
-    Flag::new("namespace", Takes::One("NAME"), "the namespace of the release").short('n'),
     Flag::new("name-template", Takes::One("TEMPLATE"), "a template that makes the name of the release"),
     Flag::new("is-upgrade", Takes::Switch, "set .Release.IsUpgrade instead of .Release.IsInstall"),
     Flag::new("kube-version", Takes::One("VERSION"), "the version of Kubernetes that templates see"),
@@ -44,12 +42,6 @@ pub const RENDER: &[Flag] = &[
     )
     .short('a'),
     Flag::new("skip-schema-validation", Takes::Switch, "do not check the values against values.schema.json"),
-    Flag::new(
-        "kubeconfig",
-        Takes::One("FILE"),
-        "the kubeconfig whose context gives the namespace, when -n is not given",
-    ),
-    Flag::new("kube-context", Takes::One("NAME"), "the context of the kubeconfig to take the namespace from"),
     Flag::new(
         "max-seconds",
         Takes::One("SECONDS"),
@@ -109,14 +101,6 @@ pub const INERT: &[Flag] = &[
 
 /// Flags of `helm template` that need what is not there.
 pub const REFUSED: &[Flag] = &[
-    Flag::refused("validate", Takes::Switch, CLUSTER),
-    Flag::refused("kube-apiserver", Takes::One("URL"), CLUSTER),
-    Flag::refused("kube-as-group", Takes::Many("GROUP"), CLUSTER),
-    Flag::refused("kube-as-user", Takes::One("USER"), CLUSTER),
-    Flag::refused("kube-ca-file", Takes::One("FILE"), CLUSTER),
-    Flag::refused("kube-insecure-skip-tls-verify", Takes::Switch, CLUSTER),
-    Flag::refused("kube-tls-server-name", Takes::One("NAME"), CLUSTER),
-    Flag::refused("kube-token", Takes::One("TOKEN"), CLUSTER),
     Flag::refused("ca-file", Takes::One("FILE"), REGISTRY),
     Flag::refused("cert-file", Takes::One("FILE"), REGISTRY),
     Flag::refused("key-file", Takes::One("FILE"), REGISTRY),
@@ -137,11 +121,16 @@ pub const REFUSED: &[Flag] = &[
     Flag::refused("post-renderer-args", Takes::Many("ARG"), PLUGIN),
 ];
 
-/// `--dry-run`: only the client's kind can be had.
-pub const DRY_RUN: Flag = Flag::new(
-    "dry-run",
-    Takes::Optional("client", "client"),
-    "client is all there is: nothing is ever sent anywhere",
-);
-/// The reason why `--dry-run=server` is refused.
-pub const DRY_RUN_SERVER: &str = CLUSTER;
+/// What `--dry-run` without a value is, as in Helm.
+pub const BARE_DRY_RUN: &str = "unset";
+
+/// What a cluster may be asked for a render.
+pub const CLUSTER: &[Flag] = &[
+    Flag::new(
+        "dry-run",
+        Takes::Optional("client|server", BARE_DRY_RUN),
+        "server: ask the cluster for its version, its kinds and what templates look up, and check that nothing is in \
+         the way; client (the default): ask nobody",
+    ),
+    Flag::new("validate", Takes::Switch, "the older name of --dry-run=server"),
+];

@@ -107,7 +107,7 @@ impl Input {
 }
 
 /// Which Helm to be like.
-fn dialect(version: Option<&str>) -> anyhow::Result<&'static Dialect> {
+pub fn dialect(version: Option<&str>) -> anyhow::Result<&'static Dialect> {
     match version.map(|v| v.trim_start_matches('v').split('.').next().unwrap_or_default()) {
         None | Some("4") => Ok(&HELM4),
         Some("3") => Ok(&HELM3),

@@ -4,11 +4,13 @@ pub mod flags;
 mod hints;
 mod input;
 mod report;
+mod server;
 mod template;
 mod values;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use crate::cluster::{ACCESS, PLACE};
 use crate::flag::Flag;
 
 /// The commands.
@@ -44,8 +46,16 @@ fn template_command() -> Command {
              podium chart template demo ./mychart --helm-version 3",
         )
         .arg(name_and_chart());
-    let tables =
-        [flags::VALUES, flags::RENDER, flags::OUTPUT, &[flags::DRY_RUN], flags::INERT, flags::REFUSED];
+    let tables = [
+        flags::VALUES,
+        flags::RENDER,
+        flags::OUTPUT,
+        flags::CLUSTER,
+        PLACE,
+        ACCESS,
+        flags::INERT,
+        flags::REFUSED,
+    ];
     with_flags(command, &tables)
 }
 
@@ -57,7 +67,7 @@ fn values_command() -> Command {
             "Examples:\n  podium chart values ./mychart -f prod.yaml\n  podium chart values ./mychart --set image.tag=1.2 -o json",
         )
         .arg(name_and_chart());
-    with_flags(command, &[flags::VALUES, flags::RENDER, values::FLAGS, flags::REFUSED])
+    with_flags(command, &[flags::VALUES, flags::RENDER, PLACE, values::FLAGS, flags::REFUSED])
 }
 
 /// Runs one of them.

@@ -5,34 +5,33 @@ use std::io::Write;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use clap::ArgMatches;
 use podium_chart::dialect::Dialect;
 use podium_chart::manifest::{self, Output, Printed};
 use podium_chart::renderer::{Error, Prepared};
 use podium_gotmpl::Limits;
 
-use crate::chart::flags::DRY_RUN_SERVER;
 use crate::chart::input::Input;
+use crate::chart::server::Asked;
 use crate::chart::{hints, report};
 use crate::flag::{many, on, one};
 use crate::output::{Words, complain, person_reads_errors, print, print_all};
 
 /// Renders a chart and prints or writes it.
 pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
-    match one(matches, "dry-run") {
-        Some("server") => bail!("--dry-run=server is not available: {DRY_RUN_SERVER}"),
-        Some("client" | "true" | "unset") | None => {}
-        Some(other) => {
-            bail!("invalid dry-run value ({other}). Must be \"client\"; nothing is ever sent anywhere")
-        }
-    }
+    let asked = Asked::read(matches)?;
     // The process ends after this; taking everything apart first would only cost time.
-    let input = ManuallyDrop::new(Input::read("template", matches)?);
+    let mut input = ManuallyDrop::new(Input::read("template", matches)?);
     let dialect = input.renderer.dialect();
     let debug = on(matches, "debug");
     let wanted = many(matches, "show-only");
+    let cluster = asked.open(matches, &mut input)?;
     let prepared = ManuallyDrop::new(input.prepare()?);
+    let said = dialect.one_server_dry_run || debug;
+    if said && cluster.is_some() && !prepared.view.crds().is_empty() {
+        complain(&podium_chart::warning::Warning::Crds.line(dialect));
+    }
     for warning in &prepared.warnings {
         complain(&warning.line(dialect));
     }
@@ -67,6 +66,10 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     }
     let crds = if on(matches, "include-crds") { prepared.view.crds() } else { Vec::new() };
     let crds: Vec<_> = crds.into_iter().map(|crd| (crd.path, crd.file)).collect();
+    if let Some(cluster) = &cluster {
+        let objects = manifest::print(&sorted, &crds, &Output { no_hooks: true, skip_tests: false }).concat();
+        Asked::check(cluster, &objects, &input.release, dialect)?;
+    }
     let output = Output { no_hooks: on(matches, "no-hooks"), skip_tests: on(matches, "skip-tests") };
     if let Some(directory) = one(matches, "output-dir").filter(|d| !d.is_empty()) {
         let below = if on(matches, "release-name") { input.release.name.as_str() } else { "" };

@@ -81,7 +81,9 @@ pub fn commands() -> Command {
 }
 
 fn with_flags(command: Command, tables: &[&[Flag]]) -> Command {
-    command.args(tables.iter().copied().chain([cluster::FLAGS]).flatten().map(|flag| flag.to_arg()))
+    command.args(
+        tables.iter().copied().chain([cluster::PLACE, cluster::ACCESS]).flatten().map(|flag| flag.to_arg()),
+    )
 }
 
 /// Runs one of them.

@@ -1,0 +1,67 @@
+//! The objects that a manifest names.
+
+use podium_chart::dialect::HELM4;
+use podium_chart::manifest;
+use podium_goyaml::{Node, yaml};
+use podium_objects::Kind;
+
+/// An object that a manifest names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its namespace, if the manifest says one.
+    pub namespace: Option<String>,
+    /// Its name; empty when the server is to make one.
+    pub name: String,
+    /// What a name that the server makes begins with.
+    pub generate_name: String,
+}
+
+/// The objects that a manifest names, in its order; those of lists too. Documents that are no mapping are left out,
+/// those without a kind are not.
+pub fn named(manifest: &str) -> Vec<Named> {
+    let documents = manifest::split(manifest.as_bytes(), &HELM4);
+    let nodes = documents.into_iter().filter_map(|document| yaml::parse(document, 0).ok());
+    nodes.flat_map(|node| objects(&node)).collect()
+}
+
+fn objects(node: &Node) -> Vec<Named> {
+    match (text(node, "kind").ends_with("List"), node.get("items").and_then(Node::as_list)) {
+        (true, Some(items)) => items.iter().map(object).collect(),
+        _ if node.as_map().is_some() => vec![object(node)],
+        _ => Vec::new(),
+    }
+}
+
+fn text<'n>(node: &'n Node, key: &str) -> &'n str {
+    node.get(key).and_then(Node::as_str).unwrap_or_default()
+}
+
+fn object(node: &Node) -> Named {
+    let none = Node::default();
+    let metadata = node.get("metadata").unwrap_or(&none);
+    Named {
+        kind: Kind::new(text(node, "apiVersion"), text(node, "kind")),
+        namespace: Some(text(metadata, "namespace").to_owned()).filter(|namespace| !namespace.is_empty()),
+        name: text(metadata, "name").to_owned(),
+        generate_name: text(metadata, "generateName").to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_names_its_objects() {
+        let manifest = "---\n# Source: a\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: d\n  namespace: other\n\
+                        ---\n# only a comment\n---\napiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n  \
+                        metadata:\n    generateName: s-\n";
+        let line = |o: Named| {
+            format!("{} {} {}{}", o.kind, o.namespace.unwrap_or_default(), o.name, o.generate_name)
+        };
+        let found: Vec<String> = named(manifest).into_iter().map(line).collect();
+        assert_eq!(found, ["apps/v1/Deployment other d", "v1/Secret  s-"]);
+    }
+}

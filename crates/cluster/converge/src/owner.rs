@@ -1,0 +1,75 @@
+//! Whose an object is: the marks that Helm puts on every object of a release.
+
+use serde_json::Value;
+
+/// The label that every object of a release has, and its value.
+pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "Helm");
+/// The annotation with the release's name.
+pub const RELEASE_NAME: &str = "meta.helm.sh/release-name";
+/// The annotation with the release's namespace.
+pub const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
+
+/// A release as the owner of objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// The release's name.
+    pub name: String,
+    /// The release's namespace.
+    pub namespace: String,
+}
+
+impl Owner {
+    /// Why an object is not this release's, in Helm's words; nothing when it is.
+    pub fn objection(&self, object: &Value) -> Option<String> {
+        let marks = [
+            ("label", "labels", MANAGED_BY.0, MANAGED_BY.1),
+            ("annotation", "annotations", RELEASE_NAME, self.name.as_str()),
+            ("annotation", "annotations", RELEASE_NAMESPACE, self.namespace.as_str()),
+        ];
+        let wrong = |(what, field, key, value): (&str, &str, &str, &str)| {
+            let marks = object.get("metadata").and_then(|metadata| metadata.get(field));
+            let found = marks.and_then(|map| map.get(key)).and_then(Value::as_str);
+            match found {
+                Some(found) if found == value => None,
+                Some(found) => Some(format!(
+                    "{what} validation error: key {key:?} must equal {value:?}: current value is {found:?}"
+                )),
+                None => {
+                    Some(format!("{what} validation error: missing key {key:?}: must be set to {value:?}"))
+                }
+            }
+        };
+        let all: Vec<String> = marks.into_iter().filter_map(wrong).collect();
+        (!all.is_empty()).then(|| format!("invalid ownership metadata; {}", all.join("; ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn all_three_marks_are_needed() {
+        let owner = Owner { name: "r".to_owned(), namespace: "n".to_owned() };
+        let object = |name: &str| {
+            json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": "Helm"}, "annotations": {
+                "meta.helm.sh/release-name": name, "meta.helm.sh/release-namespace": "n"}}})
+        };
+        assert_eq!(owner.objection(&object("r")), None);
+        assert_eq!(
+            owner.objection(&object("other")).as_deref(),
+            Some(
+                "invalid ownership metadata; annotation validation error: key \"meta.helm.sh/release-name\" must equal \
+                 \"r\": current value is \"other\""
+            )
+        );
+        let nobody = owner.objection(&json!({})).unwrap();
+        assert!(
+            nobody.starts_with("invalid ownership metadata; label validation error: missing key"),
+            "{nobody}"
+        );
+        assert_eq!(nobody.matches("missing key").count(), 3);
+    }
+}
