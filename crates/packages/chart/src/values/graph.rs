@@ -1,8 +1,8 @@
 //! Tables that can be in several places at once.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use podium_entries::Entries;
 use podium_goyaml::{Map, Node, Pos, Value};
 
 use super::Error;
@@ -62,13 +62,13 @@ impl Cell {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
     pub(super) pos: Pos,
-    pub(super) entries: BTreeMap<Arc<str>, Cell>,
+    pub(super) entries: Entries<Arc<str>, Cell>,
     /// Whether there may be more than scalars in it. Without, a copy can be the same table until it is changed.
     nests: bool,
 }
 
 impl Table {
-    fn new(pos: Pos, entries: BTreeMap<Arc<str>, Cell>) -> Self {
+    fn new(pos: Pos, entries: Entries<Arc<str>, Cell>) -> Self {
         let nests = entries.values().any(Cell::nests);
         Self { pos, entries, nests }
     }
@@ -115,7 +115,7 @@ impl Graph {
 
     /// Adds an empty table.
     pub(super) fn add(&mut self, pos: Pos) -> TableId {
-        self.push(Arc::new(Table::new(pos, BTreeMap::new())))
+        self.push(Arc::new(Table::new(pos, Entries::new())))
     }
 
     fn push(&mut self, table: Arc<Table>) -> TableId {
@@ -315,7 +315,7 @@ impl Values {
                 };
                 (Arc::from(key), cell)
             });
-            let entries: BTreeMap<_, _> = entries.collect();
+            let entries: Entries<_, _> = entries.collect();
             graph.count_cells(entries.len())?;
             if let Some(table) = graph.table_mut(id) {
                 *table = Table::new(table.pos, entries);
