@@ -96,7 +96,8 @@ pub struct Machine<'h> {
     iters: Vec<Iter<'h>>,
     frames: Vec<Frame<'h>>,
     pending: Vec<Pending<'h>>,
-    included: HashMap<Str<'h>, u32>,
+    /// How often each name is being included, while there are many frames.
+    included: HashMap<Str<'h>, usize>,
     output: Vec<u8>,
     involved: Option<Value<'h>>,
     /// Bytes that functions have worked on since the clock was looked at.
