@@ -247,14 +247,13 @@ fn octal(field: &[u8]) -> Result<i64, Error> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | 0);
     let start = field.iter().position(|byte| !is_blank(byte)).unwrap_or(field.len());
     let digits = until_nul(field.get(start..).unwrap_or_default());
-    let digits = std::str::from_utf8(digits).map_err(|_| Error::TarHeader)?.trim_end_matches(' ');
-    if digits.is_empty() {
-        return Ok(0);
-    }
-    if digits.starts_with('+') {
-        return Err(Error::TarHeader);
-    }
-    u64::from_str_radix(digits, 8).map(u64::cast_signed).map_err(|_| Error::TarHeader)
+    let end = digits.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);
+    let add = |number: u64, digit: &u8| match digit {
+        b'0'..=b'7' => number.checked_mul(8)?.checked_add(u64::from(digit - b'0')),
+        _ => None,
+    };
+    let number = digits.iter().take(end).try_fold(0, add);
+    number.map(u64::cast_signed).ok_or(Error::TarHeader)
 }
 
 /// Records of the form `<length> <key>=<value>\n`.
