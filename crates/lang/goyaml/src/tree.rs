@@ -1,5 +1,7 @@
 //! The tree that every reader produces.
 
+use std::sync::Arc;
+
 use podium_entries::{Entries, IntoIter, Iter, IterMut};
 
 /// Where a node starts: which input, and the 1-based line and column in it. All zero when it is not known.
@@ -49,12 +51,12 @@ pub enum Value {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct List(Vec<Node>);
 
-/// A mapping of nodes in key order. Dropping a deeply nested one needs no stack.
+/// A mapping of nodes in key order. Who takes it apart can share its keys. Dropping a deeply nested one needs no stack.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Map(Entries<Box<str>, Node>);
+pub struct Map(Entries<Arc<str>, Node>);
 
 /// Goes through the entries of a mapping.
-pub type MapIter<'a> = Iter<'a, Box<str>, Node>;
+pub type MapIter<'a> = Iter<'a, Arc<str>, Node>;
 
 impl PartialEq for Node {
     /// Compares values; where they were written does not matter.
@@ -212,7 +214,7 @@ impl Map {
     }
 
     /// Sets an entry and hands back what was there.
-    pub fn insert(&mut self, key: impl Into<Box<str>>, node: impl Into<Node>) -> Option<Node> {
+    pub fn insert(&mut self, key: impl Into<Arc<str>>, node: impl Into<Node>) -> Option<Node> {
         self.0.insert(key.into(), node.into())
     }
 
@@ -222,7 +224,7 @@ impl Map {
     }
 
     /// Keeps the entries for which the answer is yes.
-    pub fn retain(&mut self, keep: impl FnMut(&Box<str>, &mut Node) -> bool) {
+    pub fn retain(&mut self, keep: impl FnMut(&Arc<str>, &mut Node) -> bool) {
         self.0.retain(keep);
     }
 
@@ -232,23 +234,23 @@ impl Map {
     }
 
     /// The entries in key order, changeable.
-    pub fn iter_mut(&mut self) -> IterMut<'_, Box<str>, Node> {
+    pub fn iter_mut(&mut self) -> IterMut<'_, Arc<str>, Node> {
         self.0.iter_mut()
     }
 
     /// The keys in order.
-    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &Box<str>> + ExactSizeIterator {
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &Arc<str>> + ExactSizeIterator {
         self.0.keys()
     }
 
     /// Takes the entries out.
-    pub fn into_entries(mut self) -> IntoIter<Box<str>, Node> {
+    pub fn into_entries(mut self) -> IntoIter<Arc<str>, Node> {
         std::mem::take(&mut self.0).into_iter()
     }
 }
 
 impl<'a> IntoIterator for &'a Map {
-    type Item = (&'a Box<str>, &'a Node);
+    type Item = (&'a Arc<str>, &'a Node);
     type IntoIter = MapIter<'a>;
 
     fn into_iter(self) -> Self::IntoIter {
@@ -256,8 +258,8 @@ impl<'a> IntoIterator for &'a Map {
     }
 }
 
-impl FromIterator<(Box<str>, Node)> for Map {
-    fn from_iter<I: IntoIterator<Item = (Box<str>, Node)>>(iter: I) -> Self {
+impl FromIterator<(Arc<str>, Node)> for Map {
+    fn from_iter<I: IntoIterator<Item = (Arc<str>, Node)>>(iter: I) -> Self {
         Self(iter.into_iter().collect())
     }
 }
@@ -267,7 +269,7 @@ fn unnest(nodes: impl Iterator<Item = Node>, work: &mut Vec<Node>) {
     work.extend(nodes.filter(|n| matches!(n.value, Value::List(_) | Value::Map(_))));
 }
 
-fn values(entries: Entries<Box<str>, Node>) -> impl Iterator<Item = Node> {
+fn values(entries: Entries<Arc<str>, Node>) -> impl Iterator<Item = Node> {
     entries.into_iter().map(|(_, node)| node)
 }
 

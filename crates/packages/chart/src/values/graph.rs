@@ -340,7 +340,7 @@ impl Values {
                     value @ Value::List(_) => graph.new_list(Arc::new(Node { value, pos: node.pos })),
                     value => Cell::Scalar(Arc::new(Node { value, pos: node.pos })),
                 };
-                (Arc::from(key), cell)
+                (key, cell)
             });
             let entries: Entries<_, _> = entries.collect();
             graph.count_cells(entries.len())?;
