@@ -423,7 +423,7 @@ impl<'h> Machine<'h> {
             slot = frame.unit.vars.get(slot as usize).map_or(NO_SLOT, |v| v.hides);
         }
         let mut message = b"undefined variable: ".to_vec();
-        message.extend(frame.unit.vars.get(first as usize).into_iter().flat_map(|v| v.name.iter()));
+        message.extend_from_slice(frame.unit.variable_name(first));
         Err(Raised::Template(message))
     }
 
