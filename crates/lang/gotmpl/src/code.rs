@@ -163,8 +163,8 @@ pub enum LiteralKind {
 /// A variable of a template.
 #[derive(Debug)]
 pub struct Variable {
-    /// The name with `$`.
-    pub name: Box<[u8]>,
+    /// Where the name stands in the source, with `$`. The data itself is `$` and stands nowhere.
+    pub name: Option<Span>,
     /// The variable of the same name that this one hides.
     pub hides: u32,
 }
@@ -198,12 +198,24 @@ impl Unit {
         }
     }
 
+    /// The name of a variable.
+    pub(crate) fn variable_name(&self, slot: u32) -> &[u8] {
+        self.vars.get(slot as usize).map_or(b"", |variable| variable.name(&self.source))
+    }
+
     /// The text that a constant is.
     pub(crate) fn text_constant(&self, index: u32) -> &[u8] {
         match self.consts.get(index as usize) {
             Some(Const::Str(text)) => self.text(text),
             _ => &[],
         }
+    }
+}
+
+impl Variable {
+    /// The name with `$`.
+    pub(crate) fn name<'s>(&self, source: &'s Source) -> &'s [u8] {
+        self.name.map_or(b"$", |span| source.slice(span))
     }
 }
 

@@ -56,6 +56,8 @@ pub struct Room {
     calls: Vec<Passed>,
     consts: Vec<Const>,
     names: Vec<Span>,
+    vars: Vec<Variable>,
+    scope: Vec<u32>,
 }
 
 /// Lists that are longer than this are not kept.
@@ -99,8 +101,6 @@ struct Compiler<'c> {
     room: Room,
     literals: Vec<Literal>,
     messages: Vec<Box<str>>,
-    vars: Vec<Variable>,
-    scope: Vec<u32>,
     loops: Vec<Loop>,
     withs: u32,
 }
@@ -118,8 +118,6 @@ impl<'c> Compiler<'c> {
             room,
             literals: Vec::new(),
             messages: Vec::new(),
-            vars: Vec::new(),
-            scope: Vec::new(),
             loops: Vec::new(),
             withs: 0,
         }
@@ -127,10 +125,10 @@ impl<'c> Compiler<'c> {
 
     fn unit(&mut self, name: &[u8], root: Id) -> Unit {
         // The variable of the data itself.
-        self.vars.push(Variable { name: b"$".as_slice().into(), hides: NO_SLOT });
-        self.scope.push(0);
+        self.room.vars.push(Variable { name: None, hides: NO_SLOT });
+        self.room.scope.push(0);
         self.list(root);
-        self.scope.clear();
+        self.room.scope.clear();
         Unit {
             name: name.into(),
             source: Arc::clone(&self.tree.source),
@@ -142,7 +140,7 @@ impl<'c> Compiler<'c> {
             names: taken(&mut self.room.names),
             literals: taken(&mut self.literals),
             messages: taken(&mut self.messages),
-            vars: taken(&mut self.vars),
+            vars: taken(&mut self.room.vars),
         }
     }
 
@@ -189,7 +187,9 @@ impl<'c> Compiler<'c> {
     }
 
     fn lookup(&self, name: &[u8]) -> u32 {
-        let found = self.scope.iter().rev().find(|s| *self.vars[**s as usize].name == *name);
+        let Room { vars, scope, .. } = &self.room;
+        let named = |slot: &&u32| vars[**slot as usize].name(&self.tree.source) == name;
+        let found = scope.iter().rev().find(named);
         found.copied().unwrap_or(NO_SLOT)
     }
 
@@ -225,15 +225,15 @@ impl<'c> Compiler<'c> {
                 self.emit(if declares { Op::Pop } else { Op::Print }, HERE);
             }
             NodeKind::If(b) => {
-                let scope = self.scope.len();
+                let scope = self.room.scope.len();
                 self.pipeline(b.pipe);
                 let skip = self.emit(Op::JumpUnless(0), HERE);
                 self.list(b.list);
                 self.otherwise(skip, b.otherwise);
-                self.scope.truncate(scope);
+                self.room.scope.truncate(scope);
             }
             NodeKind::With(b) => {
-                let scope = self.scope.len();
+                let scope = self.room.scope.len();
                 self.pipeline(b.pipe);
                 let skip = self.emit(Op::With(0), HERE);
                 self.withs += 1;
@@ -241,7 +241,7 @@ impl<'c> Compiler<'c> {
                 self.withs -= 1;
                 self.emit(Op::EndWith, HERE);
                 self.otherwise(skip, b.otherwise);
-                self.scope.truncate(scope);
+                self.room.scope.truncate(scope);
             }
             NodeKind::Range(b) => self.range(id, b.pipe, b.list, b.otherwise),
             NodeKind::Break => {
@@ -298,7 +298,7 @@ impl<'c> Compiler<'c> {
     }
 
     fn range(&mut self, node: Id, pipe: Id, list: Id, otherwise: Option<Id>) {
-        let scope = self.scope.len();
+        let scope = self.room.scope.len();
         self.emit(Op::At, node);
         self.pipeline(pipe);
         let tree = self.tree;
@@ -313,13 +313,13 @@ impl<'c> Compiler<'c> {
             _ => (NO_SLOT, NO_SLOT),
         };
         let begin = self.emit(Op::Range(0, slots.len() > 1), HERE);
-        let first = self.vars.len() as u32;
+        let first = self.room.vars.len() as u32;
         let top = self.here();
         let next = self.emit(Op::Next(Box::new(Next { exit: 0, key, value, body: (first, first) })), HERE);
         self.loops.push(Loop { next: top, breaks: Vec::new(), withs: self.withs, running: true });
         self.list(list);
         self.emit(Op::Jump(top), HERE);
-        let last = self.vars.len() as u32;
+        let last = self.room.vars.len() as u32;
         if let Op::Next(next) = &mut self.room.ops[next] {
             next.body = (first, last);
         }
@@ -336,15 +336,17 @@ impl<'c> Compiler<'c> {
         for jump in breaks {
             self.land(jump);
         }
-        self.scope.truncate(scope);
+        self.room.scope.truncate(scope);
     }
 
     fn variable_name(&self, id: Id) -> &'c [u8] {
+        self.tree.source.slice(self.variable_span(id))
+    }
+
+    fn variable_span(&self, id: Id) -> Span {
         match self.tree.kind(id) {
-            NodeKind::Variable(names) => {
-                self.tree.names(*names).first().map_or(&[], |n| self.tree.source.slice(*n))
-            }
-            _ => &[],
+            NodeKind::Variable(names) => self.tree.names(*names).first().copied().unwrap_or_default(),
+            _ => Span::default(),
         }
     }
 }

@@ -15,6 +15,7 @@ mod error;
 pub mod fmt;
 pub mod func;
 pub mod gostr;
+mod hash;
 pub mod heap;
 mod machine;
 mod program;

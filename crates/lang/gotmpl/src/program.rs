@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::code::{Functions, Op, Unit};
 use crate::compile::Room;
+use crate::hash::NameHash;
 use crate::syntax::{self, ParseError, Source, Spare};
 
 /// A set of templates by name. Immutable once it is built, and shared by threads.
@@ -13,7 +14,7 @@ use crate::syntax::{self, ParseError, Source, Spare};
 pub struct Templates {
     units: Vec<Unit>,
     /// Where a template is, once there are too many to look at each: the text of a `tpl` is one.
-    places: HashMap<Box<[u8]>, usize>,
+    places: HashMap<Box<[u8]>, usize, NameHash>,
 }
 
 thread_local! {
@@ -53,8 +54,10 @@ impl Templates {
 
     /// Adds templates. One replaces an earlier one of the same name, but an empty one replaces nothing.
     pub fn insert(&mut self, units: Vec<Unit>) {
-        if self.units.is_empty() {
-            self.units.reserve_exact(units.len());
+        // The text of a `tpl` is one template.
+        if self.units.is_empty() && units.len() == 1 {
+            self.units = units;
+            return;
         }
         for unit in units {
             match self.place(&unit.name) {

@@ -16,4 +16,4 @@ mod unicode;
 mod walk;
 
 pub use doc::{Doc, View};
-pub use tree::{List, Map, Node, Pos, Value};
+pub use tree::{List, Map, MapIter, Node, Pos, Value};

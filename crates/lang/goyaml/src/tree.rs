@@ -1,7 +1,8 @@
 //! The tree that every reader produces.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map;
+use std::sync::Arc;
+
+use podium_entries::{Entries, IntoIter, Iter, IterMut};
 
 /// Where a node starts: which input, and the 1-based line and column in it. All zero when it is not known.
 ///
@@ -50,9 +51,12 @@ pub enum Value {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct List(Vec<Node>);
 
-/// A mapping of nodes in key order. Dropping a deeply nested one needs no stack.
+/// A mapping of nodes in key order. Who takes it apart can share its keys. Dropping a deeply nested one needs no stack.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Map(BTreeMap<Box<str>, Node>);
+pub struct Map(Entries<Arc<str>, Node>);
+
+/// Goes through the entries of a mapping.
+pub type MapIter<'a> = Iter<'a, Arc<str>, Node>;
 
 impl PartialEq for Node {
     /// Compares values; where they were written does not matter.
@@ -181,7 +185,7 @@ impl FromIterator<Node> for List {
 impl Map {
     /// An empty mapping.
     pub const fn new() -> Self {
-        Self(BTreeMap::new())
+        Self(Entries::new())
     }
 
     /// The number of entries.
@@ -210,7 +214,7 @@ impl Map {
     }
 
     /// Sets an entry and hands back what was there.
-    pub fn insert(&mut self, key: impl Into<Box<str>>, node: impl Into<Node>) -> Option<Node> {
+    pub fn insert(&mut self, key: impl Into<Arc<str>>, node: impl Into<Node>) -> Option<Node> {
         self.0.insert(key.into(), node.into())
     }
 
@@ -219,48 +223,43 @@ impl Map {
         self.0.remove(key)
     }
 
-    /// The entry of a key, for insert-or-change in one look-up.
-    pub fn entry(&mut self, key: impl Into<Box<str>>) -> btree_map::Entry<'_, Box<str>, Node> {
-        self.0.entry(key.into())
-    }
-
     /// Keeps the entries for which the answer is yes.
-    pub fn retain(&mut self, keep: impl FnMut(&Box<str>, &mut Node) -> bool) {
+    pub fn retain(&mut self, keep: impl FnMut(&Arc<str>, &mut Node) -> bool) {
         self.0.retain(keep);
     }
 
     /// The entries in key order (bytewise).
-    pub fn iter(&self) -> btree_map::Iter<'_, Box<str>, Node> {
+    pub fn iter(&self) -> MapIter<'_> {
         self.0.iter()
     }
 
     /// The entries in key order, changeable.
-    pub fn iter_mut(&mut self) -> btree_map::IterMut<'_, Box<str>, Node> {
+    pub fn iter_mut(&mut self) -> IterMut<'_, Arc<str>, Node> {
         self.0.iter_mut()
     }
 
     /// The keys in order.
-    pub fn keys(&self) -> btree_map::Keys<'_, Box<str>, Node> {
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &Arc<str>> + ExactSizeIterator {
         self.0.keys()
     }
 
     /// Takes the entries out.
-    pub fn into_entries(mut self) -> btree_map::IntoIter<Box<str>, Node> {
+    pub fn into_entries(mut self) -> IntoIter<Arc<str>, Node> {
         std::mem::take(&mut self.0).into_iter()
     }
 }
 
 impl<'a> IntoIterator for &'a Map {
-    type Item = (&'a Box<str>, &'a Node);
-    type IntoIter = btree_map::Iter<'a, Box<str>, Node>;
+    type Item = (&'a Arc<str>, &'a Node);
+    type IntoIter = MapIter<'a>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.iter()
     }
 }
 
-impl FromIterator<(Box<str>, Node)> for Map {
-    fn from_iter<I: IntoIterator<Item = (Box<str>, Node)>>(iter: I) -> Self {
+impl FromIterator<(Arc<str>, Node)> for Map {
+    fn from_iter<I: IntoIterator<Item = (Arc<str>, Node)>>(iter: I) -> Self {
         Self(iter.into_iter().collect())
     }
 }
@@ -270,11 +269,15 @@ fn unnest(nodes: impl Iterator<Item = Node>, work: &mut Vec<Node>) {
     work.extend(nodes.filter(|n| matches!(n.value, Value::List(_) | Value::Map(_))));
 }
 
+fn values(entries: Entries<Arc<str>, Node>) -> impl Iterator<Item = Node> {
+    entries.into_iter().map(|(_, node)| node)
+}
+
 fn take_apart(mut work: Vec<Node>) {
     while let Some(node) = work.pop() {
         match node.value {
             Value::List(mut l) => unnest(std::mem::take(&mut l.0).into_iter(), &mut work),
-            Value::Map(mut m) => unnest(std::mem::take(&mut m.0).into_values(), &mut work),
+            Value::Map(mut m) => unnest(values(std::mem::take(&mut m.0)), &mut work),
             _ => {}
         }
     }
@@ -294,7 +297,7 @@ impl Drop for Map {
     fn drop(&mut self) {
         if self.0.values().any(|n| matches!(n.value, Value::List(_) | Value::Map(_))) {
             let mut work = Vec::new();
-            unnest(std::mem::take(&mut self.0).into_values(), &mut work);
+            unnest(values(std::mem::take(&mut self.0)), &mut work);
             take_apart(work);
         }
     }

@@ -113,7 +113,7 @@ impl Constant {
             Json::String(s) => Self::String(s.into()),
             Json::List(list) => Self::List(list.iter().map(|node| Self::new(doc, doc.view(node))).collect()),
             Json::Map(map) => Self::Map(
-                map.iter().map(|(key, node)| (key.clone(), Self::new(doc, doc.view(node)))).collect(),
+                map.iter().map(|(key, node)| (Box::from(&**key), Self::new(doc, doc.view(node)))).collect(),
             ),
         }
     }

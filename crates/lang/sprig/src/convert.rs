@@ -24,7 +24,7 @@ pub fn borrow_tree<'h>(heap: &'h Heap<'h>, tree: &'h Node) -> Value<'h> {
 /// A container that is being built.
 enum Frame<'n, 'h> {
     List(std::slice::Iter<'n, Node>, Vec<Value<'h>>),
-    Map(std::collections::btree_map::Iter<'n, Box<str>, Node>, Vec<(Str<'h>, Value<'h>)>),
+    Map(podium_goyaml::MapIter<'n>, Vec<(Str<'h>, Value<'h>)>),
 }
 
 fn build<'n, 'h>(heap: &'h Heap<'h>, tree: &'n Node, text: impl Fn(&'n str) -> Str<'h>) -> Value<'h> {

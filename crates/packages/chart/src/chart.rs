@@ -137,7 +137,12 @@ pub fn parse_values(text: &[u8], source: u32, dialect: &Dialect) -> Result<Map, 
         let origin = yaml::Origin { source, first_line: document.first_line };
         let map = yaml::parse_object(&document.text, origin)
             .map_err(|error| ValuesError::Yaml { prefix, error })?;
-        merge_maps(&mut all, map);
+        // Most files are one document.
+        if all.is_empty() {
+            all = map;
+        } else {
+            merge_maps(&mut all, map);
+        }
     }
     Ok(all)
 }

@@ -1,5 +1,8 @@
 //! Which subcharts take part in a render, under which names, and what their parents import of their values.
 
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
 use podium_goyaml::{Node, Value};
 use podium_versions::masterminds::{Constraints, Version};
 
@@ -37,9 +40,9 @@ pub fn process(
 
 /// The names of dependencies that `Chart.yaml` lists but `charts/` does not hold.
 pub fn missing(chart: &crate::chart::Chart) -> Vec<String> {
-    let is_there = |name: &str| chart.dependencies.iter().any(|dependency| dependency.metadata.name == name);
+    let there: HashSet<&str> = chart.dependencies.iter().map(|d| d.metadata.name.as_str()).collect();
     let listed = chart.metadata.dependencies.iter().flatten().map(|dependency| dependency.name.clone());
-    listed.filter(|name| !is_there(name)).collect()
+    listed.filter(|name| !there.contains(name.as_str())).collect()
 }
 
 struct Process<'a> {
@@ -89,21 +92,32 @@ impl Process<'_> {
 
     /// The subcharts that nobody lists, then one for each requirement that a subchart satisfies.
     fn find_dependencies(&mut self, chart: ChartId, requirements: &[RequirementId]) -> Vec<ChartId> {
-        let existing = self.view.dependencies(chart).to_vec();
-        let satisfies = |view: &View, id: ChartId, requirement: RequirementId| {
-            let Some((requirement, chart)) = view.requirement(requirement).zip(view.chart(id)) else {
-                return false;
+        let mut found = self.view.dependencies(chart).to_vec();
+        let mut by_name: HashMap<Arc<str>, Vec<ChartId>> = HashMap::new();
+        for id in &found {
+            by_name.entry(self.view.name(*id)).or_default().push(*id);
+        }
+        let mut listed = HashSet::new();
+        let satisfying = |requirement: &RequirementId| {
+            let requirement = self.view.requirement(*requirement)?;
+            let named = by_name.get(requirement.name.as_str())?.iter().copied();
+            let satisfies = |id: &ChartId| {
+                let chart = self.view.chart(*id);
+                chart.is_some_and(|chart| is_compatible(&requirement.version, &chart.metadata.version))
             };
-            *requirement.name == *view.name(id)
-                && is_compatible(&requirement.version, &chart.metadata.version)
+            let mut first = None;
+            for id in named.filter(satisfies) {
+                listed.insert(id);
+                first.get_or_insert(id);
+            }
+            first
         };
-        let mut found = existing.clone();
-        found.retain(|id| !requirements.iter().any(|requirement| satisfies(self.view, *id, *requirement)));
-        for requirement in requirements {
+        let candidates: Vec<Option<ChartId>> = requirements.iter().map(satisfying).collect();
+        found.retain(|id| !listed.contains(id));
+        for (requirement, candidate) in requirements.iter().zip(candidates) {
             let alias = self.view.requirement(*requirement).map(|r| r.alias.clone()).unwrap_or_default();
-            let candidate = existing.iter().find(|id| satisfies(self.view, **id, *requirement));
             let own_children = self.dialect.alias_owns_children;
-            found.extend(candidate.and_then(|id| self.view.copy_as(*id, &alias, own_children)));
+            found.extend(candidate.and_then(|id| self.view.copy_as(id, &alias, own_children)));
             if let Some(requirement) = self.view.requirement_mut(*requirement).filter(|_| !alias.is_empty()) {
                 requirement.name = alias;
             }

@@ -8,45 +8,105 @@ use std::thread;
 const MAX_THREADS: usize = 4;
 
 /// In how many portions each thread takes its share, so that all end at about the same time.
-const PORTIONS: usize = 4;
+const PORTIONS: usize = 16;
 
 /// Does the same to every item. The answers are in the order of the items; the work is shared by several threads when
 /// the items are worth it.
 pub fn map<T: Sync, R: Send>(items: &[T], worth_it: bool, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = if worth_it {
-        thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS).min(items.len())
-    } else {
-        1
-    };
+    map_after(items, worth_it, work, || ()).0
+}
+
+/// Like [`map`], but this thread does something else first.
+pub fn map_after<T: Sync, R: Send, F>(
+    items: &[T],
+    worth_it: bool,
+    work: impl Fn(&T) -> R + Sync,
+    first: impl FnOnce() -> F,
+) -> (Vec<R>, F) {
+    let threads = if worth_it { threads(items.len()) } else { 1 };
     if threads < 2 {
-        return items.iter().map(work).collect();
+        let first = first();
+        return (items.iter().map(work).collect(), first);
     }
-    let portion = items.len().div_ceil(threads * PORTIONS);
-    let portions: Vec<&[T]> = items.chunks(portion).collect();
-    let next = AtomicUsize::new(0);
-    let run = || {
+    let portions = Portions::new(items, threads, work);
+    let (first, done) = portions.share(threads, || {
+        let first = first();
+        (first, portions.take())
+    });
+    (done.into_iter().flat_map(|(_, answers)| answers).collect(), first)
+}
+
+/// Does something, and meanwhile as many of the items as other threads get done. The answers come with the places of
+/// their items.
+pub fn beside<T: Sync, R: Send, F>(
+    items: &[T],
+    work: impl Fn(&T) -> R + Sync,
+    first: impl FnOnce() -> F,
+) -> (Vec<(usize, R)>, F) {
+    let threads = threads(items.len() + 1);
+    if threads < 2 {
+        return (Vec::new(), first());
+    }
+    let portions = Portions::new(items, threads, work);
+    let (first, done) = portions.share(threads, || {
+        let first = first();
+        portions.next.store(usize::MAX / 2, Ordering::Relaxed);
+        (first, Vec::new())
+    });
+    let placed = |(index, answers): (usize, Vec<R>)| (index * portions.size..).zip(answers);
+    (done.into_iter().flat_map(placed).collect(), first)
+}
+
+/// How many threads there are for so many items.
+fn threads(items: usize) -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS).min(items)
+}
+
+/// Items that several threads take, a portion at a time.
+struct Portions<'a, T, W> {
+    items: &'a [T],
+    size: usize,
+    work: W,
+    next: AtomicUsize,
+}
+
+/// The answers for portions, by number.
+type Done<R> = Vec<(usize, Vec<R>)>;
+
+impl<'a, T: Sync, R: Send, W: Fn(&T) -> R + Sync> Portions<'a, T, W> {
+    fn new(items: &'a [T], threads: usize, work: W) -> Self {
+        let size = items.len().div_ceil(threads * PORTIONS).max(1);
+        Self { items, size, work, next: AtomicUsize::new(0) }
+    }
+
+    /// Takes portions until there are no more.
+    fn take(&self) -> Done<R> {
         let mut done = Vec::new();
         loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(items) = portions.get(index) else { return done };
-            done.push((index, items.iter().map(&work).collect::<Vec<R>>()));
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(items) = self.items.chunks(self.size).nth(index) else { return done };
+            done.push((index, items.iter().map(&self.work).collect()));
         }
-    };
-    let mut done = thread::scope(|scope| {
-        // Where no thread can be had, this one does it all.
-        let spawn = |_| thread::Builder::new().spawn_scoped(scope, run).ok();
-        let others: Vec<_> = (1..threads).filter_map(spawn).collect();
-        let mut done = run();
-        for other in others {
-            match other.join() {
-                Ok(more) => done.extend(more),
-                Err(panic) => std::panic::resume_unwind(panic),
+    }
+
+    /// Lets other threads take portions while this one does its own part. All answers are in order.
+    fn share<F>(&self, threads: usize, own: impl FnOnce() -> (F, Done<R>)) -> (F, Done<R>) {
+        let (first, mut done) = thread::scope(|scope| {
+            // Where no thread can be had, this one does it all.
+            let spawn = |_| thread::Builder::new().spawn_scoped(scope, || self.take()).ok();
+            let others: Vec<_> = (1..threads).filter_map(spawn).collect();
+            let (first, mut done) = own();
+            for other in others {
+                match other.join() {
+                    Ok(more) => done.extend(more),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
             }
-        }
-        done
-    });
-    done.sort_unstable_by_key(|(index, _)| *index);
-    done.into_iter().flat_map(|(_, answers)| answers).collect()
+            (first, done)
+        });
+        done.sort_unstable_by_key(|(index, _)| *index);
+        (first, done)
+    }
 }
 
 #[cfg(test)]
@@ -57,6 +117,17 @@ mod tests {
             let items: Vec<usize> = (0..count).collect();
             let expected: Vec<usize> = items.iter().map(|n| n * n).collect();
             assert_eq!(super::map(&items, true, |n| n * n), expected);
+            let after = super::map_after(&items, true, |n| n * n, || "first");
+            assert_eq!(after, (expected, "first"));
         }
+    }
+
+    #[test]
+    fn what_is_done_beside_says_which_item_it_is_for() {
+        let items: Vec<usize> = (0..1000).collect();
+        let pause = std::time::Duration::from_millis(5);
+        let (done, first) = super::beside(&items, |n| n * n, || std::thread::sleep(pause));
+        assert_eq!(first, ());
+        assert!(done.iter().all(|(at, square)| *square == at * at));
     }
 }

@@ -177,6 +177,15 @@ impl Renderer {
         schemas: bool,
         resolver: Option<&dyn Resolver>,
     ) -> Result<Prepared, Error> {
+        self.cache.beside(&self.chart, self.dialect, || self.settle(set, schemas, resolver))
+    }
+
+    fn settle(
+        &self,
+        set: &Values,
+        schemas: bool,
+        resolver: Option<&dyn Resolver>,
+    ) -> Result<Prepared, Error> {
         let mut warnings = Vec::new();
         let mut view = View::new(&self.chart);
         dependencies::process(&mut view, set, self.dialect, &mut warnings)

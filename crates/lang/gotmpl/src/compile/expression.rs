@@ -24,9 +24,10 @@ impl<'c> Compiler<'c> {
             } else if pipe.assign {
                 self.emit(Op::Assign(hides), HERE);
             } else {
-                let slot = self.vars.len() as u32;
-                self.vars.push(Variable { name: name.into(), hides });
-                self.scope.push(slot);
+                let slot = self.room.vars.len() as u32;
+                let name = Some(self.variable_span(*variable));
+                self.room.vars.push(Variable { name, hides });
+                self.room.scope.push(slot);
                 self.emit(Op::Declare(slot), HERE);
             }
         }

@@ -50,14 +50,20 @@ fn push_escaped(out: &mut Vec<u8>, c: char, delimiter: char, keep: Keep) {
 fn quote_with(text: &[u8], keep: Keep) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len().saturating_add(2));
     out.push(b'"');
-    for (at, c, width) in runes(text) {
-        match text.get(at) {
-            Some(&byte) if width == 1 && byte >= 0x80 => {
-                out.extend(b"\\x");
-                push_hex(&mut out, u32::from(byte), 2);
-            }
-            _ => push_escaped(&mut out, c, '"', keep),
+    let is_plain = |b: &u8| matches!(b, b' '..=b'~') && !matches!(b, b'"' | b'\\');
+    let mut rest = text;
+    loop {
+        let (plain, more) = rest.split_at(rest.iter().take_while(|b| is_plain(b)).count());
+        out.extend_from_slice(plain);
+        let Some(&byte) = more.first() else { break };
+        let (c, width) = decode_char(more);
+        if width == 1 && byte >= 0x80 {
+            out.extend(b"\\x");
+            push_hex(&mut out, u32::from(byte), 2);
+        } else {
+            push_escaped(&mut out, c, '"', keep);
         }
+        rest = more.get(width..).unwrap_or_default();
     }
     out.push(b'"');
     out

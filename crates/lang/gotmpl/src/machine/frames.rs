@@ -9,7 +9,7 @@ use crate::syntax::Id;
 use crate::value::{Str, Value};
 
 /// How often a name may be included inside itself: Helm's limit.
-const MAX_INCLUDES: u32 = 1000;
+const MAX_INCLUDES: usize = 1000;
 
 impl<'h> Machine<'h> {
     pub(super) fn push_frame(
@@ -74,9 +74,7 @@ impl<'h> Machine<'h> {
             Entry::Root => return Ok(true),
             Entry::Template => {}
             Entry::Include(name) => {
-                if let Some(count) = self.included.get_mut(&name) {
-                    *count -= 1;
-                }
+                self.forget_included(&name);
                 self.charge(self.output.len() - frame.output)?;
                 let text = Str::Shared(self.output[frame.output..].into());
                 self.output.truncate(frame.output);
@@ -100,14 +98,12 @@ impl<'h> Machine<'h> {
             _ => Str::Borrowed(b""),
         };
         self.stack.truncate(base);
-        let count = self.included.entry(name.clone()).or_insert(0);
-        if *count > MAX_INCLUDES {
+        if self.is_included_too_often(&name) {
             let mut message = b"rendering template has a nested reference name: ".to_vec();
             message.extend_from_slice(&name);
             message.extend_from_slice(b": unable to execute template");
             return Err(Raised::Function("include", Error::new(message), node));
         }
-        *count += 1;
         let scope = frame_scope(&self.frames);
         match self.find(scope, &name) {
             Some(unit) => self.enter(unit, self.ctx.heap.boxed(data), scope, Entry::Include(name), 0),
@@ -116,6 +112,32 @@ impl<'h> Machine<'h> {
                     format!("template: no template {} associated with template \"gotpl\"", quoted(&name));
                 Err(Raised::NoTemplate(message.into_bytes(), node))
             }
+        }
+    }
+
+    /// Counts a name that is to be included. There are as many names in each other as there are frames at most, so
+    /// that they are only counted where there are many.
+    fn is_included_too_often(&mut self, name: &Str<'h>) -> bool {
+        if self.frames.len() <= MAX_INCLUDES {
+            return false;
+        }
+        if self.included.is_empty() {
+            for frame in &self.frames {
+                if let Entry::Include(name) = &frame.entry {
+                    *self.included.entry(name.clone()).or_default() += 1;
+                }
+            }
+        }
+        let count = self.included.entry(name.clone()).or_default();
+        *count += 1;
+        *count > MAX_INCLUDES + 1
+    }
+
+    fn forget_included(&mut self, name: &Str<'h>) {
+        if self.frames.len() <= MAX_INCLUDES {
+            self.included.clear();
+        } else if let Some(count) = self.included.get_mut(name) {
+            *count -= 1;
         }
     }
 

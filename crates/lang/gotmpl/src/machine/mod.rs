@@ -96,7 +96,8 @@ pub struct Machine<'h> {
     iters: Vec<Iter<'h>>,
     frames: Vec<Frame<'h>>,
     pending: Vec<Pending<'h>>,
-    included: HashMap<Str<'h>, u32>,
+    /// How often each name is being included, while there are many frames.
+    included: HashMap<Str<'h>, usize>,
     output: Vec<u8>,
     involved: Option<Value<'h>>,
     /// Bytes that functions have worked on since the clock was looked at.
@@ -422,7 +423,7 @@ impl<'h> Machine<'h> {
             slot = frame.unit.vars.get(slot as usize).map_or(NO_SLOT, |v| v.hides);
         }
         let mut message = b"undefined variable: ".to_vec();
-        message.extend(frame.unit.vars.get(first as usize).into_iter().flat_map(|v| v.name.iter()));
+        message.extend_from_slice(frame.unit.variable_name(first));
         Err(Raised::Template(message))
     }
 

@@ -2,10 +2,12 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use typed_arena::Arena;
 
 use crate::code::{Functions, Unit};
+use crate::hash::NameHash;
 use crate::program::Templates;
 use crate::syntax::ParseError;
 
@@ -38,7 +40,7 @@ pub fn find<'h>(scope: Option<&'h Scope<'h>>, base: &'h Templates, name: &[u8]) 
 pub struct Texts<'h> {
     sets: Arena<Templates>,
     scopes: Arena<Scope<'h>>,
-    known: RefCell<HashMap<Box<[u8]>, &'h Templates>>,
+    known: RefCell<HashMap<Arc<[u8]>, &'h Templates, NameHash>>,
 }
 
 impl<'h> Texts<'h> {
@@ -51,12 +53,13 @@ impl<'h> Texts<'h> {
         if let Some(set) = self.known.borrow().get(text) {
             return Ok((set, size_of::<Scope>()));
         }
+        let text: Arc<[u8]> = text.into();
         let mut set = Templates::default();
-        set.add(TEXT_NAME, text, functions)?;
+        set.add(TEXT_NAME, Arc::clone(&text), functions)?;
         let set: &'h Templates = self.sets.alloc(set);
-        self.known.borrow_mut().insert(text.into(), set);
-        // The text is held twice: as it is, and as the key.
-        Ok((set, set.size() + 2 * text.len()))
+        let cost = set.size() + text.len();
+        self.known.borrow_mut().insert(text, set);
+        Ok((set, cost))
     }
 
     /// A scope with the templates of a text in front.

@@ -126,8 +126,14 @@ fn is_word(c: char) -> bool {
 }
 
 fn newlines(text: &[u8]) -> u32 {
+    if text.len() < SHORT {
+        return text.iter().map(|b| u32::from(*b == b'\n')).sum();
+    }
     memchr_iter(b'\n', text).count() as u32
 }
+
+/// In a text shorter than this it takes longer to begin a fast search than to look at each byte.
+const SHORT: usize = 16;
 
 /// A rune the way Go's `%#U` shows it.
 fn code_point(rune: Option<char>) -> String {
@@ -439,6 +445,9 @@ impl<'t> Lexer<'t> {
 
     fn quoted(&mut self, quote: char, kind: Kind, unterminated: &str) -> Token {
         loop {
+            // What is no quote, escape, line break or part of a longer character needs no closer look.
+            let plain = |b: &u8| b.is_ascii() && !matches!(b, b'"' | b'\'' | b'\\' | b'\n');
+            self.pos += self.rest().iter().take_while(|b| plain(b)).count();
             match self.bump() {
                 Some('\\') => {
                     if matches!(self.bump(), None | Some('\n')) {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::lex::{Kind, Lexer, Token};
 use super::node::{Branch, Id, Node, NodeKind, Quoted, Run, Source, Span, Tree, VERBATIM};
 use crate::gostr;
+use crate::hash::NameHash;
 
 /// How deeply parentheses may be nested: Go's limit.
 const MAX_PARENS: u32 = 10_000;
@@ -138,7 +139,7 @@ struct Parser<'t> {
     /// Children of nodes that are not complete.
     pending: Vec<Id>,
     /// Where each defined template is.
-    defined: HashMap<Box<[u8]>, usize>,
+    defined: HashMap<Box<[u8]>, usize, NameHash>,
     vars: Vec<&'t [u8]>,
     action_line: u32,
     ranges: u32,
@@ -172,7 +173,7 @@ impl<'t> Parser<'t> {
             tokens: [no_token(), no_token(), no_token()],
             peeked: 0,
             pending: spare.pending,
-            defined: HashMap::new(),
+            defined: HashMap::default(),
             vars: vec![b"$"],
             action_line: 0,
             ranges: 0,

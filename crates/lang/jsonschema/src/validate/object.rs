@@ -56,12 +56,12 @@ impl Validator<'_> {
             if check.is_settled() {
                 return false;
             }
-            let mut schemas: Vec<SchemaId> = rules.properties.get(name).copied().into_iter().collect();
+            let mut schemas: Vec<SchemaId> = rules.properties.get(&**name).copied().into_iter().collect();
             let patterns = rules.patterns.iter().filter(|(regex, _)| regex.is_match(name.as_bytes()));
             schemas.extend(patterns.map(|(_, schema)| *schema));
             let evaluated = !schemas.is_empty() || rules.additional.is_some();
             match rules.additional.filter(|_| schemas.is_empty()) {
-                Some(Additional::Allowed(false)) => additional.push(name.clone()),
+                Some(Additional::Allowed(false)) => additional.push(Box::from(&**name)),
                 Some(Additional::Schema(schema)) => schemas.push(schema),
                 _ => {}
             }

@@ -10,12 +10,10 @@ mod tar;
 
 use std::cell::Cell;
 
-use flate2::Decompress;
-
 use crate::dialect::Dialect;
 use crate::files::File;
 use crate::text;
-use gunzip::Gunzip;
+use gunzip::{Gunzip, Spare};
 use tar::{Entry, Reader};
 
 pub use sniff::content_type;
@@ -98,15 +96,15 @@ pub enum Error {
 /// Links and devices become empty files, as in Helm; nothing is ever written or followed. `budget` is how many bytes
 /// the files can have together; what they have is taken off it.
 pub fn extract(archive: &[u8], dialect: &Dialect, budget: &mut u64) -> Result<Vec<File>, Error> {
-    let mut inflate = SPARE.take().unwrap_or_else(|| Decompress::new(false));
-    let files = extract_within(archive, dialect, budget, MAX_STREAM, &mut inflate);
-    SPARE.set(Some(inflate));
+    let mut spare = SPARE.take();
+    let files = extract_within(archive, dialect, budget, MAX_STREAM, &mut spare);
+    SPARE.set(spare);
     files
 }
 
 thread_local! {
-    /// A decompressor to use again: making its window takes longer than unpacking a small chart.
-    static SPARE: Cell<Option<Decompress>> = const { Cell::new(None) };
+    /// Decompressors to use again: making one takes longer than unpacking a small chart.
+    static SPARE: Cell<Spare> = Cell::default();
 }
 
 /// Like [`extract`], with a limit for headers and files together.
@@ -115,10 +113,10 @@ fn extract_within(
     dialect: &Dialect,
     budget: &mut u64,
     stream: u64,
-    inflate: &mut Decompress,
+    spare: &mut Spare,
 ) -> Result<Vec<File>, Error> {
     let too_large = || Error::TooLarge { words: dialect.archive_limit_words, limit: MAX_SIZE };
-    let mut tar = Reader::new(Gunzip::new(archive, stream, inflate)?);
+    let mut tar = Reader::new(Gunzip::new(archive, stream, spare)?);
     let mut files = Vec::new();
     while let Some(entry) = tar.next()? {
         if entry.is_directory() || entry.is_global_header() {

@@ -168,9 +168,10 @@ impl Entry {
 
 fn parse_header(block: &[u8; BLOCK]) -> Result<Entry, Error> {
     let field = |at: usize, length: usize| block.get(at..at + length).unwrap_or_default();
+    // The sum is that of a header with blanks in the place of the sum.
     let sum = |value: fn(u8) -> i64| -> i64 {
-        let blank = |at: usize, byte: u8| if (148..156).contains(&at) { b' ' } else { byte };
-        block.iter().enumerate().map(|(at, byte)| value(blank(at, *byte))).sum()
+        let all = |bytes: &[u8]| bytes.iter().map(|byte| value(*byte)).sum::<i64>();
+        all(block) - all(field(148, 8)) + 8 * i64::from(b' ')
     };
     let wanted = octal(field(148, 8))?;
     if wanted != sum(i64::from) && wanted != sum(|byte| i64::from(byte.cast_signed())) {
@@ -215,10 +216,15 @@ fn check_devices<'b>(field: &impl Fn(usize, usize) -> &'b [u8]) -> Result<(), Er
     Ok(())
 }
 
+/// The bytes up to the first NUL.
+fn until_nul(field: &[u8]) -> &[u8] {
+    let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
+    field.get(..end).unwrap_or_default()
+}
+
 /// Text up to the first NUL.
 fn string(field: &[u8]) -> String {
-    let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
-    String::from_utf8_lossy(field.get(..end).unwrap_or_default()).into_owned()
+    String::from_utf8_lossy(until_nul(field)).into_owned()
 }
 
 /// A number in octal digits, or in binary where the first bit is set.
@@ -240,15 +246,14 @@ fn numeric(field: &[u8]) -> Result<i64, Error> {
 fn octal(field: &[u8]) -> Result<i64, Error> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | 0);
     let start = field.iter().position(|byte| !is_blank(byte)).unwrap_or(field.len());
-    let digits = string(field.get(start..).unwrap_or_default());
-    let digits = digits.trim_end_matches(' ');
-    if digits.is_empty() {
-        return Ok(0);
-    }
-    if digits.starts_with('+') {
-        return Err(Error::TarHeader);
-    }
-    u64::from_str_radix(digits, 8).map(u64::cast_signed).map_err(|_| Error::TarHeader)
+    let digits = until_nul(field.get(start..).unwrap_or_default());
+    let end = digits.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);
+    let add = |number: u64, digit: &u8| match digit {
+        b'0'..=b'7' => number.checked_mul(8)?.checked_add(u64::from(digit - b'0')),
+        _ => None,
+    };
+    let number = digits.iter().take(end).try_fold(0, add);
+    number.map(u64::cast_signed).ok_or(Error::TarHeader)
 }
 
 /// Records of the form `<length> <key>=<value>\n`.

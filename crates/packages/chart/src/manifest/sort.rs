@@ -106,8 +106,9 @@ pub fn sort<'r>(files: &'r [Rendered], dialect: &Dialect) -> Result<Sorted<'r>, 
         })?;
         sorted.add(&file.name, document, head);
     }
-    sorted.manifests.sort_by(|a, b| kind_order(&a.head.kind, &b.head.kind, dialect.install_order));
-    sorted.hooks.sort_by(|a, b| kind_order(&a.kind, &b.kind, dialect.install_order));
+    let kinds = dialect.install_order;
+    sorted.manifests.sort_by_cached_key(|manifest| kind_key(&manifest.head.kind, kinds));
+    sorted.hooks.sort_by_cached_key(|hook| kind_key(&hook.kind, kinds));
     Ok(sorted)
 }
 
@@ -120,12 +121,14 @@ fn first_line(file: &[u8], document: &[u8]) -> usize {
 /// The order of two kinds: known ones (of the dialect's install or uninstall order) by their place, then the others
 /// by name.
 pub fn kind_order(a: &str, b: &str, kinds: &[&str]) -> std::cmp::Ordering {
-    let place = |kind: &str| kinds.iter().position(|k| *k == kind);
-    match (place(a), place(b)) {
-        (Some(a), Some(b)) => a.cmp(&b),
-        (None, None) => a.cmp(b),
-        (None, Some(_)) => std::cmp::Ordering::Greater,
-        (Some(_), None) => std::cmp::Ordering::Less,
+    kind_key(a, kinds).cmp(&kind_key(b, kinds))
+}
+
+/// What kinds are sorted by: the place of a known one, or the name of another, which comes after all known ones.
+fn kind_key(kind: &str, kinds: &[&str]) -> (usize, String) {
+    match kinds.iter().position(|known| *known == kind) {
+        Some(place) => (place, String::new()),
+        None => (usize::MAX, kind.to_owned()),
     }
 }
 

@@ -2,27 +2,27 @@
 
 mod capabilities;
 mod chart_object;
+mod compiled;
 mod error;
 mod files_object;
 mod values_graph;
 mod values_object;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use podium_gotmpl::{
-    Entries, Functions, Heap, Limits, Machine, Map, Str, Templates, Texts, Value, World, compile,
-    without_no_value,
+    Entries, Functions, Heap, Limits, Machine, Map, Str, Templates, Texts, Value, World, without_no_value,
 };
 
 use crate::capabilities::Capabilities;
 use crate::dialect::Dialect;
 use crate::files::File;
 use crate::metadata::Metadata;
-use crate::parallel;
 use crate::values::Values;
 use crate::view::{ChartId, View};
 
+pub use compiled::Cache;
 pub use error::RenderError;
 
 /// One chart of a view, with what its templates are to see.
@@ -73,17 +73,6 @@ pub struct Rendered {
     pub text: Vec<u8>,
 }
 
-/// The compiled templates of a chart, kept for its next render. Which templates there are depends on which
-/// subcharts are on, so there may be a few sets.
-#[derive(Debug, Default)]
-pub struct Cache(Mutex<HashMap<Vec<String>, Arc<Templates>>>);
-
-/// How many sets of templates a chart keeps.
-const MAX_SETS: usize = 8;
-
-/// From so many bytes on templates are compiled by several threads.
-const MUCH_TEXT: usize = 100_000;
-
 /// Everything that a render depends on.
 pub struct Job<'c> {
     /// Which Helm to be like.
@@ -107,6 +96,8 @@ pub struct Job<'c> {
 /// A template that will be parsed, and rendered unless it is a partial.
 struct Source<'c> {
     name: String,
+    /// How many slashes are in the name.
+    depth: usize,
     text: &'c Arc<[u8]>,
     part: &'c Part<'c>,
 }
@@ -146,15 +137,16 @@ impl Job<'_> {
         let root = Part::new(self.view, self.view.root());
         let mut sources = Vec::new();
         collect(&root, &mut sources);
-        sources.sort_by(|a, b| b.depth().cmp(&a.depth()).then_with(|| b.name.cmp(&a.name)));
+        sources.sort_by(|a, b| b.depth.cmp(&a.depth).then_with(|| b.name.cmp(&a.name)));
         // Of two files with one path the last one loaded counts; charts do not have two.
         sources.dedup_by(|a, b| a.name == b.name);
         let functions = functions(self.dialect);
-        let templates = self.templates(&sources, functions)?;
         let heap = Heap::new(self.limits.memory);
+        let (templates, scopes) =
+            self.cache.templates(&sources, functions, || Scopes::new(self, &root, &heap));
+        let templates = templates?;
         let texts = Texts::default();
         let mut machine = Machine::new(&heap, self.world, &templates, functions, &texts, self.limits);
-        let scopes = Scopes::new(self, &root, &heap);
         if heap.exhausted() {
             let message =
                 format!("the values need more memory than a render may use ({} bytes)", heap.budget());
@@ -184,42 +176,6 @@ impl Job<'_> {
         rendered.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(rendered)
     }
-
-    fn templates(
-        &self,
-        sources: &[Source<'_>],
-        functions: &Functions,
-    ) -> Result<Arc<Templates>, RenderError> {
-        let key: Vec<String> = sources.iter().map(|s| s.name.clone()).collect();
-        if let Ok(sets) = self.cache.0.lock()
-            && let Some(set) = sets.get(&key)
-        {
-            return Ok(Arc::clone(set));
-        }
-        let size: usize = sources.iter().map(|s| s.text.len()).sum();
-        let compiled = parallel::map(sources, size > MUCH_TEXT, |source| {
-            compile(source.name.as_bytes(), Arc::clone(source.text), functions)
-        });
-        let mut set = Templates::default();
-        set.reserve(compiled.iter().flatten().map(Vec::len).sum());
-        for (source, units) in sources.iter().zip(compiled) {
-            set.insert(units.map_err(|e| RenderError::parse(&source.name, e))?);
-        }
-        let set = Arc::new(set);
-        if let Ok(mut sets) = self.cache.0.lock() {
-            if sets.len() >= MAX_SETS {
-                sets.clear();
-            }
-            sets.insert(key, Arc::clone(&set));
-        }
-        Ok(set)
-    }
-}
-
-impl Source<'_> {
-    fn depth(&self) -> usize {
-        self.name.bytes().filter(|b| *b == b'/').count()
-    }
 }
 
 fn base_name(path: &str) -> &str {
@@ -234,7 +190,9 @@ fn collect<'c>(part: &'c Part<'c>, sources: &mut Vec<Source<'c>>) {
             if part.metadata.is_library() && !base_name(&file.name).starts_with('_') {
                 continue;
             }
-            sources.push(Source { name: format!("{}/{}", part.path, file.name), text: &file.data, part });
+            let name = format!("{}/{}", part.path, file.name);
+            let depth = name.bytes().filter(|b| *b == b'/').count();
+            sources.push(Source { name, depth, text: &file.data, part });
         }
     }
 }

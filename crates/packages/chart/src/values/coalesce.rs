@@ -353,5 +353,5 @@ impl<'a> Coalesce<'a> {
 }
 
 fn dotted(prefix: &str, key: &str) -> String {
-    if prefix.is_empty() { key.to_owned() } else { format!("{prefix}.{key}") }
+    if prefix.is_empty() { key.to_owned() } else { [prefix, ".", key].concat() }
 }

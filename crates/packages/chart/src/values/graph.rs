@@ -1,8 +1,8 @@
 //! Tables that can be in several places at once.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use podium_entries::Entries;
 use podium_goyaml::{Map, Node, Pos, Value};
 
 use super::Error;
@@ -20,6 +20,13 @@ pub struct TableId(u32);
 /// A list of a [`Graph`]: equal numbers are the same list, also in Go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ListId(u32);
+
+impl TableId {
+    /// The number of the table: they are counted from 0.
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// A value of a table.
 #[derive(Clone, Debug)]
@@ -62,13 +69,13 @@ impl Cell {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
     pub(super) pos: Pos,
-    pub(super) entries: BTreeMap<Arc<str>, Cell>,
+    pub(super) entries: Entries<Arc<str>, Cell>,
     /// Whether there may be more than scalars in it. Without, a copy can be the same table until it is changed.
     nests: bool,
 }
 
 impl Table {
-    fn new(pos: Pos, entries: BTreeMap<Arc<str>, Cell>) -> Self {
+    fn new(pos: Pos, entries: Entries<Arc<str>, Cell>) -> Self {
         let nests = entries.values().any(Cell::nests);
         Self { pos, entries, nests }
     }
@@ -115,7 +122,7 @@ impl Graph {
 
     /// Adds an empty table.
     pub(super) fn add(&mut self, pos: Pos) -> TableId {
-        self.push(Arc::new(Table::new(pos, BTreeMap::new())))
+        self.push(Arc::new(Table::new(pos, Entries::new())))
     }
 
     fn push(&mut self, table: Arc<Table>) -> TableId {
@@ -136,6 +143,11 @@ impl Graph {
     /// A list with a number of its own.
     pub(super) fn new_list(&mut self, node: Arc<Node>) -> Cell {
         Cell::List(self.add_list(), node)
+    }
+
+    /// How many tables there are.
+    pub(crate) fn size(&self) -> usize {
+        self.tables.len()
     }
 
     /// Where a table was written.
@@ -197,35 +209,48 @@ impl Graph {
         id: TableId,
         keep: impl Fn(&Cell) -> bool,
     ) -> Result<TableId, Error> {
-        let root = self.add(Pos::default());
-        let mut work = vec![(id, root, 0)];
+        let mut work = Vec::new();
+        let root = self.copy_table(from, id, 0, &keep, &mut work)?;
         while let Some((original, copy, depth)) = work.pop() {
             if depth > MAX_DEPTH {
                 return Err(Error::ContainsItself);
             }
-            let mut table = from.unwrap_or(self).snapshot(original);
-            if table.nests || !table.entries.values().all(&keep) {
-                let kept = table.entries.iter().filter(|(_, cell)| keep(cell));
-                let copied = kept.map(|(key, cell)| {
-                    let cell = match cell {
-                        Cell::Table(inner) => {
-                            let inner_copy = self.add(Pos::default());
-                            work.push((*inner, inner_copy, depth + 1));
-                            Cell::Table(inner_copy)
-                        }
-                        Cell::List(_, node) => self.new_list(node.clone()),
-                        scalar => scalar.clone(),
-                    };
-                    (key.clone(), cell)
-                });
-                table = Arc::new(Table::new(table.pos, copied.collect()));
+            let mut copied = Vec::with_capacity(original.entries.len());
+            for (key, cell) in original.entries.iter().filter(|(_, cell)| keep(cell)) {
+                let cell = match cell {
+                    Cell::Table(inner) => {
+                        Cell::Table(self.copy_table(from, *inner, depth + 1, &keep, &mut work)?)
+                    }
+                    Cell::List(_, node) => self.new_list(node.clone()),
+                    scalar => scalar.clone(),
+                };
+                copied.push((key.clone(), cell));
             }
-            self.count_cells(table.entries.len())?;
+            self.count_cells(copied.len())?;
             if let Some(place) = self.tables.get_mut(copy.0 as usize) {
-                *place = table;
+                *place = Arc::new(Table::new(original.pos, copied.into_iter().collect()));
             }
         }
         Ok(root)
+    }
+
+    /// Adds a copy of a table. One that cannot be the same table as its original is put on the work list.
+    fn copy_table(
+        &mut self,
+        from: Option<&Graph>,
+        id: TableId,
+        depth: usize,
+        keep: impl Fn(&Cell) -> bool,
+        work: &mut Vec<(Arc<Table>, TableId, usize)>,
+    ) -> Result<TableId, Error> {
+        let table = from.unwrap_or(self).snapshot(id);
+        let copy = self.push(table.clone());
+        if table.nests || !table.entries.values().all(keep) {
+            work.push((table, copy, depth));
+        } else {
+            self.count_cells(table.entries.len())?;
+        }
+        Ok(copy)
     }
 
     /// Makes every table and list be in one place only.
@@ -300,25 +325,27 @@ impl Values {
     /// Values from a tree that is not needed any more.
     pub fn from_owned(map: Map, pos: Pos) -> Result<Self, Error> {
         let mut graph = Graph::default();
-        let root = graph.add(pos);
-        let mut work = vec![(map, root)];
-        while let Some((map, id)) = work.pop() {
+        // What stands for a table until its turn comes.
+        let empty = Arc::new(Table::default());
+        let root = graph.push(empty.clone());
+        let mut work = vec![(map, pos, root)];
+        while let Some((map, pos, id)) = work.pop() {
             let entries = map.into_entries().map(|(key, node)| {
                 let cell = match node.value {
                     Value::Map(inner) => {
-                        let inner_id = graph.add(node.pos);
-                        work.push((inner, inner_id));
+                        let inner_id = graph.push(empty.clone());
+                        work.push((inner, node.pos, inner_id));
                         Cell::Table(inner_id)
                     }
                     value @ Value::List(_) => graph.new_list(Arc::new(Node { value, pos: node.pos })),
                     value => Cell::Scalar(Arc::new(Node { value, pos: node.pos })),
                 };
-                (Arc::from(key), cell)
+                (key, cell)
             });
-            let entries: BTreeMap<_, _> = entries.collect();
+            let entries: Entries<_, _> = entries.collect();
             graph.count_cells(entries.len())?;
-            if let Some(table) = graph.table_mut(id) {
-                *table = Table::new(table.pos, entries);
+            if let Some(table) = graph.tables.get_mut(id.0 as usize) {
+                *table = Arc::new(Table::new(pos, entries));
             }
         }
         Ok(Self { graph, root })
