@@ -47,7 +47,7 @@ fn list(all: &[String]) -> String {
 }
 
 /// Why a document is no object of a cluster.
-fn unfit(object: &Named, discovery: &Discovery) -> Option<String> {
+pub(crate) fn unfit(object: &Named, discovery: &Discovery) -> Option<String> {
     let kind = &object.kind;
     let missing: Vec<String> = [("apiVersion", kind.version.is_empty()), ("kind", kind.kind.is_empty())]
         .into_iter()

@@ -23,13 +23,14 @@ pub struct Named {
 pub fn named(manifest: &str) -> Vec<Named> {
     let documents = manifest::split(manifest.as_bytes(), &HELM4);
     let nodes = documents.into_iter().filter_map(|document| yaml::parse(document, 0).ok());
-    nodes.flat_map(|node| objects(&node)).collect()
+    nodes.flat_map(|node| objects_of(&node).into_iter().map(|(named, _)| named).collect::<Vec<_>>()).collect()
 }
 
-fn objects(node: &Node) -> Vec<Named> {
+/// The objects of a document: one, the items of a list, or none.
+pub(crate) fn objects_of(node: &Node) -> Vec<(Named, &Node)> {
     match (text(node, "kind").ends_with("List"), node.get("items").and_then(Node::as_list)) {
-        (true, Some(items)) => items.iter().map(object).collect(),
-        _ if node.as_map().is_some() => vec![object(node)],
+        (true, Some(items)) => items.iter().map(|item| (object(item), item)).collect(),
+        _ if node.as_map().is_some() => vec![(object(node), node)],
         _ => Vec::new(),
     }
 }

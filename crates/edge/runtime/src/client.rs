@@ -40,6 +40,17 @@ impl Form {
     }
 }
 
+/// How an object is applied.
+#[derive(Clone, Copy, Debug)]
+pub struct Apply<'a> {
+    /// In whose name.
+    pub manager: &'a str,
+    /// Whether fields are taken from others who want another value.
+    pub force: bool,
+    /// Whether the server only says what would become of it.
+    pub dry_run: bool,
+}
+
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -169,6 +180,24 @@ impl Client {
             }
         }
         Ok(list)
+    }
+
+    /// Applies an object; the server merges it with what is there, and gives the result.
+    pub async fn apply(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        name: &str,
+        body: &Value,
+        how: Apply<'_>,
+    ) -> Result<Value, Error> {
+        let Apply { manager, force, dry_run } = how;
+        let dry_run = if dry_run { "&dryRun=All" } else { "" };
+        let manager = podium_objects::kind::escape(manager);
+        let place = resource.object(namespace, name);
+        let path = format!("{place}?fieldManager={manager}&force={force}&fieldValidation=Strict{dry_run}");
+        let body = Some(("application/apply-patch+yaml", body.to_string().into_bytes()));
+        self.send(Method::PATCH, &path, "application/json", body).await
     }
 
     /// What is at a path, which may have a query.

@@ -13,6 +13,19 @@ pub struct Status {
     pub reason: String,
     /// The sentence for people.
     pub message: String,
+    /// What is wrong in particular.
+    pub causes: Vec<Cause>,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cause {
+    /// The machine's word for it, such as `FieldManagerConflict`.
+    pub reason: String,
+    /// The sentence for people.
+    pub message: String,
+    /// The field.
+    pub field: String,
 }
 
 impl Status {
@@ -22,11 +35,22 @@ impl Status {
             |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         match serde_json::from_slice::<Value>(body) {
             Ok(value) if value.get("kind").and_then(Value::as_str) == Some("Status") => {
-                Self { code, reason: text(&value, "reason"), message: text(&value, "message") }
+                let causes = value.pointer("/details/causes").and_then(Value::as_array).into_iter().flatten();
+                let cause = |cause: &Value| Cause {
+                    reason: text(cause, "reason"),
+                    message: text(cause, "message"),
+                    field: text(cause, "field"),
+                };
+                Self {
+                    code,
+                    reason: text(&value, "reason"),
+                    message: text(&value, "message"),
+                    causes: causes.map(cause).collect(),
+                }
             }
             _ => {
                 let message: String = String::from_utf8_lossy(body).trim().chars().take(LONGEST).collect();
-                Self { code, reason: String::new(), message }
+                Self { code, message, ..Self::default() }
             }
         }
     }

@@ -1,12 +1,13 @@
 //! What the flags of a render mean: the chart, the values, the release.
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use clap::ArgMatches;
 use podium_chart::capabilities::{Capabilities, KubeVersion};
-use podium_chart::chart::Loaded;
+use podium_chart::chart::{Chart, Loaded};
 use podium_chart::dialect::{Dialect, HELM3, HELM4};
 use podium_chart::load::read_regular_file;
 use podium_chart::origin::Sources;
@@ -15,7 +16,7 @@ use podium_chart::renderer::{Prepared, Renderer};
 use podium_chart::schema::local_document;
 use podium_chart::user_values::Options;
 use podium_chart::values::Values;
-use podium_goyaml::{Pos, yaml};
+use podium_goyaml::{Node, Pos, yaml};
 
 use crate::chart::{flags, hints};
 use crate::flag::{list, many, on, one, refuse};
@@ -50,6 +51,15 @@ impl Input {
         self.renderer.prepare_with(&self.set, self.schemas, Some(&files))
     }
 
+    /// Puts other defaults in the place of the chart's own.
+    pub fn replace_defaults(&mut self, defaults: Node) -> anyhow::Result<()> {
+        let mut chart = Chart::clone(self.renderer.chart());
+        let map = defaults.as_map().cloned().unwrap_or_default();
+        chart.values = Some(Arc::new(Values::from_owned(map, Pos::default())?));
+        self.renderer = Renderer::new(Arc::new(chart), self.renderer.dialect());
+        Ok(())
+    }
+
     /// Reads flags, values and the chart, in the order in which Helm does.
     pub fn read(command: &str, matches: &ArgMatches) -> anyhow::Result<Self> {
         refuse(flags::REFUSED, matches)?;
@@ -57,8 +67,8 @@ impl Input {
         let args = many(matches, "args");
         if args.is_empty() {
             bail!(
-                "\"podium chart {command}\" requires at least 1 argument\n\nUsage:  podium chart {command} [NAME] CHART \
-                 [flags]\nTry:    podium chart {command} --help"
+                "\"podium {command}\" requires at least 1 argument\n\nUsage:  podium {command} [NAME] CHART \
+                 [flags]\nTry:    podium {command} --help"
             );
         }
         let mut capabilities = Capabilities::default();

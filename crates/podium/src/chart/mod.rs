@@ -2,10 +2,10 @@
 
 pub mod flags;
 mod hints;
-mod input;
+pub mod input;
 mod report;
 mod server;
-mod template;
+pub mod template;
 mod values;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -28,7 +28,7 @@ fn with_flags(command: Command, tables: &[&[Flag]]) -> Command {
 }
 
 /// `[NAME] CHART`, as Helm takes them.
-fn name_and_chart() -> Arg {
+pub fn name_and_chart() -> Arg {
     Arg::new("args")
         .value_name("[NAME] CHART")
         .help("the name of the release (release-name if it is left out), and the chart: a directory or an archive")

@@ -22,7 +22,7 @@ use crate::output::{Words, complain, person_reads_errors, print, print_all};
 pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     let asked = Asked::read(matches)?;
     // The process ends after this; taking everything apart first would only cost time.
-    let mut input = ManuallyDrop::new(Input::read("template", matches)?);
+    let mut input = ManuallyDrop::new(Input::read("chart template", matches)?);
     let dialect = input.renderer.dialect();
     let debug = on(matches, "debug");
     let wanted = many(matches, "show-only");
@@ -87,7 +87,7 @@ fn show(printed: &[&[u8]], wanted: &[String], dialect: &Dialect) -> anyhow::Resu
 }
 
 /// Helm's words, the way on, and for a person the place.
-fn failed(error: Error, prepared: &Prepared, debug: bool) -> anyhow::Error {
+pub fn failed(error: Error, prepared: &Prepared, debug: bool) -> anyhow::Error {
     let mut message = error.text();
     if error.while_rendering() && !debug {
         message.extend_from_slice(b"\n\nUse --debug flag to render out invalid YAML");

@@ -23,7 +23,7 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     if !matches!(format, "text" | "json" | "yaml") {
         bail!("-o {format}: write text, json or yaml");
     }
-    let input = Input::read("values", matches)?;
+    let input = Input::read("chart values", matches)?;
     let prepared = input.prepare()?;
     for warning in &prepared.warnings {
         complain(&warning.line(input.renderer.dialect()));

@@ -6,6 +6,17 @@ use crate::flag::{Flag, Takes};
 pub const OUTPUT: &[Flag] =
     &[Flag::new("output", Takes::One("FORMAT"), "table (the default), json or yaml").short('o')];
 
+/// What becomes of the values of the last revision.
+pub const REUSE: &[Flag] = &[
+    Flag::new("reset-values", Takes::Switch, "forget the values of the last revision"),
+    Flag::new("reuse-values", Takes::Switch, "keep the values of the last revision and its chart's defaults"),
+    Flag::new(
+        "reset-then-reuse-values",
+        Takes::Switch,
+        "keep the values of the last revision, with the new defaults",
+    ),
+];
+
 /// Which revision.
 pub const REVISION: &[Flag] =
     &[Flag::new("revision", Takes::One("N"), "this revision instead of the last one")];

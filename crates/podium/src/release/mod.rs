@@ -1,12 +1,13 @@
 //! `podium release`.
 
+mod diff;
 mod flags;
 mod read;
 
 use clap::{Arg, ArgMatches, Command};
 
-use crate::cluster;
 use crate::flag::Flag;
+use crate::{chart, cluster};
 
 /// A command about one release.
 struct About {
@@ -71,6 +72,7 @@ pub fn commands() -> Command {
                 ),
         )
         .subcommands(READING.iter().map(about))
+        .subcommand(diff_command())
         .subcommand(
             Command::new("get")
                 .about("Prints what is stored of a release")
@@ -78,6 +80,23 @@ pub fn commands() -> Command {
                 .arg_required_else_help(true)
                 .subcommands(GETTING.iter().map(about)),
         )
+}
+
+fn diff_command() -> Command {
+    let command = Command::new("diff")
+        .about("Shows what an install or an upgrade would change, object by object and field by field")
+        .override_usage("podium release diff NAME CHART [flags]")
+        .after_help(
+            "The chart is rendered with the values, the cluster and the release as they are, and the server is asked what\n\
+             applying it would do. Nothing is written. The exit status is 1 when an object is blocked.\n\n\
+             Examples:\n  podium release diff demo ./mychart -f prod.yaml\n  \
+             podium release diff demo ./mychart --set replicas=3 -o json",
+        )
+        .arg(chart::name_and_chart());
+    with_flags(
+        command,
+        &[chart::flags::VALUES, chart::flags::RENDER, flags::REUSE, flags::OUTPUT, chart::flags::REFUSED],
+    )
 }
 
 fn with_flags(command: Command, tables: &[&[Flag]]) -> Command {
@@ -92,6 +111,7 @@ pub fn dispatch(matches: &ArgMatches) -> anyhow::Result<()> {
         Some(("list", matches)) => read::list(matches),
         Some(("status", matches)) => read::status(matches),
         Some(("history", matches)) => read::history(matches),
+        Some(("diff", matches)) => diff::run(matches),
         Some(("get", matches)) => match matches.subcommand() {
             Some((what, matches)) => read::get(what, matches),
             None => Ok(()),

@@ -21,13 +21,13 @@ use crate::world::local_zone;
 
 /// What `-o` asks for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Format {
+pub enum Format {
     Table,
     Json,
     Yaml,
 }
 
-fn format(matches: &ArgMatches) -> Result<Format> {
+pub fn format(matches: &ArgMatches) -> Result<Format> {
     match flag::one(matches, "output").unwrap_or("table") {
         "table" => Ok(Format::Table),
         "json" => Ok(Format::Json),
@@ -47,11 +47,10 @@ fn count(matches: &ArgMatches, name: &str, default: usize) -> Result<usize> {
 }
 
 /// The releases of a namespace, or of all.
-fn store(client: Client, all: bool) -> Result<Store> {
+pub fn store(client: Client, namespace: Option<&str>) -> Result<Store> {
     let driver = Driver::parse(&std::env::var("HELM_DRIVER").unwrap_or_default())?;
     let local = Location::load(local_zone()).unwrap_or(Location::UTC).local();
-    let namespace = (!all).then(|| client.namespace().to_owned());
-    Ok(Store::new(client, driver, namespace, local))
+    Ok(Store::new(client, driver, namespace.map(str::to_owned), local))
 }
 
 fn name(matches: &ArgMatches) -> Result<&str> {
@@ -62,6 +61,12 @@ fn name(matches: &ArgMatches) -> Result<&str> {
         );
     }
     Ok(name)
+}
+
+/// The releases of the namespace that the flags say.
+fn own(client: Client) -> Result<Store> {
+    let namespace = client.namespace().to_owned();
+    store(client, Some(&namespace))
 }
 
 /// The release that a command is about.
@@ -99,7 +104,10 @@ fn wanted(matches: &ArgMatches) -> Result<Wanted> {
 pub fn list(matches: &ArgMatches) -> Result<()> {
     let (wanted, format) = (wanted(matches)?, format(matches)?);
     let all = flag::on(matches, "all-namespaces");
-    let listed = with_cluster(matches, async |client| Ok(wanted.list(&store(client, all)?).await?))?;
+    let listed = with_cluster(matches, async |client| {
+        let store = if all { store(client, None)? } else { own(client)? };
+        Ok(wanted.list(&store).await?)
+    })?;
     for error in &listed.unreadable {
         complain(&format!("left out: {error}"));
     }
@@ -124,7 +132,7 @@ pub fn status(matches: &ArgMatches) -> Result<()> {
     let format = format(matches)?;
     let form = if format == Format::Table { Form::Table } else { Form::Whole };
     let (release, live) = with_cluster(matches, async |client| {
-        let release = release(&store(client.clone(), false)?, matches).await?;
+        let release = release(&own(client.clone())?, matches).await?;
         let live = Live::read(&client, &release.manifest, &release.namespace, form).await?;
         Ok((release, live))
     })?;
@@ -138,7 +146,7 @@ pub fn status(matches: &ArgMatches) -> Result<()> {
 pub fn history(matches: &ArgMatches) -> Result<()> {
     let (format, max) = (format(matches)?, count(matches, "max", 256)?);
     let mut releases =
-        with_cluster(matches, async |client| Ok(store(client, false)?.history(name(matches)?).await?))?;
+        with_cluster(matches, async |client| Ok(own(client)?.history(name(matches)?).await?))?;
     releases.drain(..releases.len().saturating_sub(max));
     match format {
         Format::Table => {
@@ -155,7 +163,7 @@ pub fn get(what: &str, matches: &ArgMatches) -> Result<()> {
         flag::refuse(flags::GET_ALL, matches)?;
     }
     let format = if matches!(what, "values" | "metadata") { format(matches)? } else { Format::Table };
-    let release = with_cluster(matches, async |client| release(&store(client, false)?, matches).await)?;
+    let release = with_cluster(matches, async |client| release(&own(client)?, matches).await)?;
     match what {
         "all" => print(&show::all_text(&release)?),
         "hooks" => print(show::hooks_text(&release).as_bytes()),

@@ -15,6 +15,8 @@ const MAX_JSON_DEPTH: usize = 10_000;
 
 struct TreeBuild {
     origin: Origin,
+    /// Whether whole numbers stay whole.
+    whole: bool,
     /// Whether a key or number came that JSON cannot have, though it may have been replaced later.
     suspicious: bool,
 }
@@ -29,6 +31,7 @@ impl<'t> Build<'t> for TreeBuild {
             None => match value {
                 Resolved::Null => Value::Null,
                 Resolved::Bool(b) => Value::Bool(b),
+                Resolved::Int(i) if self.whole => Value::Int(i),
                 Resolved::Int(i) => Value::Float(i as f64),
                 Resolved::Uint(u) => Value::Float(u as f64),
                 Resolved::Float(f) => {
@@ -62,12 +65,12 @@ impl<'t> Build<'t> for TreeBuild {
 }
 
 /// The value of a document, read into a type if one is given.
-pub(super) fn decode(tape: &Tape<'_>, origin: Origin, ty: Option<&Type>) -> Result<Node, Error> {
+pub(super) fn decode(tape: &Tape<'_>, origin: Origin, ty: Option<&Type>, whole: bool) -> Result<Node, Error> {
     if tape.entries.is_empty() {
         let nothing = Node { value: Value::Null, pos: Mark::default().pos(origin) };
         return ty.map_or_else(|| Ok(nothing.clone()), |ty| conform(nothing.clone(), ty, origin));
     }
-    let mut build = TreeBuild { origin, suspicious: false };
+    let mut build = TreeBuild { origin, whole, suspicious: false };
     let node =
         Walk::new(tape, &mut build).run(0, ty).map_err(|fault| fault.convert(origin))?.unwrap_or_default();
     if build.suspicious {

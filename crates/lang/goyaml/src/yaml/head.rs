@@ -57,7 +57,7 @@ pub fn check_head(text: &[u8], origin: impl Into<Origin>, go: &'static str) -> R
         return Ok(head);
     }
     let tape = parse(&input, usize::MAX).map_err(|fault| fault.convert(origin))?;
-    let node = decode(&tape, origin, Some(&Type::new(go, Kind::Struct(&HEAD))))?;
+    let node = decode(&tape, origin, Some(&Type::new(go, Kind::Struct(&HEAD))), false)?;
     Ok(from_node(&node))
 }
 

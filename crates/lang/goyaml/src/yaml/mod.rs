@@ -37,12 +37,17 @@ use types::Type;
 
 /// Reads the first document into whatever it is: `yaml.Unmarshal(text, &interface{})`.
 pub fn parse(text: &[u8], origin: impl Into<Origin>) -> Result<Node, Error> {
-    read(text, origin.into(), None)
+    read(text, origin.into(), None, false)
+}
+
+/// Reads the first document as clients of a cluster read objects: whole numbers stay whole.
+pub fn parse_exact(text: &[u8], origin: impl Into<Origin>) -> Result<Node, Error> {
+    read(text, origin.into(), None, true)
 }
 
 /// Reads the first document into a Go type, with Go's conversions and errors.
 pub fn parse_as(text: &[u8], origin: impl Into<Origin>, ty: &Type) -> Result<Node, Error> {
-    read(text, origin.into(), Some(ty))
+    read(text, origin.into(), Some(ty), false)
 }
 
 /// Reads the first document into a `map[string]interface{}`, which null leaves empty.
@@ -54,8 +59,8 @@ pub fn parse_object(text: &[u8], origin: impl Into<Origin>) -> Result<Map, Error
     })
 }
 
-fn read(text: &[u8], origin: Origin, ty: Option<&Type>) -> Result<Node, Error> {
+fn read(text: &[u8], origin: Origin, ty: Option<&Type>, whole: bool) -> Result<Node, Error> {
     let input = Input::new(if text.is_empty() { b"\n" } else { text });
     let tape = parse::parse(&input, usize::MAX).map_err(|fault| fault.convert(origin))?;
-    decode::decode(&tape, origin, ty)
+    decode::decode(&tape, origin, ty, whole)
 }

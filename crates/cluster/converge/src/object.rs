@@ -1,0 +1,110 @@
+//! The objects of a manifest, whole.
+
+use podium_chart::dialect::HELM4;
+use podium_chart::manifest;
+use podium_goyaml::{Node, Value as Tree, yaml};
+use serde_json::{Map, Number, Value};
+
+use crate::named::{Named, objects_of};
+use crate::owner::{MANAGED_BY, Owner, RELEASE_NAME, RELEASE_NAMESPACE};
+
+/// An object as a manifest wants it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Object {
+    /// What it is called.
+    pub named: Named,
+    /// All of it.
+    pub body: Value,
+}
+
+/// A document that is no YAML.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("document {number} of the manifest: {source}")]
+pub struct Error {
+    number: usize,
+    source: yaml::Error,
+}
+
+/// The objects of a manifest, in its order, with the marks of their owner.
+pub fn objects(manifest: &str, owner: &Owner) -> Result<Vec<Object>, Error> {
+    let mut out = Vec::new();
+    for (index, document) in manifest::split(manifest.as_bytes(), &HELM4).into_iter().enumerate() {
+        let node = yaml::parse_exact(document, 0).map_err(|source| Error { number: index + 1, source })?;
+        for (named, node) in objects_of(&node) {
+            let mut body = json(node);
+            mark(&mut body, owner);
+            out.push(Object { named, body });
+        }
+    }
+    Ok(out)
+}
+
+/// Puts the owner's marks on an object.
+fn mark(body: &mut Value, owner: &Owner) {
+    let marks = [
+        ("labels", MANAGED_BY.0, MANAGED_BY.1),
+        ("annotations", RELEASE_NAME, owner.name.as_str()),
+        ("annotations", RELEASE_NAMESPACE, owner.namespace.as_str()),
+    ];
+    let Some(metadata) = child(body, "metadata") else { return };
+    for (field, key, value) in marks {
+        if let Some(map) = metadata.entry(field).or_insert(Value::Null).as_map() {
+            map.insert(key.to_owned(), value.into());
+        }
+    }
+}
+
+trait AsMap {
+    fn as_map(&mut self) -> Option<&mut Map<String, Value>>;
+}
+
+impl AsMap for Value {
+    /// The mapping; null becomes an empty one.
+    fn as_map(&mut self) -> Option<&mut Map<String, Value>> {
+        if self.is_null() {
+            *self = Value::Object(Map::new());
+        }
+        self.as_object_mut()
+    }
+}
+
+fn child<'v>(value: &'v mut Value, key: &str) -> Option<&'v mut Map<String, Value>> {
+    value.as_object_mut()?.entry(key).or_insert(Value::Null).as_map()
+}
+
+/// A tree as JSON. Trees are at most as deep as a manifest that was parsed, so recursion is bounded.
+fn json(node: &Node) -> Value {
+    match &node.value {
+        Tree::Null => Value::Null,
+        Tree::Bool(b) => Value::Bool(*b),
+        Tree::Int(i) => Value::Number((*i).into()),
+        Tree::Float(f) => Number::from_f64(*f).map_or(Value::Null, Value::Number),
+        Tree::String(s) => Value::String(s.to_string()),
+        Tree::List(items) => Value::Array(items.iter().map(json).collect()),
+        Tree::Map(map) => {
+            Value::Object(map.iter().map(|(key, value)| (key.to_string(), json(value))).collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_get_marks_and_keep_whole_numbers() {
+        let owner = Owner { name: "r".to_owned(), namespace: "n".to_owned() };
+        let text = "apiVersion: v1\nkind: X\nmetadata:\n  name: a\n  labels:\nspec: {big: 1700000000000000001, f: 1.5}\n";
+        let [object] = objects(text, &owner).unwrap().try_into().unwrap();
+        assert_eq!(object.body.pointer("/spec/big"), Some(&Value::from(1_700_000_000_000_000_001_i64)));
+        assert_eq!(object.body.pointer("/spec/f"), Some(&Value::from(1.5)));
+        assert_eq!(owner.objection(&object.body), None);
+    }
+
+    #[test]
+    fn a_broken_document_is_named() {
+        let owner = Owner { name: "r".to_owned(), namespace: "n".to_owned() };
+        let error = objects("a: b\n---\na: [\n", &owner).unwrap_err().to_string();
+        assert!(error.starts_with("document 2 of the manifest: "), "{error}");
+    }
+}

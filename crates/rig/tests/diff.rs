@@ -1,0 +1,213 @@
+//! `podium release diff` on a real API server: what it says is what `helm upgrade` then does, and it writes nothing.
+
+use std::path::Path;
+use std::process::Command;
+
+use podium_rig::cluster::{Cluster, run};
+use podium_rig::request::Dialect;
+use serde_json::Value;
+
+/// The binary that was built beside this test.
+fn podium() -> std::path::PathBuf {
+    let here = std::env::current_exe().unwrap();
+    let path = here.parent().and_then(Path::parent).unwrap().join("podium");
+    assert!(path.is_file(), "{} is not there: build podium with this profile first", path.display());
+    path
+}
+
+struct World {
+    cluster: &'static Cluster,
+    namespace: &'static str,
+    chart: String,
+}
+
+impl World {
+    fn new(namespace: &'static str) -> Self {
+        let cluster =
+            Cluster::shared().unwrap_or_else(|e| panic!("needs the pinned originals (make tools): {e}"));
+        cluster.namespace(namespace).unwrap();
+        let chart = cluster.folder().join("diff").join(namespace);
+        std::fs::create_dir_all(chart.join("templates")).unwrap();
+        std::fs::write(chart.join("Chart.yaml"), "apiVersion: v2\nname: demo\nversion: 0.1.0\n").unwrap();
+        std::fs::write(chart.join("values.yaml"), "a: one\nreplicas: 2\nimage: x\nextra: true\n").unwrap();
+        std::fs::write(chart.join("templates/t.yaml"), TEMPLATE).unwrap();
+        Self { cluster, namespace, chart: chart.display().to_string() }
+    }
+
+    fn helm(&self, dialect: Dialect, args: &[&str]) {
+        run(self.cluster.helm(dialect).args(args).args(["-n", self.namespace])).unwrap();
+    }
+
+    fn kubectl(&self, args: &[&str]) -> String {
+        run(self.cluster.kubectl().args(args).args(["-n", self.namespace])).unwrap()
+    }
+
+    /// Versions of everything in the namespace: they change with every write.
+    fn versions(&self) -> Vec<String> {
+        let text =
+            self.kubectl(&["get", "configmaps,secrets,deployments", "-o", "jsonpath={..resourceVersion}"]);
+        let mut versions: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        versions.sort();
+        versions
+    }
+
+    /// The lines of the text form.
+    fn diff(&self, args: &[&str]) -> (String, String, bool) {
+        let before = self.versions();
+        let output = Command::new(podium())
+            .args(["release", "diff", "demo", &self.chart, "-n", self.namespace])
+            .args(args)
+            .env("KUBECONFIG", self.cluster.kubeconfig())
+            .output()
+            .unwrap();
+        assert_eq!(self.versions(), before, "diff must not write");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (text(&output.stdout), text(&output.stderr), output.status.success())
+    }
+
+    fn lines(&self, args: &[&str]) -> Vec<String> {
+        let (stdout, stderr, good) = self.diff(args);
+        assert!(good, "{stderr}");
+        let lines: Vec<String> =
+            stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        lines[..lines.len() - 1].to_vec()
+    }
+}
+
+const TEMPLATE: &str = r#"apiVersion: v1
+kind: ConfigMap
+metadata: {name: "{{ .Release.Name }}"}
+data: {a: "{{ .Values.a }}", revision: "{{ .Release.Revision }}"}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: "{{ .Release.Name }}"}
+spec:
+  replicas: {{ .Values.replicas }}
+  selector: {matchLabels: {app: demo}}
+  template:
+    metadata: {labels: {app: demo}}
+    spec: {containers: [{name: c, image: "{{ .Values.image }}"}]}
+{{- if .Values.extra }}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: "{{ .Release.Name }}-extra"}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: "{{ .Release.Name }}-kept", annotations: {helm.sh/resource-policy: keep}}
+{{- end }}
+"#;
+
+#[test]
+#[ignore = "needs the pinned originals: make tools"]
+fn what_is_said_is_what_helm_does() {
+    for (dialect, namespace) in [(Dialect::Helm3, "said-three"), (Dialect::Helm4, "said-four")] {
+        let world = World::new(namespace);
+        let all = world.lines(&[]);
+        assert_eq!(all.len(), 4, "{all:?}");
+        assert!(all.iter().all(|line| line.starts_with("create ")), "{all:?}");
+        world.helm(dialect, &["install", "demo", &world.chart]);
+        assert_eq!(
+            world.lines(&["--set", "image=y,extra=false"]),
+            [
+                format!("change v1/ConfigMap {namespace}/demo"),
+                ".data.revision: \"1\" -> \"2\"".to_owned(),
+                format!("change apps/v1/Deployment {namespace}/demo"),
+                ".spec.template.spec.containers[name=\"c\"].image: \"x\" -> \"y\"".to_owned(),
+                format!("leave v1/ConfigMap {namespace}/demo-kept"),
+                "helm.sh/resource-policy is keep".to_owned(),
+                format!("delete v1/ConfigMap {namespace}/demo-extra"),
+            ]
+        );
+        world.helm(dialect, &["upgrade", "demo", &world.chart, "--set", "image=y,extra=false"]);
+        let image = world.kubectl(&["get", "deployment", "demo", "-o", "jsonpath={..image}"]);
+        assert_eq!(image, "y");
+        let left =
+            world.kubectl(&["get", "configmaps", "-l", "app.kubernetes.io/managed-by=Helm", "-o", "name"]);
+        assert_eq!(left, "configmap/demo\nconfigmap/demo-kept\n");
+        // Without values those of the last revision count, as under helm.
+        let again = world.lines(&[]);
+        assert_eq!(
+            again[..2],
+            [format!("change v1/ConfigMap {namespace}/demo"), ".data.revision: \"2\" -> \"3\"".to_owned()]
+        );
+        assert!(!again.iter().any(|line| line.contains("Deployment") || line.contains("extra")), "{again:?}");
+        let reset = world.lines(&["--reset-values"]);
+        assert!(reset.iter().any(|line| line.ends_with("image: \"y\" -> \"x\"")), "{reset:?}");
+        for flag in ["--reuse-values", "--reset-then-reuse-values"] {
+            let reused = world.lines(&["--set", "a=two", flag]);
+            assert!(reused.contains(&".data.a: \"one\" -> \"two\"".to_owned()), "{reused:?}");
+            assert!(!reused.iter().any(|line| line.contains("Deployment")), "{reused:?}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs the pinned originals: make tools"]
+fn edits_are_undone_and_the_fields_of_others_left_alone() {
+    let world = World::new("owners");
+    world.helm(Dialect::Helm4, &["install", "demo", &world.chart]);
+    world.kubectl(&[
+        "patch",
+        "configmap",
+        "demo",
+        "--type=merge",
+        "-p",
+        "{\"data\":{\"a\":\"edited\",\"mine\":\"x\"}}",
+    ]);
+    world.kubectl(&["scale", "deployment", "demo", "--replicas=7"]);
+    let applied = world.cluster.folder().join("applied.yaml");
+    let other = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: demo}\nspec:\n  selector: {matchLabels: {app: demo}}\n  \
+                 template:\n    metadata: {labels: {app: demo}}\n    spec: {containers: [{name: c, image: theirs}]}\n";
+    std::fs::write(&applied, other).unwrap();
+    let path = applied.display().to_string();
+    world.kubectl(&["apply", "--server-side", "--force-conflicts", "--field-manager=other", "-f", &path]);
+    assert_eq!(
+        world.lines(&[]),
+        [
+            "change v1/ConfigMap owners/demo",
+            ".data.a: \"edited\" -> \"one\"",
+            ".data.revision: \"1\" -> \"2\"",
+            "keep apps/v1/Deployment owners/demo",
+            ".spec.replicas is left to \"kubectl\", which scales it",
+            ".spec.template.spec.containers[name=\"c\"].image is left to \"other\", which applies it",
+        ]
+    );
+}
+
+#[test]
+#[ignore = "needs the pinned originals: make tools"]
+fn what_cannot_be_installed_is_named() {
+    let world = World::new("blocked");
+    world.kubectl(&["create", "configmap", "demo"]);
+    let template = format!(
+        "{TEMPLATE}---\napiVersion: foo.io/v1\nkind: Foo\nmetadata: {{name: a}}\n---\napiVersion: v1\nkind: Service\n\
+         metadata: {{name: bad}}\nspec: {{ports: [{{port: 99999}}]}}\n---\napiVersion: own.io/v1\nkind: Own\nmetadata: {{name: a}}\n"
+    );
+    let chart = Path::new(&world.chart);
+    std::fs::write(chart.join("templates/t.yaml"), template).unwrap();
+    std::fs::create_dir_all(chart.join("crds")).unwrap();
+    let crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: owns.own.io}\nspec:\n  \
+               group: own.io\n  scope: Namespaced\n  names: {kind: Own, plural: owns}\n  versions:\n  - {name: v1, served: true, \
+               storage: true, schema: {openAPIV3Schema: {type: object}}}\n";
+    std::fs::write(chart.join("crds/own.yaml"), crd).unwrap();
+    let (stdout, stderr, good) = world.diff(&["-o", "json"]);
+    assert!(!good && stderr.contains("3 objects are blocked"), "{stderr}");
+    let steps: Vec<Value> = serde_json::from_str(&stdout).unwrap();
+    let of = |name: &str, kind: &str| {
+        let step = steps.iter().find(|s| s["name"] == name && s["kind"] == kind).unwrap();
+        (step["action"].as_str().unwrap().to_owned(), step["notes"].to_string())
+    };
+    let expect = |name: &str, kind: &str, action: &str, note: &str| {
+        let (found, notes) = of(name, kind);
+        assert!(found == action && notes.contains(note), "{kind} {name}: {found} {notes}");
+    };
+    expect("demo", "ConfigMap", "blocked", "somebody else's");
+    expect("a", "Foo", "blocked", "no matches for kind");
+    expect("bad", "Service", "blocked", "99999");
+    expect("a", "Own", "create", "defined by this release");
+    expect("owns.own.io", "CustomResourceDefinition", "create", "crds/");
+    expect("demo-extra", "ConfigMap", "create", "");
+}
