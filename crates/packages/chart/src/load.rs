@@ -1,5 +1,6 @@
 //! Charts from disk: the only module that touches the file system.
 
+use std::cell::RefCell;
 use std::fs::{self, File as Handle, FileType};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -318,13 +319,25 @@ impl Walk {
 impl Found {
     /// Reads the file. `room` is what all files together may still have.
     fn read(&self, dialect: &Dialect, room: &AtomicU64) -> Result<File, Error> {
+        thread_local! {
+            /// Where the start of each file goes: clearing it takes as long as reading a small one.
+            static START: RefCell<[u8; SMALL_FILE]> = const { RefCell::new([0; SMALL_FILE]) };
+        }
+        START.with_borrow_mut(|start| self.read_with(start, dialect, room))
+    }
+
+    fn read_with(
+        &self,
+        start: &mut [u8; SMALL_FILE],
+        dialect: &Dialect,
+        room: &AtomicU64,
+    ) -> Result<File, Error> {
         let unreadable = |error| Error::Read { path: self.local.clone(), error };
         let open_error = |error: io::Error| unreadable(go_error("open", &self.path, &error));
         let read_error = |error: io::Error| unreadable(go_error("read", &self.path, &error));
         let mut handle = Handle::open(&self.path).map_err(open_error)?;
         // Most files are small and take one call.
-        let mut start = [0; SMALL_FILE];
-        let count = handle.read(&mut start).map_err(read_error)?;
+        let count = handle.read(start).map_err(read_error)?;
         let mut whole = Vec::new();
         let data = if count < SMALL_FILE {
             &start[..count]
@@ -334,7 +347,7 @@ impl Found {
             let left = room.load(Ordering::Relaxed);
             self.check_size(size, left, dialect)?;
             whole.reserve_exact(usize::try_from(size).unwrap_or(0) + 1);
-            whole.extend_from_slice(&start);
+            whole.extend_from_slice(start);
             handle.take(left).read_to_end(&mut whole).map_err(read_error)?;
             &whole
         };

@@ -461,7 +461,7 @@ pub fn without_no_value(text: &[u8]) -> std::borrow::Cow<'_, [u8]> {
     let mut out: Option<Vec<u8>> = None;
     let mut copied = 0;
     let mut at = 0;
-    while let Some(offset) = text[at..].iter().position(|b| *b == b'<') {
+    while let Some(offset) = memchr::memchr(b'<', &text[at..]) {
         at += offset;
         if text[at..].starts_with(MARK) {
             let out = out.get_or_insert_with(|| Vec::with_capacity(text.len()));

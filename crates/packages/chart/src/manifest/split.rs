@@ -36,13 +36,10 @@ pub fn split<'t>(text: &'t [u8], dialect: &Dialect) -> Vec<&'t [u8]> {
 
 /// Where the next `---` at the start of a line is.
 fn next_marker(text: &[u8], from: usize) -> Option<usize> {
-    let mut at = from;
-    loop {
-        if text[at..].starts_with(b"---") && (at == 0 || text[at - 1] == b'\n') {
-            return Some(at);
-        }
-        at += text[at..].iter().position(|b| *b == b'\n')? + 1;
+    if text[from..].starts_with(b"---") && (from == 0 || text[from - 1] == b'\n') {
+        return Some(from);
     }
+    memchr::memmem::find(&text[from..], b"\n---").map(|at| from + at + 1)
 }
 
 fn at_line_starts(text: &[u8]) -> Vec<&[u8]> {
