@@ -22,6 +22,15 @@ pub const FLAGS: &[Flag] = &[
     ),
     Flag::new("kube-insecure-skip-tls-verify", Takes::Switch, "take any certificate: for tests only"),
     Flag::new("namespace", Takes::One("NAME"), "the namespace (default: that of the context)").short('n'),
+    Flag::inert("debug", Takes::Switch),
+    Flag::inert("burst-limit", Takes::One("N")),
+    Flag::inert("qps", Takes::One("N")),
+    Flag::inert("color", Takes::One("WHEN")),
+    Flag::inert("colour", Takes::One("WHEN")),
+    Flag::inert("content-cache", Takes::One("FOLDER")),
+    Flag::inert("registry-config", Takes::One("FILE")),
+    Flag::inert("repository-cache", Takes::One("FOLDER")),
+    Flag::inert("repository-config", Takes::One("FILE")),
 ];
 
 /// What the flags, and the environment variables that Helm reads, say.

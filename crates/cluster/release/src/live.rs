@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use podium_chart::dialect::HELM4;
 use podium_chart::manifest;
 use podium_goyaml::{Node, yaml};
-use podium_objects::Kind;
 use podium_objects::kind::escape;
+use podium_objects::{Kind, Status};
 use podium_runtime::client::{Error, Form};
 use podium_runtime::{Client, Discovery};
 use serde_json::Value;
@@ -31,6 +31,8 @@ pub struct Live {
     pub objects: BTreeMap<String, Vec<Value>>,
     /// What is not there.
     pub missing: Vec<Named>,
+    /// What the server does not let the user see, in its words.
+    pub refused: Vec<Status>,
 }
 
 /// The objects that a manifest names, in its order; documents that are no objects are left out.
@@ -65,7 +67,8 @@ fn pods_of(object: &Value) -> Option<String> {
 const RELATED: &str = "v1/Pod(related)";
 
 impl Live {
-    /// Asks for every object of a manifest, and for the pods that belong to them.
+    /// Asks for every object of a manifest, and for the pods that belong to them; where the manifest names no
+    /// namespace, they are looked for in this one.
     pub async fn read(client: &Client, manifest: &str, namespace: &str, form: Form) -> Result<Self, Error> {
         let discovery = Discovery::read(client).await?;
         let mut live = Self::default();
@@ -75,9 +78,13 @@ impl Live {
             let place = object.namespace.as_deref().unwrap_or(namespace);
             let found = match discovery.find(&object.kind) {
                 None => None,
-                Some(resource) => {
-                    client.get(resource, Some(place), &object.name).await?.map(|whole| (resource, whole))
-                }
+                Some(resource) => match client.get(resource, Some(place), &object.name).await {
+                    Err(Error::Refused(status)) => {
+                        live.refused.push(status);
+                        continue;
+                    }
+                    answer => answer?.map(|whole| (resource, whole)),
+                },
             };
             let Some((resource, whole)) = found else {
                 live.missing.push(object);
@@ -96,7 +103,13 @@ impl Live {
             live.add(&format!("{}/{}", object.kind.version, object.kind.kind), shown);
         }
         for path in related {
-            let mut pods = client.read(&path, &form.accept(true)).await?;
+            let mut pods = match client.read(&path, &form.accept(true)).await {
+                Err(Error::Refused(status)) => {
+                    live.refused.push(status);
+                    continue;
+                }
+                answer => answer?,
+            };
             for pod in pods.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten() {
                 // The items of a list do not repeat what they are.
                 if let Some(fields) = pod.as_object_mut() {

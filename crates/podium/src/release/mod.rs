@@ -71,6 +71,7 @@ pub fn commands() -> Command {
                 ),
         )
         .subcommands(READING.iter().map(about))
+        .mut_subcommand("history", |history| history.visible_alias("hist"))
         .subcommand(
             Command::new("get")
                 .about("Prints what is stored of a release")
