@@ -35,6 +35,19 @@ pub const ACCESS: &[Flag] = &[
     Flag::new("kube-insecure-skip-tls-verify", Takes::Switch, "take any certificate: for tests only"),
 ];
 
+/// Flags of Helm's that change nothing in what is read.
+pub const INERT: &[Flag] = &[
+    Flag::inert("debug", Takes::Switch),
+    Flag::inert("burst-limit", Takes::One("N")),
+    Flag::inert("qps", Takes::One("N")),
+    Flag::inert("color", Takes::One("WHEN")),
+    Flag::inert("colour", Takes::One("WHEN")),
+    Flag::inert("content-cache", Takes::One("FOLDER")),
+    Flag::inert("registry-config", Takes::One("FILE")),
+    Flag::inert("repository-cache", Takes::One("FOLDER")),
+    Flag::inert("repository-config", Takes::One("FILE")),
+];
+
 /// What the flags, and the environment variables that Helm reads, say.
 pub fn access(matches: &ArgMatches) -> Access {
     let given = |name: &str, variable: &str| {

@@ -3,6 +3,7 @@
 //! A release is a list of revisions; each is a record in a Secret (or ConfigMap) of the release's namespace. The
 //! records are Helm's own, so that `helm` and Podium work on each other's releases.
 
+mod columns;
 pub mod list;
 pub mod live;
 pub mod out;

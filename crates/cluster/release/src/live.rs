@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use podium_converge::named::{Named, named};
-use podium_objects::Kind;
 use podium_objects::kind::escape;
+use podium_objects::{Kind, Status};
 use podium_runtime::client::{Error, Form};
 use podium_runtime::{Client, Discovery};
 use serde_json::Value;
@@ -18,6 +18,8 @@ pub struct Live {
     pub objects: BTreeMap<String, Vec<Value>>,
     /// What is not there.
     pub missing: Vec<Named>,
+    /// What the server does not let the user see, in its words.
+    pub refused: Vec<Status>,
 }
 
 /// The labels of the pods that an object keeps, as a selector.
@@ -37,7 +39,8 @@ fn pods_of(object: &Value) -> Option<String> {
 const RELATED: &str = "v1/Pod(related)";
 
 impl Live {
-    /// Asks for every object of a manifest, and for the pods that belong to them.
+    /// Asks for every object of a manifest, and for the pods that belong to them; where the manifest names no
+    /// namespace, they are looked for in this one.
     pub async fn read(client: &Client, manifest: &str, namespace: &str, form: Form) -> Result<Self, Error> {
         let discovery = Discovery::read(client).await?;
         let mut live = Self::default();
@@ -47,9 +50,13 @@ impl Live {
             let place = object.namespace.as_deref().unwrap_or(namespace);
             let found = match discovery.find(&object.kind) {
                 None => None,
-                Some(resource) => {
-                    client.get(resource, Some(place), &object.name).await?.map(|whole| (resource, whole))
-                }
+                Some(resource) => match client.get(resource, Some(place), &object.name).await {
+                    Err(Error::Refused(status)) => {
+                        live.refused.push(status);
+                        continue;
+                    }
+                    answer => answer?.map(|whole| (resource, whole)),
+                },
             };
             let Some((resource, whole)) = found else {
                 live.missing.push(object);
@@ -70,14 +77,17 @@ impl Live {
         }
         for (pods, place, query) in related {
             let answer = match form {
-                Form::Whole => client.whole_list(&pods, Some(&place), &query).await?,
+                Form::Whole => client.whole_list(&pods, Some(&place), &query).await,
                 _ => {
                     client
                         .read(&format!("{}{query}", pods.collection(Some(&place))), &form.accept(true))
-                        .await?
+                        .await
                 }
             };
-            live.add(RELATED, Some(answer));
+            match answer {
+                Err(Error::Refused(status)) => live.refused.push(status),
+                answer => live.add(RELATED, Some(answer?)),
+            }
         }
         Ok(live)
     }

@@ -1,10 +1,11 @@
 //! What the commands about releases print: as tables for people, in Helm's form, or for programs.
 
 use podium_chart::dialect::HELM4;
-use podium_goyaml::Node;
+use podium_goyaml::{Node, Value};
 use podium_objects::table;
 use podium_sprig::gotime::Time;
 
+use crate::columns;
 use crate::live::Live;
 use crate::out::{Fields, Out};
 use crate::record::{Hook, Release, Run};
@@ -39,21 +40,6 @@ fn json_time(time: Option<&Time>) -> Option<String> {
     time.and_then(|time| time.marshal_text().ok())
 }
 
-/// Columns as wide as their widest cell, tabs between them, as Helm's tables have them.
-fn columns(rows: &[Vec<String>]) -> String {
-    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..count).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        cells.join("\t") + "\n"
-    };
-    if rows.is_empty() { "\n".to_owned() } else { rows.iter().map(line).collect() }
-}
-
 fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
 }
@@ -81,7 +67,7 @@ pub fn list_table(releases: &[Release], time_format: &str, headers: bool) -> Str
     let head = row(["NAME", "NAMESPACE", "REVISION", "UPDATED", "STATUS", "CHART", "APP VERSION"]);
     let mut rows = if headers { vec![head] } else { Vec::new() };
     rows.extend(releases.iter().map(|release| list_cells(release, time_format).to_vec()));
-    columns(&rows)
+    columns::print(&rows)
 }
 
 /// `release list` for programs.
@@ -115,7 +101,7 @@ pub fn history_table(releases: &[Release], rollbacks: bool) -> String {
         }
         rows.push(cells);
     }
-    columns(&rows)
+    columns::print(&rows)
 }
 
 /// `release history` for programs.
@@ -288,7 +274,7 @@ pub fn metadata(release: &Release) -> Out<'_> {
         .add("appVersion", release.chart_field("appVersion"))
         .maybe("annotations", field("annotations").map(Out::Node))
         .maybe("labels", Some(Out::Texts(user_labels)).filter(|_| !user_labels.is_empty()))
-        .maybe("dependencies", field("dependencies").map(Out::Node))
+        .maybe("dependencies", field("dependencies").map(dependencies))
         .add("namespace", release.namespace.as_str())
         .add("revision", Out::Number(release.revision))
         .add("status", info.status.as_str())
@@ -297,8 +283,29 @@ pub fn metadata(release: &Release) -> Out<'_> {
         .done()
 }
 
+/// A chart that a chart needs, with its fields in Helm's order.
+fn dependency(node: &Node) -> Out<'_> {
+    const NAMES: [&str; 8] =
+        ["name", "version", "repository", "condition", "tags", "enabled", "import-values", "alias"];
+    let mut fields = Fields::default();
+    for name in NAMES {
+        fields = match node.get(name).filter(|value| !is_empty(value)) {
+            Some(value) => fields.add(name, Out::Node(value)),
+            None if matches!(name, "name" | "repository") => fields.add(name, ""),
+            None => fields,
+        };
+    }
+    fields.done()
+}
+
+fn dependencies(list: &Node) -> Out<'_> {
+    Out::List(list.as_list().into_iter().flat_map(|list| list.iter()).map(dependency).collect())
+}
+
 fn is_empty(node: &Node) -> bool {
     node.is_null()
+        || node.as_str() == Some("")
+        || matches!(node.value, Value::Bool(false))
         || node.as_map().is_some_and(|map| map.is_empty())
         || node.as_list().is_some_and(|list| list.iter().next().is_none())
 }

@@ -11,6 +11,8 @@ use podium_sprig::gotime::{self, Location, Time};
 /// The most that a record may decompress to. A Secret holds 1 MiB, so a record that says more than this is a bomb.
 const LARGEST: u64 = 256 << 20;
 const GZIP: [u8; 3] = [0x1f, 0x8b, 0x08];
+/// Up to here every whole number is a float of its own.
+const EXACT: f64 = 9_007_199_254_740_992.0;
 const RFC3339_NANO: &str = "2006-01-02T15:04:05.999999999Z07:00";
 
 /// Why a record cannot be read.
@@ -28,6 +30,9 @@ pub enum Error {
     /// The inner layer is damaged.
     #[error("the record is not JSON: {0}")]
     Json(String),
+    /// It is JSON, but a list, a text or a number.
+    #[error("the record has the wrong type: it is no object")]
+    NoObject,
     /// A field has a value of another type.
     #[error("the record's field {0} has a value of the wrong type")]
     Field(&'static str),
@@ -117,6 +122,9 @@ impl Release {
         let packed = base64_decode(text).map_err(Error::Base64)?;
         let plain = if packed.starts_with(&GZIP) { gunzip(&packed)? } else { packed };
         let node = json::parse(&plain, 0).map_err(|e| Error::Json(e.to_string()))?;
+        if !node.is_null() && node.as_map().is_none() {
+            return Err(Error::NoObject);
+        }
         Reader { local }.release(&node)
     }
 
@@ -160,6 +168,21 @@ fn field<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
     node.get(key).filter(|value| !value.is_null())
 }
 
+/// A field that has fields itself.
+fn object<'n>(node: &'n Node, key: &'static str) -> Result<Option<&'n Node>, Error> {
+    match field(node, key) {
+        Some(value) if value.as_map().is_none() => Err(Error::Field(key)),
+        found => Ok(found),
+    }
+}
+
+/// A list of things with fields.
+fn objects<'n>(node: &'n Node, key: &'static str) -> Result<Vec<&'n Node>, Error> {
+    let Some(value) = field(node, key) else { return Ok(Vec::new()) };
+    let list = value.as_list().ok_or(Error::Field(key))?;
+    list.iter().map(|item| item.as_map().map(|_| item).ok_or(Error::Field(key))).collect()
+}
+
 fn text(node: &Node, key: &'static str) -> Result<String, Error> {
     match field(node, key) {
         None => Ok(String::new()),
@@ -171,7 +194,7 @@ fn number(node: &Node, key: &'static str) -> Result<i64, Error> {
     match field(node, key).map(|node| &node.value) {
         None => Ok(0),
         Some(Value::Int(number)) => Ok(*number),
-        Some(Value::Float(number)) if number.fract() == 0.0 => Ok(*number as i64),
+        Some(Value::Float(number)) if number.fract() == 0.0 && number.abs() < EXACT => Ok(*number as i64),
         Some(_) => Err(Error::Field(key)),
     }
 }
@@ -182,29 +205,37 @@ fn texts(node: &Node, key: &'static str) -> Result<Vec<String>, Error> {
     list.iter().map(|item| item.as_str().map(str::to_owned).ok_or(Error::Field(key))).collect()
 }
 
+/// The chart; what is shown of it has the right types.
+fn chart(node: &Node) -> Result<Option<Node>, Error> {
+    let Some(chart) = object(node, "chart")? else { return Ok(None) };
+    object(chart, "values")?;
+    if let Some(metadata) = object(chart, "metadata")? {
+        for key in ["name", "version", "appVersion"] {
+            text(metadata, key)?;
+        }
+        let annotations = object(metadata, "annotations")?.and_then(Node::as_map);
+        if annotations.into_iter().flatten().any(|(_, value)| value.as_str().is_none() && !value.is_null()) {
+            return Err(Error::Field("annotations"));
+        }
+        for dependency in objects(metadata, "dependencies")? {
+            text(dependency, "name")?;
+        }
+    }
+    Ok(Some(chart.clone()))
+}
+
 impl Reader<'_> {
     fn release(&self, node: &Node) -> Result<Release, Error> {
         let none = Node::default();
-        let config = match field(node, "config") {
-            None => None,
-            Some(config) => Some(config.as_map().ok_or(Error::Field("config"))?.clone()),
-        };
-        let hooks = match field(node, "hooks") {
-            None => Vec::new(),
-            Some(hooks) => hooks
-                .as_list()
-                .ok_or(Error::Field("hooks"))?
-                .iter()
-                .map(|hook| self.hook(hook))
-                .collect::<Result<_, _>>()?,
-        };
+        let hooks =
+            objects(node, "hooks")?.into_iter().map(|hook| self.hook(hook)).collect::<Result<_, _>>()?;
         Ok(Release {
             name: text(node, "name")?,
             namespace: text(node, "namespace")?,
             revision: number(node, "version")?,
-            info: self.info(field(node, "info").unwrap_or(&none))?,
-            chart: field(node, "chart").cloned(),
-            config,
+            info: self.info(object(node, "info")?.unwrap_or(&none))?,
+            chart: chart(node)?,
+            config: object(node, "config")?.and_then(Node::as_map).cloned(),
             manifest: text(node, "manifest")?,
             hooks,
             apply_method: text(node, "apply_method")?,
@@ -226,7 +257,7 @@ impl Reader<'_> {
 
     fn hook(&self, node: &Node) -> Result<Hook, Error> {
         let none = Node::default();
-        let run = field(node, "last_run").unwrap_or(&none);
+        let run = object(node, "last_run")?.unwrap_or(&none);
         Ok(Hook {
             name: text(node, "name")?,
             kind: text(node, "kind")?,
@@ -288,6 +319,15 @@ mod tests {
         assert_eq!(field(r#"{"name":1}"#), "name");
         assert_eq!(field(r#"{"info":{"last_deployed":"yesterday"}}"#), "last_deployed");
         assert_eq!(field(r#"{"config":[]}"#), "config");
+        assert_eq!(field(r#"{"info":"x"}"#), "info");
+        assert_eq!(field(r#"{"hooks":[5]}"#), "hooks");
+        assert_eq!(field(r#"{"version":1e300}"#), "version");
+        assert_eq!(field(r#"{"chart":{"metadata":{"name":1}}}"#), "name");
+        assert_eq!(field(r#"{"chart":{"metadata":{"annotations":{"a":1}}}}"#), "annotations");
+        assert_eq!(field(r#"{"chart":{"metadata":{"dependencies":["a"]}}}"#), "dependencies");
+        assert_eq!(field(r#"{"chart":{"values":[]}}"#), "values");
+        assert_eq!(decode("[]").unwrap_err(), Error::NoObject);
+        assert!(decode("null").is_ok());
         let cut = base64_encode(&[GZIP.as_slice(), &[0; 10]].concat());
         assert!(matches!(Release::decode(&cut, &Location::UTC), Err(Error::Gzip(_))));
     }

@@ -47,6 +47,9 @@ pub enum Error {
          and this is not a pod ({0}); give --kubeconfig FILE or set KUBECONFIG"
     )]
     Nowhere(#[source] Box<InClusterError>),
+    /// The name of the namespace would lead to another address.
+    #[error("invalid namespace {0:?}: it may not be `.` or `..`, nor contain `/` or `%`")]
+    Namespace(String),
     /// The address of the server is none.
     #[error("{address:?} is not the address of a server: {source}")]
     Address {
@@ -96,6 +99,9 @@ impl Access {
         }
         config.accept_invalid_certs |= self.insecure;
         if let Some(namespace) = &self.namespace {
+            if namespace == "." || namespace == ".." || namespace.contains(['/', '%']) {
+                return Err(Error::Namespace(namespace.clone()));
+            }
             config.default_namespace.clone_from(namespace);
         }
         Ok(config)
@@ -110,7 +116,7 @@ impl Access {
         let wrong = |source| Error::Kubeconfig { place: place(), source: Box::new(source) };
         let read = match &self.kubeconfig {
             Some(path) => Kubeconfig::read_from(path),
-            None => Kubeconfig::read(),
+            None => read_all(),
         };
         let options = KubeConfigOptions { context: self.context.clone(), ..Default::default() };
         match read {
@@ -124,6 +130,27 @@ impl Access {
             },
         }
     }
+}
+
+/// The files of `KUBECONFIG`, those that are there; where two name the same thing, the first counts.
+fn read_all() -> Result<Kubeconfig, KubeconfigError> {
+    let paths = std::env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty());
+    let Some(paths) = paths else { return Kubeconfig::read() };
+    let mut merged = None::<Kubeconfig>;
+    let mut missing = None;
+    for path in std::env::split_paths(&paths).filter(|path| !path.as_os_str().is_empty()) {
+        match Kubeconfig::read_from(path) {
+            Ok(next) => {
+                merged = Some(match merged {
+                    Some(first) => first.merge(next)?,
+                    None => next,
+                });
+            }
+            Err(error) if is_missing(&error) => missing = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    merged.ok_or_else(|| missing.unwrap_or(KubeconfigError::FindPath))
 }
 
 fn is_missing(error: &KubeconfigError) -> bool {

@@ -57,7 +57,7 @@ const GETTING: [About; 6] = [
 /// The commands.
 pub fn commands() -> Command {
     let about = |about: &About| {
-        with_flags(Command::new(about.name).about(about.help), about.flags)
+        with_flags(reading(about.name).about(about.help), about.flags)
             .arg(Arg::new("name").value_name("NAME").required(true).help("the name of the release"))
     };
     Command::new("release")
@@ -65,13 +65,14 @@ pub fn commands() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(
-            with_flags(Command::new("list").visible_alias("ls"), &[flags::LIST, flags::OUTPUT])
+            with_flags(reading("list").visible_alias("ls"), &[flags::LIST, flags::OUTPUT])
                 .about("Lists the releases of a namespace, or of all, as `helm list` does")
                 .after_help(
                     "Examples:\n  podium release list -A\n  podium release list --failed --pending -o json",
                 ),
         )
         .subcommands(READING.iter().map(about))
+        .mut_subcommand("history", |history| history.visible_alias("hist"))
         .subcommand(diff_command())
         .subcommand(
             Command::new("get")
@@ -97,6 +98,11 @@ fn diff_command() -> Command {
         command,
         &[chart::flags::VALUES, chart::flags::RENDER, flags::REUSE, flags::OUTPUT, chart::flags::REFUSED],
     )
+}
+
+/// A command that reads, with the flags of Helm's that do nothing for it.
+fn reading(name: &'static str) -> Command {
+    Command::new(name).args(cluster::INERT.iter().map(|flag| flag.to_arg()))
 }
 
 fn with_flags(command: Command, tables: &[&[Flag]]) -> Command {

@@ -133,9 +133,12 @@ pub fn status(matches: &ArgMatches) -> Result<()> {
     let form = if format == Format::Table { Form::Table } else { Form::Whole };
     let (release, live) = with_cluster(matches, async |client| {
         let release = release(&own(client.clone())?, matches).await?;
-        let live = Live::read(&client, &release.manifest, &release.namespace, form).await?;
+        let live = Live::read(&client, &release.manifest, client.namespace(), form).await?;
         Ok((release, live))
     })?;
+    for status in &live.refused {
+        complain(&format!("left out: {status}"));
+    }
     match format {
         Format::Table => print(show::status_text(&release, &live).as_bytes()),
         format => print_out(&show::status(&release, &live), format),

@@ -1,0 +1,110 @@
+//! Columns with tabs between them, as Helm's tables have them, to the byte.
+
+use podium_re2::Regex;
+use unicode_width::UnicodeWidthChar;
+
+/// Colours of a terminal, which take no room.
+const COLOURS: &str = "\u{1b}\\[[0-9;]*[A-Za-z]";
+
+/// Measures texts as a terminal shows them.
+struct Ruler(Option<Regex>);
+
+impl Ruler {
+    fn width(&self, text: &str) -> usize {
+        match &self.0 {
+            Some(colours) if text.contains('\u{1b}') => {
+                let plain = colours.replace_all_literal(text, "");
+                String::from_utf8_lossy(&plain).chars().map(of_char).sum()
+            }
+            _ => text.chars().map(of_char).sum(),
+        }
+    }
+
+    /// Makes a text as wide as its column: with blanks, or cut. A text of several lines counts as one.
+    fn fit(&self, text: &str, room: usize) -> String {
+        let width = self.width(text);
+        if width <= room || room == 0 {
+            let blanks = if room == 0 { 0 } else { room.saturating_sub(width) };
+            return format!("{text}{}", " ".repeat(blanks));
+        }
+        let mut out = String::new();
+        let mut used = 0;
+        for c in text.chars() {
+            out.push(c);
+            used += of_char(c);
+            if used + 3 >= room {
+                break;
+            }
+        }
+        out + "..."
+    }
+
+    /// One row, which has as many lines as its tallest cell.
+    fn row(&self, cells: &[String], widths: &[usize]) -> String {
+        let fitted: Vec<String> =
+            cells.iter().zip(widths).map(|(cell, width)| self.fit(cell, *width)).collect();
+        let split: Vec<Vec<&str>> = fitted.iter().map(|cell| cell.split('\n').collect()).collect();
+        let height = split.iter().map(Vec::len).max().unwrap_or(0);
+        let mut out = String::new();
+        for line in 0..height {
+            let cells = split.iter().zip(widths).map(|(lines, width)| match lines.get(line) {
+                Some(text) => self.fit(text, *width),
+                None => format!("{:>width$}", " "),
+            });
+            out += &cells.collect::<Vec<_>>().join("\t");
+            out.push('\n');
+        }
+        out
+    }
+}
+
+/// Control characters and separators take no room.
+fn of_char(c: char) -> usize {
+    match c {
+        '\u{2028}' | '\u{2029}' => 0,
+        c => c.width().unwrap_or(0),
+    }
+}
+
+/// Rows of cells; each column is as wide as its widest line.
+pub(crate) fn print(rows: &[Vec<String>]) -> String {
+    let ruler = Ruler(Regex::new(COLOURS).ok());
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let lines =
+        |column: usize| rows.iter().filter_map(move |row| row.get(column)).flat_map(|c| c.split('\n'));
+    let widths: Vec<usize> =
+        (0..count).map(|column| lines(column).map(|line| ruler.width(line)).max().unwrap_or(0)).collect();
+    if rows.is_empty() { "\n".to_owned() } else { rows.iter().map(|row| ruler.row(row, &widths)).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The expected texts are Helm's.
+    #[test]
+    fn lines_wide_characters_and_colours_are_laid_out_as_helm_does() {
+        let table = |rows: &[&[&str]]| {
+            print(&rows.iter().map(|row| row.iter().map(|c| (*c).to_owned()).collect()).collect::<Vec<_>>())
+        };
+        assert_eq!(table(&[]), "\n");
+        assert_eq!(table(&[&["A", "B"], &["long", ""]]), "A   \tB\nlong\t \n");
+        assert_eq!(
+            table(&[&["VERSION", "DESCRIPTION"], &["日本語", "日本語 é\ttab😀"]]),
+            "VERSION\tDESCRIPTION  \n日本語 \t日本語 é\ttab😀\n"
+        );
+        assert_eq!(
+            table(&[&["VERSION", "DESCRIPTION"], &["a\nb", "two\nlines"]]),
+            "VERSION\tDESCRIPTION\na      \ttwo        \nb      \tlines      \n"
+        );
+        assert_eq!(table(&[&["ABCDE"], &["\u{1b}[31m\u{0}"]]), "ABCDE\n\u{1b}[31m\u{0}     \n");
+        // All lines together are cut at the width of the widest one.
+        assert_eq!(table(&[&["0123456789\nabcdefghij"]]), "0123456...\n");
+        assert_eq!(table(&[&["01\nabcdefghij"]]), "01        \nabcde...  \n");
+        assert_eq!(table(&[&["a\n日本語日本語"]]), "a           \n日本語日... \n");
+        assert_eq!(table(&[&["", "x\ny"]]), "\tx...\n");
+        assert_eq!(table(&[&["a\nb"]]), "a...\n");
+        let family = "e\u{301}\u{200d}👨\u{200d}👩\u{200d}👧\u{2028}x";
+        assert_eq!(table(&[&[family], &["1234567890123"]]), format!("{family}     \n1234567890123\n"));
+    }
+}
