@@ -10,6 +10,8 @@ use podium_sprig::gotime::{self, Location, Time};
 
 /// The most that a record may decompress to. A Secret holds 1 MiB, so a record that says more than this is a bomb.
 const LARGEST: u64 = 256 << 20;
+/// The most values that a record may consist of: each takes many times the bytes that it is written with.
+const MOST: usize = 1 << 20;
 const GZIP: [u8; 3] = [0x1f, 0x8b, 0x08];
 /// Up to here every whole number is a float of its own.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -27,6 +29,9 @@ pub enum Error {
     /// It is too large.
     #[error("the record is larger than {} MiB", LARGEST >> 20)]
     TooLarge,
+    /// It has too many parts.
+    #[error("the record has more than {MOST} values")]
+    TooMany,
     /// The inner layer is damaged.
     #[error("the record is not JSON: {0}")]
     Json(String),
@@ -121,6 +126,9 @@ impl Release {
     pub fn decode(text: &[u8], local: &Location) -> Result<Self, Error> {
         let packed = base64_decode(text).map_err(Error::Base64)?;
         let plain = if packed.starts_with(&GZIP) { gunzip(&packed)? } else { packed };
+        if values(&plain) > MOST {
+            return Err(Error::TooMany);
+        }
         let node = json::parse(&plain, 0).map_err(|e| Error::Json(e.to_string()))?;
         if !node.is_null() && node.as_map().is_none() {
             return Err(Error::NoObject);
@@ -157,6 +165,21 @@ fn gunzip(packed: &[u8]) -> Result<Vec<u8>, Error> {
     let read = GzDecoder::new(packed).take(LARGEST + 1).read_to_end(&mut plain);
     let length = read.map_err(|e| Error::Gzip(e.to_string()))?;
     if length as u64 > LARGEST { Err(Error::TooLarge) } else { Ok(plain) }
+}
+
+/// How many values a text of JSON has, roughly: a comma or a bracket that is not in a string begins one.
+fn values(plain: &[u8]) -> usize {
+    let (mut count, mut quoted, mut escaped) = (0, false, false);
+    for byte in plain {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b',' | b'[' | b'{' if !quoted => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 struct Reader<'l> {
@@ -330,6 +353,13 @@ mod tests {
         assert!(decode("null").is_ok());
         let cut = base64_encode(&[GZIP.as_slice(), &[0; 10]].concat());
         assert!(matches!(Release::decode(&cut, &Location::UTC), Err(Error::Gzip(_))));
+    }
+
+    #[test]
+    fn values_are_counted_before_they_are_made() {
+        assert_eq!(values(br#"{"a,[\",{":[1,2,"\\"],"b":{}}"#), 6);
+        let many = format!("[{}0]", "0,".repeat(MOST));
+        assert_eq!(decode(&many).unwrap_err(), Error::TooMany);
     }
 
     #[test]

@@ -42,9 +42,14 @@ pub struct Cost {
 /// The word by which the benchmark knows that it is the small parent.
 pub const WORD: &str = "measure-one";
 
-/// Runs a command once, in a small parent of its own.
-pub fn once(program: &Path, args: &[&str]) -> Result<Cost, Error> {
-    let output = Command::new(std::env::current_exe()?).arg(WORD).arg(program).args(args).output()?;
+/// The variable that tells the small parent which cluster its child talks to.
+const KUBECONFIG: &str = "BENCH_KUBECONFIG";
+
+/// Runs a command once, in a small parent of its own; it talks to a cluster if it is given one.
+pub fn once(program: &Path, args: &[&str], kubeconfig: Option<&Path>) -> Result<Cost, Error> {
+    let mut parent = Command::new(std::env::current_exe()?);
+    parent.env_remove(KUBECONFIG).envs(kubeconfig.map(|path| (KUBECONFIG, path)));
+    let output = parent.arg(WORD).arg(program).args(args).output()?;
     let figures: Value = serde_json::from_slice(&output.stdout).map_err(|_| Error::Failed {
         command: format!("{} {}", program.display(), args.join(" ")),
         message: String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -62,7 +67,7 @@ pub fn as_parent(mut args: impl Iterator<Item = OsString>) -> Result<String, Err
         .args(args)
         .env_clear()
         .envs(std::env::vars_os().filter(|(key, _)| key == "PATH" || key == "HOME"))
-        .env("KUBECONFIG", "/nonexistent")
+        .env("KUBECONFIG", std::env::var_os(KUBECONFIG).unwrap_or_else(|| "/nonexistent".into()))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

@@ -4,3 +4,4 @@ pub mod archive;
 pub mod charts;
 pub mod measure;
 pub mod rate;
+pub mod releases;

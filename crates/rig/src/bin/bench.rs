@@ -8,6 +8,8 @@ use std::process::ExitCode;
 use podium_rig::bench::charts::{self, BenchChart};
 use podium_rig::bench::measure::{self, Cost, median};
 use podium_rig::bench::rate;
+use podium_rig::bench::releases::{self, RELEASES, REVISIONS};
+use podium_rig::cluster::Cluster;
 use podium_rig::request::Dialect;
 use podium_rig::tools;
 
@@ -106,9 +108,13 @@ fn run(options: &Options, out: &mut dyn Write) -> Done {
     for chart in &charts {
         let path = charts::write(&options.folder, chart)?;
         let path = path.to_string_lossy().into_owned();
-        let same = output(&helm, &["template", "rel", &path])?
-            == output(&options.podium, &["chart", "template", "rel", &path])?;
-        let (theirs, ours) = alternate(options, &helm, &path)?;
+        let commands = Commands {
+            helm: &["template", "rel", &path],
+            podium: &["chart", "template", "rel", &path],
+            kubeconfig: None,
+        };
+        let same = commands.same(options, &helm)?;
+        let (theirs, ours) = commands.alternate(options, &helm)?;
         let Some(target) = TARGETS.iter().find(|t| t.chart == chart.name) else { continue };
         let (faster, smaller) = (theirs.seconds / ours.seconds, theirs.mebibytes / ours.mebibytes);
         let mut verdict = met("time", faster, target.faster, &mut missed);
@@ -131,6 +137,9 @@ fn run(options: &Options, out: &mut dyn Write) -> Done {
     }
     missed += growth(&times, out)?;
     missed += rates(options, out)?;
+    if "releases".contains(&options.only) {
+        missed += of_releases(options, &helm, out)?;
+    }
     writeln!(
         out,
         "{}",
@@ -149,26 +158,72 @@ fn met(what: &str, ratio: f64, goal: f64, missed: &mut usize) -> String {
     format!("{what} {goal}x {}", if ok { "met" } else { "MISSED" })
 }
 
-fn output(program: &Path, args: &[&str]) -> Result<Vec<u8>, Box<dyn Error>> {
-    let output = tools::quiet_command(program).args(args).env("KUBECONFIG", "/nonexistent").output()?;
+fn output(program: &Path, args: &[&str], kubeconfig: Option<&Path>) -> Result<Vec<u8>, Box<dyn Error>> {
+    let kubeconfig = kubeconfig.unwrap_or(Path::new("/nonexistent"));
+    let output = tools::quiet_command(program).args(args).env("KUBECONFIG", kubeconfig).output()?;
     if !output.status.success() {
         return Err(format!("{}: {}", program.display(), String::from_utf8_lossy(&output.stderr)).into());
     }
     Ok(output.stdout)
 }
 
-/// One of each in turn, so that whatever else the machine does falls on both.
-fn alternate(options: &Options, helm: &Path, chart: &str) -> Result<(Cost, Cost), measure::Error> {
-    let mut costs = (Vec::new(), Vec::new());
-    for _ in 0..options.rounds {
-        costs.0.push(measure::once(helm, &["template", "rel", chart])?);
-        costs.1.push(measure::once(&options.podium, &["chart", "template", "rel", chart])?);
+/// The same thing asked of both.
+struct Commands<'a> {
+    helm: &'a [&'a str],
+    podium: &'a [&'a str],
+    kubeconfig: Option<&'a Path>,
+}
+
+impl Commands<'_> {
+    fn same(&self, options: &Options, helm: &Path) -> Result<bool, Box<dyn Error>> {
+        Ok(output(helm, self.helm, self.kubeconfig)?
+            == output(&options.podium, self.podium, self.kubeconfig)?)
     }
-    let middle = |costs: Vec<Cost>| Cost {
-        seconds: median(costs.iter().map(|c| c.seconds).collect()),
-        mebibytes: median(costs.iter().map(|c| c.mebibytes).collect()),
+
+    /// One of each in turn, so that whatever else the machine does falls on both.
+    fn alternate(&self, options: &Options, helm: &Path) -> Result<(Cost, Cost), measure::Error> {
+        let mut costs = (Vec::new(), Vec::new());
+        for _ in 0..options.rounds {
+            costs.0.push(measure::once(helm, self.helm, self.kubeconfig)?);
+            costs.1.push(measure::once(&options.podium, self.podium, self.kubeconfig)?);
+        }
+        let middle = |costs: Vec<Cost>| Cost {
+            seconds: median(costs.iter().map(|c| c.seconds).collect()),
+            mebibytes: median(costs.iter().map(|c| c.mebibytes).collect()),
+        };
+        Ok((middle(costs.0), middle(costs.1)))
+    }
+}
+
+/// What is asked of a cluster with many releases; the status is compared as JSON, since helm's text has no order.
+fn of_releases(options: &Options, helm: &Path, out: &mut dyn Write) -> Result<usize, Box<dyn Error>> {
+    let cluster = Cluster::start()?;
+    let bytes = releases::fill(&cluster)?;
+    writeln!(
+        out,
+        "\n{RELEASES} releases of {REVISIONS} revisions, {} kB each, in a real control plane on this machine",
+        bytes / 1000
+    )?;
+    let mut missed = 0;
+    let mut line = |name: &str, helm_args: &[&str], podium_args: &[&str]| -> Done {
+        let commands =
+            Commands { helm: helm_args, podium: podium_args, kubeconfig: Some(cluster.kubeconfig()) };
+        let same = commands.same(options, helm)?;
+        let (theirs, ours) = commands.alternate(options, helm)?;
+        let (faster, smaller) = (theirs.seconds / ours.seconds, theirs.mebibytes / ours.mebibytes);
+        let difference = if same { "" } else { "  (OUTPUTS DIFFER)" };
+        missed += usize::from(!same);
+        writeln!(
+            out,
+            "{name:<14}{:>22}{:>22}{faster:>9.1}x{smaller:>9.1}x{difference}",
+            cost(theirs),
+            cost(ours)
+        )?;
+        Ok(out.flush()?)
     };
-    Ok((middle(costs.0), middle(costs.1)))
+    line("list -A", &["list", "-A", "--max", "0"], &["release", "list", "-A", "--max", "0"])?;
+    line("status", &["status", "made", "-o", "json"], &["release", "status", "made", "-o", "json"])?;
+    Ok(missed)
 }
 
 /// Twice the subcharts may take little more than twice the time.

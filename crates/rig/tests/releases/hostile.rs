@@ -86,10 +86,17 @@ fn broken_records_are_left_out_of_lists_and_named_elsewhere() {
     let cluster = hostile();
     let lines = ["list", "list -q", "list -o json", "list -A --superseded", "list --filter ^good -o yaml"];
     equal(&cluster, &[], &lines.map(str::to_owned));
+    // Helm reads this one, in gigabytes.
+    let many = format!("{{\"config\":{{\"a\":[{}0]}}}}", "0,".repeat(40 << 20));
+    create(&cluster, &[secret("default", "many", 1, &base64_encode(&gzip(many.as_bytes())))]);
     let list = bounded(small_podium(&cluster, LIMIT, "list -q"));
     assert_eq!((list.status, list.stdout.as_str()), (Some(0), "good\n"), "{list}");
     let mut names: Vec<(&str, &str)> = broken().iter().map(|(name, _, word)| (*name, *word)).collect();
-    names.extend([("no-data", "no field `release`"), ("other-data", "no field `release`")]);
+    names.extend([
+        ("many", "values"),
+        ("no-data", "no field `release`"),
+        ("other-data", "no field `release`"),
+    ]);
     for (name, word) in names {
         let key = format!("sh.helm.release.v1.{name}.v1");
         assert!(list.stderr.lines().any(|line| line.contains(&key)), "{name}: {list}");

@@ -103,6 +103,8 @@ fn odd(record: &Value) -> Vec<Value> {
             "no-chart-name",
             json!({"chart": {"metadata": {"name": null, "version": null, "appVersion": null}}}),
         ),
+        ("no-chart", json!({"chart": null})),
+        ("no-metadata", json!({"chart": {"metadata": null}})),
         (
             "no-app",
             json!({"chart": {"metadata": {"appVersion": null, "annotations": null, "dependencies": null}}}),
