@@ -1,6 +1,6 @@
 //! Where the pinned originals are, and in which environment they run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::request::Dialect;
@@ -11,6 +11,11 @@ pub enum Error {
     /// The binary has not been built.
     #[error("{0} is not there: run `make tools` (it builds the pinned originals once, outside the checkout)")]
     Missing(PathBuf),
+    /// Podium was not built beside the test that wants to run it.
+    #[error(
+        "{0} is not there: build podium with the same profile first (cargo build --profile fast -p podium)"
+    )]
+    NotBuilt(PathBuf),
     /// Neither PODIUM_TOOLS nor HOME says where the cache is.
     #[error("neither PODIUM_TOOLS nor HOME is set")]
     NoCache,
@@ -28,6 +33,13 @@ pub fn cache() -> Result<PathBuf, Error> {
 fn find(name: &str) -> Result<PathBuf, Error> {
     let path = cache()?.join(name);
     if path.is_file() { Ok(path) } else { Err(Error::Missing(path)) }
+}
+
+/// The podium that was built beside the test that runs now.
+pub fn podium() -> Result<PathBuf, Error> {
+    let test = std::env::current_exe().unwrap_or_default();
+    let path = test.parent().and_then(Path::parent).unwrap_or(Path::new("")).join("podium");
+    if path.is_file() { Ok(path) } else { Err(Error::NotBuilt(path)) }
 }
 
 /// The helm command of a dialect.

@@ -1,19 +1,14 @@
 //! `podium release diff` on a real API server: what it says is what `helm upgrade` then does, and it writes nothing.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
 use std::path::Path;
 use std::process::Command;
 
 use podium_rig::cluster::{Cluster, run};
 use podium_rig::request::Dialect;
+use podium_rig::tools;
 use serde_json::Value;
-
-/// The binary that was built beside this test.
-fn podium() -> std::path::PathBuf {
-    let here = std::env::current_exe().unwrap();
-    let path = here.parent().and_then(Path::parent).unwrap().join("podium");
-    assert!(path.is_file(), "{} is not there: build podium with this profile first", path.display());
-    path
-}
 
 struct World {
     cluster: &'static Cluster,
@@ -54,7 +49,7 @@ impl World {
     /// The lines of the text form.
     fn diff(&self, args: &[&str]) -> (String, String, bool) {
         let before = self.versions();
-        let output = Command::new(podium())
+        let output = Command::new(tools::podium().unwrap())
             .args(["release", "diff", "demo", &self.chart, "-n", self.namespace])
             .args(args)
             .env("KUBECONFIG", self.cluster.kubeconfig())

@@ -1,20 +1,14 @@
 //! `podium chart template --dry-run=server` and `--validate` beside both helms, on a real API server.
 
-use std::path::Path;
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
 use std::process::Command;
 
 use podium_rig::cluster::{Cluster, User, run};
 use podium_rig::request::Dialect;
+use podium_rig::tools;
 
 const REASON: &str = "needs the pinned originals: make tools";
-
-/// The binary that was built beside this test.
-fn podium() -> std::path::PathBuf {
-    let here = std::env::current_exe().unwrap();
-    let path = here.parent().and_then(Path::parent).unwrap().join("podium");
-    assert!(path.is_file(), "{} is not there: build podium with this profile first", path.display());
-    path
-}
 
 struct Ran {
     stdout: String,
@@ -43,7 +37,7 @@ fn compare(cluster: &Cluster, user: &str, args: &[&str]) -> [Ran; 2] {
     [Dialect::Helm3, Dialect::Helm4].map(|dialect| {
         let config = cluster.kubeconfig_of(user);
         let theirs = ran(cluster.helm(dialect).arg("template").args(args).env("KUBECONFIG", &config));
-        let ours = ran(Command::new(podium())
+        let ours = ran(Command::new(tools::podium().unwrap())
             .args(["chart", "template", "--helm-version", dialect.major()])
             .args(args)
             .env("KUBECONFIG", &config));
@@ -67,7 +61,7 @@ data:
   object: {{ (lookup "v1" "Namespace" "" "default") | toYaml | quote }}
   none: {{ lookup "v1" "ConfigMap" "default" "nope" | toJson | quote }}
   unknown: {{ lookup "v1" "Nope" "default" "nope" | toJson | quote }}
-  list: {{ range (lookup "v1" "Namespace" "" "").items }}{{ .metadata.name }}/{{ .kind }}/{{ .apiVersion }} {{ end }}
+  list: {{ range (lookup "v1" "Namespace" "" "").items }}{{ if hasPrefix "kube-" .metadata.name }}{{ .metadata.name }}/{{ .kind }}/{{ .apiVersion }} {{ end }}{{ end }}
   kind: {{ (lookup "v1" "Namespace" "" "").kind }}
   numbers: {{ range (lookup "v1" "Service" "default" "").items }}{{ range .spec.ports }}{{ .port | kindOf }}{{ end }} {{ typeOf .spec }}{{ end }}
 "#;
