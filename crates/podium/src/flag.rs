@@ -110,14 +110,16 @@ pub fn parse_bool(text: &str) -> Result<bool, String> {
     }
 }
 
-/// The last value of a flag.
+/// The last value of a flag; nothing for a flag that the command does not have.
 pub fn one<'m>(matches: &'m ArgMatches, flag: &str) -> Option<&'m str> {
-    matches.get_many::<String>(flag).and_then(|mut values| values.next_back()).map(String::as_str)
+    let values = matches.try_get_many::<String>(flag).ok().flatten();
+    values.and_then(|mut values| values.next_back()).map(String::as_str)
 }
 
 /// All values of a flag, in order.
 pub fn many(matches: &ArgMatches, flag: &str) -> Vec<String> {
-    matches.get_many::<String>(flag).map(|values| values.cloned().collect()).unwrap_or_default()
+    let values = matches.try_get_many::<String>(flag).ok().flatten();
+    values.map(|values| values.cloned().collect()).unwrap_or_default()
 }
 
 /// All values of a flag whose values may be lists with commas and quotes.
@@ -127,7 +129,8 @@ pub fn list(matches: &ArgMatches, flag: &str) -> Vec<String> {
 
 /// Whether a switch is on.
 pub fn on(matches: &ArgMatches, flag: &str) -> bool {
-    matches.get_many::<bool>(flag).and_then(|mut values| values.next_back()).copied().unwrap_or(false)
+    let values = matches.try_get_many::<bool>(flag).ok().flatten();
+    values.and_then(|mut values| values.next_back()).copied().unwrap_or(false)
 }
 
 /// Splits at commas; a field in double quotes may contain them.

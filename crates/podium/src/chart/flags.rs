@@ -29,9 +29,19 @@ pub const VALUES: &[Flag] = &[
     ),
 ];
 
-/// What the render is told about its release and cluster.
+/// How a chart is rendered.
 pub const RENDER: &[Flag] = &[
     Flag::new("helm-version", Takes::One("3|4"), "which Helm to be like, to the byte (default 4)"),
+    Flag::new("skip-schema-validation", Takes::Switch, "do not check the values against values.schema.json"),
+    Flag::new(
+        "max-seconds",
+        Takes::One("SECONDS"),
+        "stop a render that takes longer (default 60; 0 is no limit)",
+    ),
+];
+
+/// What a render is told about its release and its cluster.
+pub const TOLD: &[Flag] = &[
     Flag::new("name-template", Takes::One("TEMPLATE"), "a template that makes the name of the release"),
     Flag::new("is-upgrade", Takes::Switch, "set .Release.IsUpgrade instead of .Release.IsInstall"),
     Flag::new("kube-version", Takes::One("VERSION"), "the version of Kubernetes that templates see"),
@@ -41,12 +51,6 @@ pub const RENDER: &[Flag] = &[
         "API versions that templates see besides the usual ones (repeatable)",
     )
     .short('a'),
-    Flag::new("skip-schema-validation", Takes::Switch, "do not check the values against values.schema.json"),
-    Flag::new(
-        "max-seconds",
-        Takes::One("SECONDS"),
-        "stop a render that takes longer (default 60; 0 is no limit)",
-    ),
     Flag::new("debug", Takes::Switch, "with an error, print what was rendered all the same"),
 ];
 

@@ -83,7 +83,7 @@ impl Input {
             }
             None => DEFAULT_SECONDS,
         };
-        let dns = matches.try_contains_id("enable-dns").is_ok() && on(matches, "enable-dns");
+        let dns = on(matches, "enable-dns");
         let world = Machine::new(dns, (seconds > 0).then(|| Duration::from_secs(seconds)));
         let (name, path) = name_and_chart(&args, matches, &world)?;
         locate(&path)?;

@@ -49,6 +49,7 @@ fn template_command() -> Command {
     let tables = [
         flags::VALUES,
         flags::RENDER,
+        flags::TOLD,
         flags::OUTPUT,
         flags::CLUSTER,
         PLACE,
@@ -67,7 +68,7 @@ fn values_command() -> Command {
             "Examples:\n  podium chart values ./mychart -f prod.yaml\n  podium chart values ./mychart --set image.tag=1.2 -o json",
         )
         .arg(name_and_chart());
-    with_flags(command, &[flags::VALUES, flags::RENDER, PLACE, values::FLAGS, flags::REFUSED])
+    with_flags(command, &[flags::VALUES, flags::RENDER, flags::TOLD, PLACE, values::FLAGS, flags::REFUSED])
 }
 
 /// Runs one of them.

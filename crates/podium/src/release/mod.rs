@@ -93,7 +93,11 @@ fn diff_command() -> Command {
              Examples:\n  podium release diff demo ./mychart -f prod.yaml\n  \
              podium release diff demo ./mychart --set replicas=3 -o json",
         )
-        .arg(chart::name_and_chart());
+        .arg(
+            chart::name_and_chart()
+                .value_name("NAME CHART")
+                .help("the name of the release, and the chart: a directory or an archive"),
+        );
     with_flags(
         command,
         &[chart::flags::VALUES, chart::flags::RENDER, flags::REUSE, flags::OUTPUT, chart::flags::REFUSED],
