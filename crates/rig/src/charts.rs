@@ -164,7 +164,7 @@ pub fn lay_out(case: &Case, folder: &Path) -> Result<ChartCase, Error> {
         std::fs::create_dir_all(parent).map_err(io(parent))?;
         std::fs::write(&path, data).map_err(io(&path))?;
     }
-    let mut args = vec![request.release.clone(), "./chart".to_owned()];
+    let mut args = Vec::new();
     let mut flag = |name: &str, value: &str| args.push(format!("--{name}={value}"));
     flag("namespace", &request.namespace);
     for (name, values) in [
@@ -192,6 +192,8 @@ pub fn lay_out(case: &Case, folder: &Path) -> Result<ChartCase, Error> {
             flag(name, "true");
         }
     }
+    // Behind the flags, since a name may look like one.
+    args.extend(["--", &request.release, "./chart"].map(str::to_owned));
     Ok(ChartCase { name: case.id.clone(), folder: root, args })
 }
 
