@@ -17,21 +17,33 @@ pub struct Object {
     pub body: Value,
 }
 
-/// A document that is no YAML.
+/// How deep an object may be nested: no server's answer about a deeper one could be read.
+const DEEPEST: usize = 120;
+
+/// Why a document is no object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("document {number} of the manifest: {source}")]
-pub struct Error {
-    number: usize,
-    source: yaml::Error,
+pub enum Error {
+    /// It is no YAML.
+    #[error("document {number} of the manifest: {source}")]
+    Yaml {
+        /// Which one, from 1.
+        number: usize,
+        /// What is wrong.
+        source: yaml::Error,
+    },
+    /// It is nested too deeply.
+    #[error("document {0} of the manifest: it is nested deeper than {DEEPEST} levels")]
+    Deep(usize),
 }
 
 /// The objects of a manifest, in its order, with the marks of their owner.
 pub fn objects(manifest: &str, owner: &Owner) -> Result<Vec<Object>, Error> {
     let mut out = Vec::new();
     for (index, document) in manifest::split(manifest.as_bytes(), &HELM4).into_iter().enumerate() {
-        let node = yaml::parse_exact(document, 0).map_err(|source| Error { number: index + 1, source })?;
+        let number = index + 1;
+        let node = yaml::parse_exact(document, 0).map_err(|source| Error::Yaml { number, source })?;
         for (named, node) in objects_of(&node) {
-            let mut body = json(node);
+            let mut body = json(node, DEEPEST).ok_or(Error::Deep(number))?;
             mark(&mut body, owner);
             out.push(Object { named, body });
         }
@@ -72,19 +84,21 @@ fn child<'v>(value: &'v mut Value, key: &str) -> Option<&'v mut Map<String, Valu
     value.as_object_mut()?.entry(key).or_insert(Value::Null).as_map()
 }
 
-/// A tree as JSON. Trees are at most as deep as a manifest that was parsed, so recursion is bounded.
-fn json(node: &Node) -> Value {
-    match &node.value {
+/// A tree as JSON; nothing when it has more levels than are left.
+fn json(node: &Node, left: usize) -> Option<Value> {
+    let inner = |node| json(node, left.checked_sub(1)?);
+    Some(match &node.value {
         Tree::Null => Value::Null,
         Tree::Bool(b) => Value::Bool(*b),
         Tree::Int(i) => Value::Number((*i).into()),
         Tree::Float(f) => Number::from_f64(*f).map_or(Value::Null, Value::Number),
         Tree::String(s) => Value::String(s.to_string()),
-        Tree::List(items) => Value::Array(items.iter().map(json).collect()),
+        Tree::List(items) => Value::Array(items.iter().map(inner).collect::<Option<_>>()?),
         Tree::Map(map) => {
-            Value::Object(map.iter().map(|(key, value)| (key.to_string(), json(value))).collect())
+            let field = |(key, value): (&_, _)| Some((ToString::to_string(key), inner(value)?));
+            Value::Object(map.iter().map(field).collect::<Option<_>>()?)
         }
-    }
+    })
 }
 
 #[cfg(test)]
@@ -106,5 +120,13 @@ mod tests {
         let owner = Owner { name: "r".to_owned(), namespace: "n".to_owned() };
         let error = objects("a: b\n---\na: [\n", &owner).unwrap_err().to_string();
         assert!(error.starts_with("document 2 of the manifest: "), "{error}");
+    }
+
+    #[test]
+    fn a_document_that_is_nested_too_deeply_is_named() {
+        let owner = Owner { name: "r".to_owned(), namespace: "n".to_owned() };
+        let deep = |levels: usize| format!("kind: X\na: {}{}\n", "[".repeat(levels), "]".repeat(levels));
+        assert!(objects(&deep(DEEPEST - 1), &owner).is_ok());
+        assert_eq!(objects(&deep(9_000), &owner), Err(Error::Deep(1)));
     }
 }

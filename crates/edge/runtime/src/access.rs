@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
+use crate::reason::innermost;
+
 /// What the user said about the cluster; everything else is in the kubeconfig.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
@@ -33,7 +35,7 @@ pub struct Access {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The kubeconfig is missing, broken, or has no such context.
-    #[error("{place}: {source}")]
+    #[error("{place}: {}", innermost(source))]
     Kubeconfig {
         /// Which file was read.
         place: String,
@@ -44,7 +46,7 @@ pub enum Error {
     /// There is neither a kubeconfig nor a pod's service account.
     #[error(
         "no cluster is configured: there is no kubeconfig (KUBECONFIG is not set and ~/.kube/config is not there) \
-         and this is not a pod ({0}); give --kubeconfig FILE or set KUBECONFIG"
+         and this is not a pod; give --kubeconfig FILE or set KUBECONFIG"
     )]
     Nowhere(#[source] Box<InClusterError>),
     /// The name of the namespace would lead to another address.

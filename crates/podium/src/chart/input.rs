@@ -11,11 +11,12 @@ use podium_chart::chart::{Chart, Loaded};
 use podium_chart::dialect::{Dialect, HELM3, HELM4};
 use podium_chart::load::read_regular_file;
 use podium_chart::origin::Sources;
-use podium_chart::render::Release;
+use podium_chart::render::{Release, Rendered};
 use podium_chart::renderer::{Prepared, Renderer};
 use podium_chart::schema::local_document;
 use podium_chart::user_values::Options;
 use podium_chart::values::Values;
+use podium_gotmpl::Limits;
 use podium_goyaml::{Node, Pos, yaml};
 
 use crate::chart::{flags, hints};
@@ -49,6 +50,14 @@ impl Input {
     pub fn prepare(&self) -> Result<Prepared, podium_chart::renderer::Error> {
         let files = |url: &str| local_document(url, read_regular_file);
         self.renderer.prepare_with(&self.set, self.schemas, Some(&files))
+    }
+
+    /// Renders all templates; says before what there is to warn about.
+    pub fn render(&self, prepared: &Prepared) -> Result<Vec<Rendered>, podium_chart::renderer::Error> {
+        for warning in &prepared.warnings {
+            complain(&warning.line(self.renderer.dialect()));
+        }
+        self.renderer.render(prepared, &self.release, &self.capabilities, &self.world, Limits::default())
     }
 
     /// Puts other defaults in the place of the chart's own.

@@ -10,7 +10,6 @@ use clap::ArgMatches;
 use podium_chart::dialect::Dialect;
 use podium_chart::manifest::{self, Output, Printed};
 use podium_chart::renderer::{Error, Prepared};
-use podium_gotmpl::Limits;
 
 use crate::chart::input::Input;
 use crate::chart::server::Asked;
@@ -32,17 +31,7 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     if said && cluster.is_some() && !prepared.view.crds().is_empty() {
         complain(&podium_chart::warning::Warning::Crds.line(dialect));
     }
-    for warning in &prepared.warnings {
-        complain(&warning.line(dialect));
-    }
-    let rendered = input.renderer.render(
-        &prepared,
-        &input.release,
-        &input.capabilities,
-        &input.world,
-        Limits::default(),
-    );
-    let mut files = match rendered {
+    let mut files = match input.render(&prepared) {
         Ok(files) => ManuallyDrop::new(files),
         Err(e) => {
             if debug && wanted.is_empty() {

@@ -8,7 +8,6 @@ use podium_chart::manifest::{self, Output};
 use podium_converge::object::{Object, objects};
 use podium_converge::plan::{self, Action, Step};
 use podium_converge::{Named, Owner, named};
-use podium_gotmpl::Limits;
 use podium_goyaml::{Map, Pos, emit};
 use podium_release::store;
 use podium_release::{Release, Store};
@@ -19,7 +18,7 @@ use crate::chart::input::Input;
 use crate::chart::template::failed;
 use crate::cluster::{Cluster, tree};
 use crate::flag::{many, on};
-use crate::output::{complain, print};
+use crate::output::print;
 
 /// Shows what would change, without changing it.
 pub fn run(matches: &ArgMatches) -> Result<()> {
@@ -114,17 +113,7 @@ struct Rendered {
 fn render(input: &Input, owner: &Owner) -> Result<Rendered> {
     let dialect = input.renderer.dialect();
     let prepared = input.prepare()?;
-    for warning in &prepared.warnings {
-        complain(&warning.line(dialect));
-    }
-    let rendered = input.renderer.render(
-        &prepared,
-        &input.release,
-        &input.capabilities,
-        &input.world,
-        Limits::default(),
-    );
-    let mut files = rendered.map_err(|error| failed(error, &prepared, true))?;
+    let mut files = input.render(&prepared).map_err(|error| failed(error, &prepared, true))?;
     manifest::take_notes(&mut files, &prepared.view.name(prepared.view.root()), false);
     let sorted = manifest::sort(&files, dialect).map_err(|error| failed(error.into(), &prepared, true))?;
     let text = manifest::print(&sorted, &[], &Output { no_hooks: true, skip_tests: false }).concat();
