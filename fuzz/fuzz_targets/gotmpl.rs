@@ -1,7 +1,6 @@
 //! Any text as a template, with all functions but the slow ones, on a small budget.
 #![no_main]
 
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
@@ -30,7 +29,7 @@ fuzz_target!(|text: &[u8]| {
     }
     let texts = Texts::default();
     let heap = Heap::new(LIMITS.memory);
-    let map = heap.map(BTreeMap::from([
+    let entries = [
         ("s".into(), Value::string("some text")),
         ("f".into(), Value::Float(1.5e6)),
         ("i".into(), Value::Int(-3)),
@@ -38,7 +37,8 @@ fuzz_target!(|text: &[u8]| {
         ("n".into(), Value::Nil),
         ("l".into(), heap.list(vec![Value::Float(1.0), Value::string("two"), Value::Nil])),
         ("w".into(), heap.strings(["a", "b"])),
-    ]));
+    ];
+    let map = heap.map(entries.into_iter().collect());
     // A map that contains itself is the hardest value there is.
     map.set("m".into(), Value::Map(map));
     let mut machine = Machine::new(&heap, &(), &templates, &FUNCTIONS, &texts, LIMITS);
