@@ -1,6 +1,6 @@
 //! Which cluster a command talks to.
 
-use std::cell::OnceCell;
+use std::sync::Arc;
 
 use anyhow::Result;
 use clap::ArgMatches;
@@ -8,7 +8,7 @@ use podium_chart::capabilities::{Capabilities, KubeVersion};
 use podium_goyaml::{List, Map, Node, Pos, Value as Tree};
 use podium_objects::Kind;
 use podium_runtime::discovery::Version;
-use podium_runtime::{Access, Client, Discovery, Error};
+use podium_runtime::{Access, Client, Discovery, Error, Kinds};
 use serde_json::Value;
 
 use crate::flag::{self, Flag, Takes};
@@ -78,7 +78,7 @@ pub fn access(matches: &ArgMatches) -> Access {
 pub struct Cluster {
     runtime: tokio::runtime::Runtime,
     client: Client,
-    discovery: OnceCell<Discovery>,
+    kinds: Kinds,
 }
 
 impl Cluster {
@@ -86,7 +86,8 @@ impl Cluster {
     pub fn open(matches: &ArgMatches) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let client = runtime.block_on(Client::new(&access(matches)))?;
-        Ok(Self { runtime, client, discovery: OnceCell::new() })
+        let kinds = Kinds::new(client.clone());
+        Ok(Self { runtime, client, kinds })
     }
 
     /// Waits for some work with the cluster.
@@ -94,13 +95,14 @@ impl Cluster {
         self.runtime.block_on(work(self.client.clone()))
     }
 
+    /// The kinds of the cluster, for whoever waits himself.
+    pub fn kinds(&self) -> &Kinds {
+        &self.kinds
+    }
+
     /// The kinds of the cluster; asked once.
-    pub fn discovery(&self) -> Result<&Discovery, Error> {
-        if let Some(known) = self.discovery.get() {
-            return Ok(known);
-        }
-        let found = self.wait(async |client| Discovery::read(&client).await)?;
-        Ok(self.discovery.get_or_init(|| found))
+    pub fn discovery(&self) -> Result<Arc<Discovery>, Error> {
+        self.wait(async |_| self.kinds.known().await)
     }
 
     /// What templates see of the cluster.

@@ -18,6 +18,20 @@ pub struct Named {
     pub generate_name: String,
 }
 
+impl std::fmt::Display for Named {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { kind, namespace, name, generate_name } = self;
+        if kind.kind.is_empty() {
+            return write!(f, "a document without a kind: {name}");
+        }
+        write!(f, "{}/{} ", kind.api_version(), kind.kind)?;
+        if let Some(namespace) = namespace {
+            write!(f, "{namespace}/")?;
+        }
+        write!(f, "{name}{generate_name}")
+    }
+}
+
 /// The objects that a manifest names, in its order; those of lists too. Documents that are no mapping are left out,
 /// those without a kind are not.
 pub fn named(manifest: &str) -> Vec<Named> {

@@ -38,13 +38,19 @@ pub enum Error {
 
 /// The objects of a manifest, in its order, with the marks of their owner.
 pub fn objects(manifest: &str, owner: &Owner) -> Result<Vec<Object>, Error> {
+    let mut all = plain(manifest)?;
+    all.iter_mut().for_each(|object| mark(&mut object.body, owner));
+    Ok(all)
+}
+
+/// The objects of a manifest, in its order, as they are written.
+pub fn plain(manifest: &str) -> Result<Vec<Object>, Error> {
     let mut out = Vec::new();
     for (index, document) in manifest::split(manifest.as_bytes(), &HELM4).into_iter().enumerate() {
         let number = index + 1;
         let node = yaml::parse_exact(document, 0).map_err(|source| Error::Yaml { number, source })?;
         for (named, node) in objects_of(&node) {
-            let mut body = json(node, DEEPEST).ok_or(Error::Deep(number))?;
-            mark(&mut body, owner);
+            let body = json(node, DEEPEST).ok_or(Error::Deep(number))?;
             out.push(Object { named, body });
         }
     }

@@ -19,6 +19,14 @@ pub struct Owner {
 }
 
 impl Owner {
+    /// Whether an object is somebody else's, in Helm's words. One that a release wrote, and that only lost marks, is
+    /// still the release's.
+    pub fn bars(&self, object: &Value) -> Option<String> {
+        let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+        let written = entries.into_iter().flatten().any(|e| e.get("manager").is_some_and(|m| m == "helm"));
+        self.objection(object).filter(|why| !written || why.contains("must equal"))
+    }
+
     /// Why an object is not this release's, in Helm's words; nothing when it is.
     pub fn objection(&self, object: &Value) -> Option<String> {
         let marks = [
@@ -49,6 +57,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_only_lost_its_marks_is_still_the_releases() {
+        let owner = Owner { name: "r".to_owned(), namespace: "n".to_owned() };
+        let fields = json!([{"manager": "helm", "operation": "Apply"}]);
+        assert_eq!(owner.bars(&json!({"metadata": {"managedFields": fields}})), None);
+        assert!(owner.bars(&json!({"metadata": {}})).is_some());
+        let other =
+            json!({"metadata": {"managedFields": fields, "annotations": {"meta.helm.sh/release-name": "x"}}});
+        assert!(owner.bars(&other).is_some());
+    }
 
     #[test]
     fn all_three_marks_are_needed() {

@@ -1,15 +1,15 @@
-//! What has to be done so that a cluster has the objects of a manifest: seen before anything is written.
+//! What has to be done so that a cluster has the objects of a manifest: seen before anything is written, or done.
 
 use podium_objects::fields::{Change, changes};
 use podium_objects::{Kind, Resource, Status};
 use podium_runtime::client::{self, Apply};
-use podium_runtime::{Client, Discovery};
 use serde_json::Value;
 
 use crate::check::unfit;
+use crate::managers;
 use crate::named::Named;
 use crate::object::Object;
-use crate::owner::Owner;
+use crate::place::{Place, Seen};
 use crate::yields;
 
 /// Who the fields of a release belong to; Helm uses the same name.
@@ -24,6 +24,8 @@ pub enum Action {
     Create,
     /// Fields of it change.
     Change(Vec<Change>),
+    /// It was somebody else's and becomes the release's; fields of it may change too.
+    Adopt(Vec<Change>),
     /// It is right as it is.
     Keep,
     /// It goes.
@@ -32,6 +34,16 @@ pub enum Action {
     Leave,
     /// It cannot be had.
     Blocked,
+}
+
+impl Action {
+    /// The fields that change.
+    pub fn changes(&self) -> &[Change] {
+        match self {
+            Action::Change(changes) | Action::Adopt(changes) => changes,
+            _ => &[],
+        }
+    }
 }
 
 /// An object with what becomes of it.
@@ -46,141 +58,154 @@ pub struct Step {
 }
 
 impl Step {
-    fn new(object: Named, action: Action) -> Self {
+    pub(crate) fn new(object: Named, action: Action) -> Self {
         Self { object, action, notes: Vec::new() }
     }
 
-    fn because(mut self, note: impl Into<String>) -> Self {
+    pub(crate) fn because(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
     }
 }
 
-/// Asks what applying objects would change, and which of the objects before them would go.
-pub async fn preview(
-    client: &Client,
-    discovery: &Discovery,
-    objects: &[Object],
-    crds: &[Object],
-    before: &[Named],
-    owner: &Owner,
-) -> Result<Vec<Step>, client::Error> {
-    let view = View { client, discovery, owner };
-    let mut steps = Vec::new();
-    for crd in crds {
-        steps.extend(view.crd(crd).await?);
-    }
-    for object in objects {
-        let made_here = crds.iter().chain(objects).any(|other| defines(&other.body, &object.named.kind));
-        steps.push(view.wanted(object, made_here).await?);
-    }
-    // What was installed first goes last.
-    for object in before.iter().rev().filter(|old| !objects.iter().any(|new| view.same(&new.named, old))) {
-        steps.extend(view.unwanted(object).await?);
-    }
-    Ok(steps)
+/// How objects are applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Objects of others become the release's.
+    pub adopt: bool,
+    /// The server only says what would become of them.
+    pub dry_run: bool,
 }
 
 /// Whether an object is the CRD of a kind.
-fn defines(object: &Value, kind: &Kind) -> bool {
+pub(crate) fn defines(object: &Value, kind: &Kind) -> bool {
     let text = |path: &str| object.pointer(path).and_then(Value::as_str);
     text("/kind") == Some("CustomResourceDefinition")
         && text("/spec/group") == Some(&kind.group)
         && text("/spec/names/kind") == Some(&kind.kind)
 }
 
-struct View<'a> {
-    client: &'a Client,
-    discovery: &'a Discovery,
-    owner: &'a Owner,
+/// Whether one of these objects is the CRD of a kind.
+pub(crate) fn defined(objects: &[Object], kind: &Kind) -> bool {
+    objects.iter().any(|object| defines(&object.body, kind))
 }
 
-impl View<'_> {
-    fn place<'o>(&'o self, object: &'o Named) -> &'o str {
-        object.namespace.as_deref().unwrap_or(&self.owner.namespace)
+/// Asks what applying objects would change, and which of the objects before them would go.
+pub async fn preview(
+    place: &Place<'_>,
+    objects: &[Object],
+    crds: &[Object],
+    before: &[Named],
+    adopt: bool,
+) -> Result<Vec<Step>, client::Error> {
+    let discovery = place.kinds.known().await?;
+    let rules = Rules { adopt, dry_run: true };
+    let mut steps = Vec::new();
+    for crd in crds {
+        steps.extend(crate::crds::plan(place, crd).await?.map(|(step, _)| step));
+    }
+    for seen in place.observe(objects).await? {
+        let kind = &seen.named.kind;
+        steps.push(if let Some(step) = place.barred(&seen, rules) {
+            step
+        } else if seen.resource.is_some() {
+            place.apply(&seen, rules).await?
+        } else if defined(crds, kind) || defined(objects, kind) {
+            Step::new(seen.named, Action::Create).because("its kind is defined by this release")
+        } else {
+            let why = unfit(&seen.object.named, &discovery).unwrap_or_default();
+            Step::new(seen.named, Action::Blocked).because(why.replace('\n', ": "))
+        });
+    }
+    steps.extend(place.unwanted(before, objects).await?.into_iter().map(|(step, _)| step));
+    Ok(steps)
+}
+
+/// What is there of an object that goes or is left.
+pub(crate) struct Leaving {
+    pub(crate) resource: Resource,
+    pub(crate) uid: String,
+}
+
+impl Place<'_> {
+    /// Why an object may not be touched.
+    pub(crate) fn barred(&self, seen: &Seen<'_>, rules: Rules) -> Option<Step> {
+        let why = seen.live.as_ref().and_then(|live| self.owner.bars(live)).filter(|_| !rules.adopt)?;
+        Some(Step::new(seen.named.clone(), Action::Blocked).because(format!("it is somebody else's: {why}")))
     }
 
-    fn same(&self, a: &Named, b: &Named) -> bool {
-        (&a.kind.group, &a.kind.kind, &a.name) == (&b.kind.group, &b.kind.kind, &b.name)
-            && self.place(a) == self.place(b)
-    }
-
-    /// The object with the namespace that it has in the cluster.
-    fn placed(&self, object: &Named, resource: Option<&Resource>) -> Named {
-        let namespaced = resource.is_some_and(|resource| resource.namespaced);
-        let namespace = namespaced.then(|| self.place(object).to_owned());
-        Named { namespace, ..object.clone() }
-    }
-
-    /// A CRD of `crds/`, which is installed where it is missing and never changed.
-    async fn crd(&self, crd: &Object) -> Result<Option<Step>, client::Error> {
-        let Some(resource) = self.discovery.find(&crd.named.kind) else { return Ok(None) };
-        let live = self.client.get(resource, None, &crd.named.name).await?;
-        let named = self.placed(&crd.named, Some(resource));
-        Ok(live.is_none().then(|| Step::new(named, Action::Create).because("from crds/")))
-    }
-
-    async fn wanted(&self, object: &Object, made_here: bool) -> Result<Step, client::Error> {
-        let resource = self.discovery.find(&object.named.kind);
-        let named = self.placed(&object.named, resource);
-        let Some(resource) = resource else {
-            return Ok(if made_here {
-                Step::new(named, Action::Create).because("its kind is defined by this release")
-            } else {
-                let why = unfit(&object.named, self.discovery).unwrap_or_default();
-                Step::new(named, Action::Blocked).because(why.replace('\n', ": "))
-            });
+    /// Applies an object of a kind that the cluster knows; what the server refuses is blocked.
+    pub(crate) async fn apply(&self, seen: &Seen<'_>, rules: Rules) -> Result<Step, client::Error> {
+        let Seen { named, live, object, .. } = seen;
+        let Some(resource) = &seen.resource else {
+            return Ok(Step::new(named.clone(), Action::Blocked).because("its kind is not known"));
         };
-        if named.name.is_empty() {
-            return Ok(Step::new(named, Action::Create).because("the server makes up its name each time"));
-        }
-        let place = self.place(&object.named);
-        let live = self.client.get(resource, Some(place), &named.name).await?;
-        if let Some(why) = live.as_ref().and_then(|live| self.owner.objection(live)) {
-            return Ok(Step::new(named, Action::Blocked).because(format!("it is somebody else's: {why}")));
-        }
-        match self.try_out(resource, object, live.as_ref()).await {
+        let namespace = self.namespace(named);
+        match self.write(resource, seen, rules).await {
             Ok((after, notes)) => {
-                let action = match &live {
+                let foreign = live.as_ref().is_some_and(|live| self.owner.bars(live).is_some());
+                let action = match live {
                     None => Action::Create,
                     Some(live) => match changes(live, &after) {
+                        all if foreign => Action::Adopt(all),
                         none if none.is_empty() => Action::Keep,
                         some => Action::Change(some),
                     },
                 };
-                Ok(Step { object: named, action, notes })
+                Ok(Step { object: named.clone(), action, notes })
             }
-            Err(client::Error::Refused(status)) if live.is_none() && is_missing_namespace(&status, place) => {
-                Ok(Step::new(named, Action::Create)
-                    .because(format!("the namespace {place} is not there yet")))
+            Err(client::Error::Refused(status))
+                if rules.dry_run && live.is_none() && is_missing_namespace(&status, namespace) =>
+            {
+                Ok(Step::new(named.clone(), Action::Create)
+                    .because(format!("the namespace {namespace} is not there yet")))
             }
             Err(client::Error::Refused(status)) => {
-                Ok(Step::new(named, Action::Blocked).because(format!("the server refuses it: {status}")))
+                let body = if object.named.name.is_empty() { "" } else { " it" };
+                Ok(Step::new(named.clone(), Action::Blocked)
+                    .because(format!("the server refuses{body}: {status}")))
             }
             Err(error) => Err(error),
         }
     }
 
-    /// What the object would be, and which fields are left to others.
-    async fn try_out(
+    /// The object as it is afterwards, and which fields are left to others.
+    async fn write(
         &self,
         resource: &Resource,
-        object: &Object,
-        live: Option<&Value>,
+        seen: &Seen<'_>,
+        rules: Rules,
     ) -> Result<(Value, Vec<String>), client::Error> {
-        let place = self.place(&object.named);
-        let how = Apply { manager: MANAGER, force: false, dry_run: true };
-        let apply = async |body: &Value, how| {
-            self.client.apply(resource, Some(place), &object.named.name, body, how).await
-        };
+        let Seen { named, object, .. } = seen;
+        let namespace = named.namespace.as_deref();
+        if named.name.is_empty() {
+            let note = "the server makes up its name each time".to_owned();
+            let made = match rules.dry_run {
+                true => object.body.clone(),
+                false => self.client.create(resource, namespace, &object.body, MANAGER).await?,
+            };
+            return Ok((made, vec![note]));
+        }
+        let mut notes = Vec::new();
+        let mut live = seen.live.clone();
+        if let Some(patch) = live.as_ref().and_then(managers::patch) {
+            if rules.dry_run {
+                notes.push("fields that a client wrote become the release's; those that it does not have any more go".to_owned());
+            } else {
+                live = Some(self.client.merge(resource, namespace, &named.name, &patch, MANAGER).await?);
+            }
+        }
+        let how = Apply { manager: MANAGER, force: false, dry_run: rules.dry_run };
+        let apply =
+            async |body: &Value, how| self.client.apply(resource, namespace, &named.name, body, how).await;
         let conflict = match apply(&object.body, how).await {
             Err(client::Error::Refused(status)) if status.code == 409 && !status.causes.is_empty() => status,
-            other => return other.map(|after| (after, Vec::new())),
+            other => return other.map(|after| (after, notes)),
         };
         let mut body = object.body.clone();
-        let mut notes = Vec::new();
         for cause in &conflict.causes {
-            if let Some(holder) = live.and_then(|live| yields::holder(live, &cause.message)) {
+            let holder = live.as_ref().and_then(|live| yields::holder(live, &cause.message));
+            if let Some(holder) = holder {
                 yields::remove(&mut body, &cause.field);
                 notes.push(format!("{} is left to {holder}", cause.field));
             }
@@ -189,21 +214,32 @@ impl View<'_> {
         Ok((apply(&body, Apply { force: true, ..how }).await?, notes))
     }
 
-    /// An object that the manifest does not have any more; nothing when it is gone already.
-    async fn unwanted(&self, object: &Named) -> Result<Option<Step>, client::Error> {
-        let Some(resource) = self.discovery.find(&object.kind).filter(|_| !object.name.is_empty()) else {
-            return Ok(None);
-        };
-        let named = self.placed(object, Some(resource));
-        let Some(live) = self.client.get(resource, Some(self.place(object)), &object.name).await? else {
-            return Ok(None);
-        };
-        let kept = live.pointer(POLICY).and_then(Value::as_str).is_some_and(|policy| policy.trim() == "keep");
-        Ok(Some(match self.owner.objection(&live) {
-            _ if kept => Step::new(named, Action::Leave).because("helm.sh/resource-policy is keep"),
-            Some(why) => Step::new(named, Action::Leave).because(format!("it is somebody else's: {why}")),
-            None => Step::new(named, Action::Delete),
-        }))
+    /// The objects before that are not wanted any more, the last one first; those that are gone already are left out.
+    pub(crate) async fn unwanted(
+        &self,
+        before: &[Named],
+        objects: &[Object],
+    ) -> Result<Vec<(Step, Leaving)>, client::Error> {
+        let discovery = self.kinds.known().await?;
+        let mut out = Vec::new();
+        for object in before.iter().rev().filter(|old| !objects.iter().any(|new| self.same(&new.named, old)))
+        {
+            let Some(resource) = discovery.find(&object.kind).filter(|_| !object.name.is_empty()) else {
+                continue;
+            };
+            let named = self.placed(object, Some(resource));
+            let Some(live) = self.live(resource, &named).await? else { continue };
+            let kept =
+                live.pointer(POLICY).and_then(Value::as_str).is_some_and(|policy| policy.trim() == "keep");
+            let step = match self.owner.bars(&live) {
+                _ if kept => Step::new(named, Action::Leave).because("helm.sh/resource-policy is keep"),
+                Some(why) => Step::new(named, Action::Leave).because(format!("it is somebody else's: {why}")),
+                None => Step::new(named, Action::Delete),
+            };
+            let uid = live.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned();
+            out.push((step, Leaving { resource: resource.clone(), uid }));
+        }
+        Ok(out)
     }
 }
 

@@ -36,7 +36,7 @@ fn ansic(time: Option<&Time>) -> String {
     time.map_or_else(|| "Mon Jan  1 00:00:00 0001".to_owned(), |time| format(time, ANSIC))
 }
 
-fn json_time(time: Option<&Time>) -> Option<String> {
+pub(crate) fn json_time(time: Option<&Time>) -> Option<String> {
     time.and_then(|time| time.marshal_text().ok())
 }
 
@@ -148,7 +148,7 @@ pub fn status<'a>(release: &'a Release, live: &'a Live) -> Out<'a> {
         .done()
 }
 
-fn hook(hook: &Hook) -> Out<'_> {
+pub(crate) fn hook(hook: &Hook) -> Out<'_> {
     let Run { started_at, completed_at, phase } = &hook.last_run;
     let run = Fields::default()
         .maybe("started_at", json_time(started_at.as_ref()))

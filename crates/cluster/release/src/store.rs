@@ -4,15 +4,19 @@ use std::collections::BTreeMap;
 
 use podium_objects::Resource;
 use podium_runtime::client::{self, Client, Form};
-use podium_sprig::encoding::base64_decode;
-use podium_sprig::gotime::Location;
-use serde_json::Value;
+use podium_runtime::write::Propagation;
+use podium_sprig::encoding::{base64_decode, base64_encode};
+use podium_sprig::gotime::{Location, Time};
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
+use crate::encode;
 use crate::record::{self, Release};
 
 /// The labels that are Helm's own.
 const SYSTEM: [&str; 6] = ["name", "owner", "status", "version", "createdAt", "modifiedAt"];
+/// Who the records belong to.
+const MANAGER: &str = "helm";
 /// How many records are asked for at the same time.
 const AT_ONCE: usize = 16;
 
@@ -37,6 +41,17 @@ pub enum Error {
     /// A record is not where it should be.
     #[error("the record {0} has no field `release`")]
     Empty(String),
+    /// A record cannot be written.
+    #[error(transparent)]
+    Encode(#[from] encode::Error),
+    /// Somebody was faster.
+    #[error("release: already exists: the revision {revision} of {name} was made by somebody else just now")]
+    Exists {
+        /// The release.
+        name: String,
+        /// The revision.
+        revision: i64,
+    },
     /// A task was lost.
     #[error("reading the records was interrupted: {0}")]
     Interrupted(String),
@@ -95,6 +110,11 @@ impl Entry {
         self.labels.get("name").map(String::as_str).unwrap_or_default()
     }
 
+    /// The status of the revision.
+    pub fn status(&self) -> &str {
+        self.labels.get("status").map(String::as_str).unwrap_or_default()
+    }
+
     /// The number of the revision.
     pub fn revision(&self) -> i64 {
         self.labels.get("version").and_then(|version| version.parse().ok()).unwrap_or(0)
@@ -116,12 +136,14 @@ pub struct Store {
     /// `None` is all of them.
     namespace: Option<String>,
     local: Location,
+    /// What the records belong to, so that they go when it goes.
+    owner: Option<Value>,
 }
 
 impl Store {
     /// The releases of a namespace, or of all; times are seen from a place.
     pub fn new(client: Client, driver: Driver, namespace: Option<String>, local: Location) -> Self {
-        Self { client, driver, namespace, local }
+        Self { client, driver, namespace, local, owner: None }
     }
 
     /// All records, without reading them.
@@ -210,4 +232,97 @@ impl Store {
         release.labels = labels(&object);
         Ok(release)
     }
+
+    /// The same store, whose new records belong to an object.
+    pub fn owned_by(mut self, reference: Value) -> Self {
+        self.owner = Some(reference);
+        self
+    }
+
+    /// The time now, seen from the same place as the times of records.
+    pub fn now(&self) -> Time {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+        Time::from_unix(seconds, since.subsec_nanos().into(), self.local.clone())
+    }
+
+    /// The object of a new record, before anything is written: it may have no room.
+    pub fn draft(&self, release: &Release) -> Result<Value, Error> {
+        self.object(release, "createdAt")
+    }
+
+    /// Writes a new record; says so when somebody has written one with this number.
+    pub async fn create(&self, release: &Release, object: Value) -> Result<(), Error> {
+        let resource = self.driver.resource();
+        match self.client.create(&resource, Some(&release.namespace), &object, MANAGER).await {
+            Err(client::Error::Refused(status)) if status.code == 409 => {
+                Err(Error::Exists { name: release.name.clone(), revision: release.revision })
+            }
+            answer => answer.map(drop).map_err(Error::from),
+        }
+    }
+
+    /// Writes a record over the one that is there.
+    pub async fn update(&self, release: &Release) -> Result<(), Error> {
+        let object = self.object(release, "modifiedAt")?;
+        let resource = self.driver.resource();
+        let key = key(&release.name, release.revision);
+        self.client.replace(&resource, Some(&release.namespace), &key, &object, MANAGER).await?;
+        Ok(())
+    }
+
+    /// Takes a record away; it may be gone already.
+    pub async fn delete(&self, entry: &Entry) -> Result<(), Error> {
+        let (resource, place) = (self.driver.resource(), Some(entry.namespace.as_str()));
+        self.client.delete(&resource, place, &entry.key, None, Propagation::Background).await?;
+        Ok(())
+    }
+
+    /// The records of a release without reading them, the oldest first.
+    pub async fn entries_of(&self, name: &str) -> Result<Vec<Entry>, Error> {
+        match self.revisions(name).await {
+            Err(Error::NotFound) => Ok(Vec::new()),
+            answer => answer,
+        }
+    }
+
+    fn object(&self, release: &Release, stamp: &str) -> Result<Value, Error> {
+        let text = release.encode()?;
+        let mut labels: BTreeMap<&str, String> =
+            release.labels.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
+        labels.retain(|key, _| !SYSTEM.contains(key));
+        let now = self.now().unix().to_string();
+        let own = [
+            ("name", release.name.clone()),
+            ("owner", "helm".to_owned()),
+            ("status", release.info.status.clone()),
+            ("version", release.revision.to_string()),
+            (stamp, now),
+        ];
+        labels.extend(own);
+        let mut metadata = json!({"name": key(&release.name, release.revision), "labels": labels});
+        if let Some(owner) = &self.owner {
+            metadata["ownerReferences"] = json!([owner]);
+        }
+        Ok(match self.driver {
+            Driver::Secrets => json!({
+                "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "helm.sh/release.v1",
+                "data": {"release": String::from_utf8_lossy(&base64_encode(&text))},
+            }),
+            Driver::ConfigMaps => json!({
+                "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata,
+                "data": {"release": String::from_utf8_lossy(&text)},
+            }),
+        })
+    }
+}
+
+/// The name of the Secret or ConfigMap of a revision.
+fn key(name: &str, revision: i64) -> String {
+    format!("sh.helm.release.v1.{name}.v{revision}")
+}
+
+/// Whether a label is Helm's own.
+pub fn is_system_label(key: &str) -> bool {
+    SYSTEM.contains(&key)
 }

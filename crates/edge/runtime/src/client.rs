@@ -205,13 +205,30 @@ impl Client {
         self.send(Method::GET, path, accept, None).await
     }
 
-    async fn send(
+    /// What is at a path, as text.
+    pub async fn read_text(&self, path: &str) -> Result<Vec<u8>, Error> {
+        self.exchange(Method::GET, path, "*/*", None).await
+    }
+
+    pub(crate) async fn send(
         &self,
         method: Method,
         path: &str,
         accept: &str,
         body: Option<(&str, Vec<u8>)>,
     ) -> Result<Value, Error> {
+        let bytes = self.exchange(method, path, accept, body).await?;
+        serde_json::from_slice(&bytes)
+            .map_err(|e| Error::Answer { path: path.to_owned(), reason: e.to_string() })
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        accept: &str,
+        body: Option<(&str, Vec<u8>)>,
+    ) -> Result<Vec<u8>, Error> {
         let unreadable = |reason: String| Error::Answer { path: path.to_owned(), reason };
         let mut request = Request::builder().method(method).uri(path).header(ACCEPT, accept);
         let body = match body {
@@ -231,6 +248,6 @@ impl Client {
         if !status.is_success() {
             return Err(Error::Refused(Status::read(status.as_u16(), &bytes)));
         }
-        serde_json::from_slice(&bytes).map_err(|e| unreadable(e.to_string()))
+        Ok(bytes.into())
     }
 }

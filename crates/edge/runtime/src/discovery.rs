@@ -1,6 +1,7 @@
 //! Which kinds a cluster knows.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use podium_objects::{Kind, Resource};
 use serde_json::Value;
@@ -94,6 +95,35 @@ impl Discovery {
                 }
             }
         }
+    }
+}
+
+/// The kinds of a cluster as they were last seen, for everybody who asks.
+pub struct Kinds {
+    client: Client,
+    seen: Mutex<Option<Arc<Discovery>>>,
+}
+
+impl Kinds {
+    /// Of a cluster that has not been asked yet.
+    pub fn new(client: Client) -> Self {
+        Self { client, seen: Mutex::new(None) }
+    }
+
+    /// As they were last seen; the cluster is asked when they never were.
+    pub async fn known(&self) -> Result<Arc<Discovery>, Error> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match seen {
+            Some(seen) => Ok(seen),
+            None => self.renew().await,
+        }
+    }
+
+    /// As they are now.
+    pub async fn renew(&self) -> Result<Arc<Discovery>, Error> {
+        let found = Arc::new(Discovery::read(&self.client).await?);
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(found.clone());
+        Ok(found)
     }
 }
 

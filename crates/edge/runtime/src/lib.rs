@@ -6,7 +6,8 @@ pub mod access;
 pub mod client;
 pub mod discovery;
 mod reason;
+pub mod write;
 
 pub use access::Access;
 pub use client::{Client, Error};
-pub use discovery::Discovery;
+pub use discovery::{Discovery, Kinds};

@@ -67,7 +67,7 @@ impl Asked {
         let discovery = cluster.discovery()?;
         let rules = check::Rules { upgrade: release.is_upgrade, generated_names: dialect.generated_names };
         let checked =
-            cluster.wait(async |client| check::install(&client, discovery, &objects, &owner, rules).await);
+            cluster.wait(async |client| check::install(&client, &discovery, &objects, &owner, rules).await);
         checked.map_err(|error| match error {
             check::Error::Unfit(_) => error.into(),
             error => anyhow!("{}{error}", dialect.install_error_prefix),

@@ -65,3 +65,125 @@ pub const LIST: &[Flag] = &[
         "how times are printed, as a layout of Go's: \"2006-01-02 15:04\"",
     ),
 ];
+
+const SERVER_SIDE: &str =
+    "objects are always applied by the server; the release can be changed by `helm` all the same";
+
+/// Of everything that changes a release.
+pub const CHANGE: &[Flag] = &[
+    Flag::new(
+        "wait",
+        Takes::Optional("watcher|hookOnly", "watcher"),
+        "wait until all objects are ready, not only for hooks",
+    ),
+    Flag::new("wait-for-jobs", Takes::Switch, "with --wait: until Jobs have ended too"),
+    Flag::new("timeout", Takes::One("DURATION"), "how long each wait may take (default 5m)"),
+    Flag::new("no-hooks", Takes::Switch, "run no hooks"),
+    Flag::new("description", Takes::One("TEXT"), "a sentence for the history"),
+    Flag::new(
+        "recover",
+        Takes::Switch,
+        "take over at once from whoever left the release in the middle of a change (else after --timeout)",
+    ),
+];
+
+/// Of what has a dry run.
+pub const DRY_RUN: &[Flag] = &[Flag::new(
+    "dry-run",
+    Takes::Optional("server", "server"),
+    "change nothing: check everything, and print what would be stored",
+)];
+
+/// Of a new revision.
+pub const REVISE: &[Flag] = &[
+    Flag::new("history-max", Takes::One("N"), "keep at most so many revisions (default 10; 0 is all)"),
+    Flag::new("cleanup-on-fail", Takes::Switch, "delete the objects that a failed change has made"),
+];
+
+/// Of what renders a chart.
+pub const MAKE: &[Flag] = &[
+    Flag::new(
+        "rollback-on-failure",
+        Takes::Switch,
+        "undo what fails: uninstall, or go back to the last revision that worked; waits too",
+    ),
+    Flag::new("atomic", Takes::Switch, "the older name of --rollback-on-failure"),
+    Flag::new("take-ownership", Takes::Switch, "adopt objects that are there and belong to no release"),
+    Flag::new("skip-crds", Takes::Switch, "leave the CRDs of crds/ alone"),
+    Flag::new("create-namespace", Takes::Switch, "make the namespace if it is missing"),
+    Flag::new("labels", Takes::Many("KEY=VALUE"), "labels of the record; key=null takes one away").short('l'),
+    Flag::new("hide-notes", Takes::Switch, "do not print the notes"),
+    Flag::new("render-subchart-notes", Takes::Switch, "print the notes of subcharts too"),
+    Flag::new("enable-dns", Takes::Switch, "let templates look host names up"),
+    Flag::inert("devel", Takes::Switch),
+    Flag::inert("version", Takes::One("RANGE")),
+    Flag::inert("debug", Takes::Switch),
+    Flag::inert("force-conflicts", Takes::Switch),
+    Flag::inert("disable-openapi-validation", Takes::Switch),
+    Flag::inert("burst-limit", Takes::One("N")),
+    Flag::inert("qps", Takes::One("N")),
+    Flag::inert("color", Takes::One("WHEN")),
+    Flag::inert("colour", Takes::One("WHEN")),
+];
+
+/// Of `diff`.
+pub const DIFF: &[Flag] = &[
+    Flag::new("take-ownership", Takes::Switch, "as if objects of others were adopted"),
+    Flag::new("skip-crds", Takes::Switch, "leave the CRDs of crds/ out"),
+];
+
+/// Of `install`.
+pub const INSTALL: &[Flag] = &[
+    Flag::new("generate-name", Takes::Switch, "make a name up; give no NAME then").short('g'),
+    Flag::new("name-template", Takes::One("TEMPLATE"), "a template that makes the name; give no NAME then"),
+    Flag::new(
+        "replace",
+        Takes::Switch,
+        "take the name of a release that was uninstalled with its history kept",
+    ),
+];
+
+/// Of `upgrade`.
+pub const UPGRADE: &[Flag] =
+    &[Flag::new("install", Takes::Switch, "install it if there is no such release").short('i')];
+
+/// Of `uninstall`.
+pub const UNINSTALL: &[Flag] = &[
+    Flag::new("keep-history", Takes::Switch, "keep the records, so that it can be rolled back"),
+    Flag::new("ignore-not-found", Takes::Switch, "it is no error when there is no such release"),
+    Flag::new(
+        "cascade",
+        Takes::One("HOW"),
+        "background (the default), foreground or orphan: what becomes of dependents",
+    ),
+];
+
+/// Of `test`.
+pub const TEST: &[Flag] = &[
+    Flag::new(
+        "filter",
+        Takes::List("name=NAME"),
+        "only these tests, or with !name= all but these (repeatable)",
+    ),
+    Flag::new("logs", Takes::Switch, "print what the test pods print"),
+];
+
+/// Flags of Helm's that would make something else of the objects.
+pub const CHANGE_REFUSED: &[Flag] = &[
+    Flag::refused("server-side", Takes::Optional("BOOL", "true"), SERVER_SIDE),
+    Flag::refused(
+        "force-replace",
+        Takes::Switch,
+        "objects are never replaced as a whole; delete the one that cannot be changed, and run this again",
+    ),
+    Flag::refused(
+        "force",
+        Takes::Switch,
+        "objects are never replaced as a whole; delete the one that cannot be changed, and run this again",
+    ),
+    Flag::refused(
+        "hide-secret",
+        Takes::Switch,
+        "`podium release diff` shows what would change without the values of Secrets",
+    ),
+];

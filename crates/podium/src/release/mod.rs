@@ -1,8 +1,11 @@
 //! `podium release`.
 
 mod diff;
+mod draft;
 mod flags;
+mod listen;
 mod read;
+mod write;
 
 use clap::{Arg, ArgMatches, Command};
 
@@ -73,6 +76,7 @@ pub fn commands() -> Command {
         )
         .subcommands(READING.iter().map(about))
         .mut_subcommand("history", |history| history.visible_alias("hist"))
+        .subcommands(changing())
         .subcommand(diff_command())
         .subcommand(
             Command::new("get")
@@ -81,6 +85,94 @@ pub fn commands() -> Command {
                 .arg_required_else_help(true)
                 .subcommands(GETTING.iter().map(about)),
         )
+}
+
+/// What is given to a command besides flags.
+fn args(names: &'static str, help: &'static str) -> Arg {
+    Arg::new("args").value_name(names).num_args(0..).help(help)
+}
+
+/// The commands that change something.
+fn changing() -> Vec<Command> {
+    const NAME_AND_CHART: &str = "the name of the release, and the chart: a directory or an archive";
+    let make = |name: &'static str, help: &'static str, examples: &'static str, flags: &[&[Flag]]| {
+        let tables: Vec<&[Flag]> = [
+            chart::flags::VALUES,
+            chart::flags::RENDER,
+            flags::MAKE,
+            flags::CHANGE,
+            flags::DRY_RUN,
+            flags::REVISE,
+            flags::OUTPUT,
+            chart::flags::REFUSED,
+            flags::CHANGE_REFUSED,
+        ]
+        .into_iter()
+        .chain(flags.iter().copied())
+        .collect();
+        let usage = format!("podium release {name} NAME CHART [flags]");
+        let command = Command::new(name).about(help).override_usage(usage).after_help(examples);
+        with_flags(
+            command.arg(chart::name_and_chart().value_name("NAME CHART").help(NAME_AND_CHART)),
+            &tables,
+        )
+    };
+    vec![
+        make(
+            "install",
+            "Installs a chart as a new release, as `helm install` does",
+            "Everything is checked before anything is written. `podium release diff` shows beforehand what would be done.\n\n\
+             Examples:\n  podium release install demo ./mychart -n shop --create-namespace --wait\n  \
+             podium release install demo ./mychart -f prod.yaml --rollback-on-failure",
+            &[flags::INSTALL],
+        ),
+        make(
+            "upgrade",
+            "Makes a new revision of a release, as `helm upgrade` does; of one that helm installed too",
+            "Fields that somebody edited are put right; fields that others apply, or that an autoscaler sets, are left to them\n\
+             and named. A release that a crash left in the middle of a change is recovered.\n\n\
+             Examples:\n  podium release upgrade demo ./mychart --set replicas=3\n  \
+             podium release upgrade -i demo ./mychart -f prod.yaml --wait --timeout 10m",
+            &[flags::UPGRADE, flags::REUSE],
+        ),
+        make(
+            "adopt",
+            "Makes objects that are there already a release: those of the chart that exist are taken over",
+            "The same as `upgrade --install --take-ownership`. `podium release diff --take-ownership` shows beforehand what would\n\
+             be adopted and which fields would change.\n\n\
+             Example:\n  podium release adopt demo ./mychart -f as-it-is.yaml",
+            &[flags::REUSE],
+        ),
+        with_flags(
+            Command::new("rollback")
+                .about("Goes back to an older revision: the one before the last, or the one that is given")
+                .override_usage("podium release rollback NAME [REVISION] [flags]")
+                .arg(args("NAME [REVISION]", "the name of the release, and the revision to go back to"))
+                .args(cluster::INERT.iter().map(|flag| flag.to_arg())),
+            &[flags::CHANGE, flags::DRY_RUN, flags::REVISE, flags::CHANGE_REFUSED],
+        ),
+        with_flags(
+            Command::new("uninstall")
+                .visible_aliases(["delete", "del", "un"])
+                .about("Deletes the objects of releases, and their records")
+                .override_usage("podium release uninstall NAME... [flags]")
+                .after_help(
+                    "Objects with the annotation helm.sh/resource-policy: keep stay, and so does what belongs to somebody else.\n\
+                     The CRDs of crds/ stay too.",
+                )
+                .arg(args("NAME", "the names of the releases"))
+                .args(cluster::INERT.iter().map(|flag| flag.to_arg())),
+            &[flags::CHANGE, flags::DRY_RUN, flags::UNINSTALL],
+        ),
+        with_flags(
+            Command::new("test")
+                .about("Runs the test hooks of a release")
+                .override_usage("podium release test NAME [flags]")
+                .arg(args("NAME", "the name of the release"))
+                .args(cluster::INERT.iter().map(|flag| flag.to_arg())),
+            &[flags::CHANGE, flags::TEST],
+        ),
+    ]
 }
 
 fn diff_command() -> Command {
@@ -100,7 +192,14 @@ fn diff_command() -> Command {
         );
     with_flags(
         command,
-        &[chart::flags::VALUES, chart::flags::RENDER, flags::REUSE, flags::OUTPUT, chart::flags::REFUSED],
+        &[
+            chart::flags::VALUES,
+            chart::flags::RENDER,
+            flags::DIFF,
+            flags::REUSE,
+            flags::OUTPUT,
+            chart::flags::REFUSED,
+        ],
     )
 }
 
@@ -122,6 +221,12 @@ pub fn dispatch(matches: &ArgMatches) -> anyhow::Result<()> {
         Some(("status", matches)) => read::status(matches),
         Some(("history", matches)) => read::history(matches),
         Some(("diff", matches)) => diff::run(matches),
+        Some(("install", matches)) => write::change(write::Way::Install, "release install", matches),
+        Some(("upgrade", matches)) => write::change(write::Way::Upgrade, "release upgrade", matches),
+        Some(("adopt", matches)) => write::change(write::Way::Adopt, "release adopt", matches),
+        Some(("rollback", matches)) => write::rollback(matches),
+        Some(("uninstall", matches)) => write::uninstall(matches),
+        Some(("test", matches)) => write::test(matches),
         Some(("get", matches)) => match matches.subcommand() {
             Some((what, matches)) => read::get(what, matches),
             None => Ok(()),

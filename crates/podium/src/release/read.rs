@@ -54,7 +54,11 @@ pub fn store(client: Client, namespace: Option<&str>) -> Result<Store> {
 }
 
 fn name(matches: &ArgMatches) -> Result<&str> {
-    let name = matches.get_one::<String>("name").map(String::as_str).unwrap_or_default();
+    release_name(matches.get_one::<String>("name").map(String::as_str).unwrap_or_default())
+}
+
+/// A text that is the name of a release.
+pub fn release_name(name: &str) -> Result<&str> {
     if !podium_chart::renderer::is_release_name(name) {
         bail!(
             "{name:?} is not the name of a release: names have up to 53 lower-case letters, digits, dots and lines"
@@ -75,7 +79,7 @@ async fn release(store: &Store, matches: &ArgMatches) -> Result<Release> {
     Ok(store.get(name(matches)?, revision).await?)
 }
 
-fn print_out(out: &Out<'_>, format: Format) -> Result<()> {
+pub fn print_out(out: &Out<'_>, format: Format) -> Result<()> {
     let bytes = match format {
         Format::Json => out.json()?,
         Format::Yaml | Format::Table => out.yaml()?,

@@ -4,7 +4,7 @@ mod print;
 mod sort;
 mod split;
 
-pub use print::{Output, Printed, WriteError, pieces, print, raw, show_only};
+pub use print::{Output, Printed, WriteError, pieces, print, raw, show_only, stored};
 pub use sort::{Error, Hook, Manifest, Sorted, kind_order, sort};
 pub use split::split;
 

@@ -66,6 +66,15 @@ fn hooks<'r>(sorted: &'r Sorted<'r>, output: &Output) -> impl Iterator<Item = Pr
         .map(|h| Printed { name: h.path, text: h.manifest, crd: false })
 }
 
+/// The text of all objects but the hooks, as a release stores it.
+pub fn stored(sorted: &Sorted<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for m in &sorted.manifests {
+        document(&mut out, m.name, m.content);
+    }
+    out.concat()
+}
+
 /// The whole output on standard output, in parts: it may be large, and is not copied for printing.
 pub fn print<'r>(sorted: &'r Sorted<'r>, crds: &'r [(String, File)], output: &Output) -> Vec<&'r [u8]> {
     let mut out = Vec::new();

@@ -1,0 +1,94 @@
+//! Where the objects of a release are: the cluster, and whose they are there.
+
+use std::sync::Arc;
+
+use futures_util::stream::{StreamExt, iter};
+use podium_objects::Resource;
+use podium_runtime::client;
+use podium_runtime::{Client, Discovery, Kinds};
+use serde_json::Value;
+
+use crate::named::Named;
+use crate::object::Object;
+use crate::owner::Owner;
+
+/// How many requests are under way at the same time.
+pub(crate) const AT_ONCE: usize = 8;
+
+/// A cluster with the owner that works on it.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// The cluster.
+    pub client: &'a Client,
+    /// Its kinds.
+    pub kinds: &'a Kinds,
+    /// Whose objects are meant.
+    pub owner: &'a Owner,
+}
+
+/// An object of a manifest beside the one of the cluster.
+#[derive(Clone, Debug)]
+pub struct Seen<'o> {
+    /// What is wanted.
+    pub object: &'o Object,
+    /// Its name, with the namespace that it has in the cluster.
+    pub named: Named,
+    /// Where it is; nothing when the cluster does not know its kind.
+    pub resource: Option<Resource>,
+    /// What is there.
+    pub live: Option<Value>,
+}
+
+impl Place<'_> {
+    /// The namespace of an object, if it has one.
+    pub(crate) fn namespace<'o>(&'o self, object: &'o Named) -> &'o str {
+        object.namespace.as_deref().unwrap_or(&self.owner.namespace)
+    }
+
+    /// Whether two names mean the same object; its version does not matter.
+    pub(crate) fn same(&self, a: &Named, b: &Named) -> bool {
+        (&a.kind.group, &a.kind.kind, &a.name) == (&b.kind.group, &b.kind.kind, &b.name)
+            && self.namespace(a) == self.namespace(b)
+    }
+
+    /// The object with the namespace that it has in the cluster.
+    pub(crate) fn placed(&self, object: &Named, resource: Option<&Resource>) -> Named {
+        let namespaced = resource.is_some_and(|resource| resource.namespaced);
+        let namespace = namespaced.then(|| self.namespace(object).to_owned());
+        Named { namespace, ..object.clone() }
+    }
+
+    /// The object of the cluster; nothing when there is none, or its name is left to the server.
+    pub(crate) async fn live(
+        &self,
+        resource: &Resource,
+        named: &Named,
+    ) -> Result<Option<Value>, client::Error> {
+        if named.name.is_empty() {
+            return Ok(None);
+        }
+        self.client.get(resource, named.namespace.as_deref(), &named.name).await
+    }
+
+    /// What the cluster has of the objects, in their order.
+    pub async fn observe<'o>(&self, objects: &'o [Object]) -> Result<Vec<Seen<'o>>, client::Error> {
+        let discovery = self.kinds.known().await?;
+        let looks = objects.iter().map(|object| self.look(object, discovery.clone()));
+        let answers: Vec<_> = iter(looks).buffered(AT_ONCE).collect().await;
+        answers.into_iter().collect()
+    }
+
+    async fn look<'o>(
+        &self,
+        object: &'o Object,
+        discovery: Arc<Discovery>,
+    ) -> Result<Seen<'o>, client::Error> {
+        let resource = discovery.find(&object.named.kind).cloned();
+        let named = self.placed(&object.named, resource.as_ref());
+        let live = match &resource {
+            Some(resource) => self.live(resource, &named).await?,
+            None => None,
+        };
+        Ok(Seen { object, named, resource, live })
+    }
+}

@@ -1,0 +1,147 @@
+//! Waits for objects: until they are ready, have ended, or are gone.
+
+use std::time::Duration;
+
+use futures_util::stream::{StreamExt, iter};
+use podium_kinds::{Health, completion, health_with_jobs, health_with_pods, paused, pod_selector};
+use podium_objects::Resource;
+use podium_runtime::client::{self, Form};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::named::Named;
+use crate::place::{AT_ONCE, Place};
+
+/// How often is looked at first, and at last.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// Objects are as their controllers want them.
+    Ready,
+    /// That, and Jobs have ended.
+    ReadyWithJobs,
+    /// Jobs and Pods have ended well; anything else is there.
+    Complete,
+    /// Objects are not there any more.
+    Gone,
+}
+
+/// Why waiting ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The server says no, or nothing.
+    #[error(transparent)]
+    Client(#[from] client::Error),
+    /// Something cannot become ready any more.
+    #[error("{0}")]
+    Failed(String),
+    /// The time is over.
+    #[error("{} is not enough time: {reasons}", seconds(*.after))]
+    Late {
+        /// How long was waited.
+        after: Duration,
+        /// What is not as it should be.
+        reasons: String,
+    },
+}
+
+fn seconds(time: Duration) -> String {
+    match time.as_secs() {
+        0 => format!("{} ms", time.as_millis()),
+        seconds => format!("{seconds} s"),
+    }
+}
+
+/// Says what is waited for, each time that it changes.
+pub type Watcher<'a> = &'a (dyn Fn(&str) + Sync);
+
+impl Place<'_> {
+    /// Waits for objects; those that the cluster does not know count as gone.
+    pub async fn wait(
+        &self,
+        objects: &[Named],
+        until: Until,
+        patience: Duration,
+        say: Watcher<'_>,
+    ) -> Result<(), Error> {
+        let discovery = self.kinds.known().await?;
+        let place = |object: &Named| {
+            let resource = discovery.find(&object.kind)?;
+            Some((self.placed(object, Some(resource)), resource.clone()))
+        };
+        let mut left: Vec<(Named, Resource)> =
+            objects.iter().filter(|object| !object.name.is_empty()).filter_map(place).collect();
+        let begin = Instant::now();
+        let mut pause = LOOKS.0;
+        let mut said = String::new();
+        loop {
+            let looks = left.iter().map(|(named, resource)| self.look_at(named, resource, until));
+            let answers: Vec<_> = iter(looks).buffered(AT_ONCE).collect().await;
+            let mut waiting = Vec::new();
+            let mut reasons = Vec::new();
+            for (object, answer) in left.into_iter().zip(answers) {
+                match answer? {
+                    Health::Ready => {}
+                    Health::Failed(why) => return Err(Error::Failed(format!("{}: {why}", object.0))),
+                    Health::Waiting(why) | Health::Terminating(why) => {
+                        reasons.push(format!("{}: {why}", object.0));
+                        waiting.push(object);
+                    }
+                }
+            }
+            if waiting.is_empty() {
+                return Ok(());
+            }
+            let now = reasons.join("\n");
+            if now != said {
+                say(&now);
+                said = now;
+            }
+            if begin.elapsed() + pause > patience {
+                return Err(Error::Late { after: patience, reasons: reasons.join("; ") });
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 3 / 2).min(LOOKS.1);
+            left = waiting;
+        }
+    }
+
+    /// How an object is, as far as is asked.
+    async fn look_at(
+        &self,
+        named: &Named,
+        resource: &Resource,
+        until: Until,
+    ) -> Result<Health, client::Error> {
+        let live = self.live(resource, named).await?;
+        Ok(match (live, until) {
+            (None, Until::Gone) => Health::Ready,
+            (Some(_), Until::Gone) => Health::Waiting("it is still there".to_owned()),
+            (None, _) => Health::Waiting("it is not there".to_owned()),
+            (Some(live), Until::Complete) => completion(&live),
+            // Nobody works on it: Helm does not wait for it either.
+            (Some(live), _) if paused(&live) => Health::Ready,
+            (Some(live), Until::ReadyWithJobs) if named.kind.kind == "Job" => health_with_jobs(&live),
+            (Some(live), _) => {
+                let pods = self.pods(&live, named).await?;
+                health_with_pods(&live, &pods, None)
+            }
+        })
+    }
+
+    /// The pods of an object that is not ready: they say why.
+    async fn pods(&self, live: &Value, named: &Named) -> Result<Vec<Value>, client::Error> {
+        if podium_kinds::health(live) == Health::Ready {
+            return Ok(Vec::new());
+        }
+        let Some(selector) = pod_selector(live) else { return Ok(Vec::new()) };
+        let pods = Resource::core("Pod", "pods", true);
+        match self.client.list(&pods, named.namespace.as_deref(), &selector, Form::Whole).await {
+            // Who may not see pods is told less.
+            Err(client::Error::Refused(_)) => Ok(Vec::new()),
+            answer => answer,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Writes the record of a revision.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use podium_goyaml::Node;
+use podium_sprig::encoding::base64_encode;
+
+use crate::out::{Fields, Out};
+use crate::print::{hook, json_time};
+use crate::record::Release;
+
+/// The most that a Secret or ConfigMap holds.
+pub const ROOM: usize = 1 << 20;
+
+/// Why a record cannot be written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// It has no form in JSON.
+    #[error("the record of {name} cannot be written: {reason}")]
+    Form {
+        /// The release.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// It has no room.
+    #[error(
+        "the record of {name} needs {size} bytes, and a Secret or ConfigMap holds {ROOM}: nothing was written. Its \
+         templates and files were left out already; what is left are the rendered objects ({manifest} bytes), the hooks \
+         and the values. Split the chart, or move large files out of it"
+    )]
+    Size {
+        /// The release.
+        name: String,
+        /// The bytes of the record.
+        size: usize,
+        /// The bytes of its manifest.
+        manifest: usize,
+    },
+}
+
+impl Release {
+    /// The text that a Secret or ConfigMap holds. A record that has no room with its chart's templates and files is
+    /// stored without them: Helm does not need them either.
+    pub fn encode(&self) -> Result<Vec<u8>, Error> {
+        let whole = self.text(self.chart.as_ref())?;
+        if whole.len() <= ROOM {
+            return Ok(whole);
+        }
+        let slim = self.chart.clone().map(slim);
+        match self.text(slim.as_ref())? {
+            text if text.len() <= ROOM => Ok(text),
+            text => {
+                Err(Error::Size { name: self.name.clone(), size: text.len(), manifest: self.manifest.len() })
+            }
+        }
+    }
+
+    fn text(&self, chart: Option<&Node>) -> Result<Vec<u8>, Error> {
+        let failed = |reason: String| Error::Form { name: self.name.clone(), reason };
+        let json = self.fields(chart).json().map_err(|e| failed(e.to_string()))?;
+        let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+        let packed = packer.write_all(&json).and_then(|()| packer.finish());
+        Ok(base64_encode(&packed.map_err(|e| failed(e.to_string()))?))
+    }
+
+    fn fields<'a>(&'a self, chart: Option<&'a Node>) -> Out<'a> {
+        let info = &self.info;
+        let info = Fields::default()
+            .maybe("first_deployed", json_time(info.first_deployed.as_ref()))
+            .maybe("last_deployed", json_time(info.last_deployed.as_ref()))
+            .maybe("deleted", json_time(info.deleted.as_ref()))
+            .text("description", &info.description)
+            .text("status", &info.status)
+            .number("rollback_revision", info.rollback_revision)
+            .text("notes", &info.notes)
+            .done();
+        let hooks = Out::List(self.hooks.iter().map(hook).collect());
+        Fields::default()
+            .text("name", &self.name)
+            .add("info", info)
+            .maybe("chart", chart.map(Out::Node))
+            .maybe("config", self.config.as_ref().filter(|c| !c.is_empty()).map(|c| Out::Map(Some(c))))
+            .text("manifest", &self.manifest)
+            .maybe("hooks", Some(hooks).filter(|_| !self.hooks.is_empty()))
+            .number("version", self.revision)
+            .text("namespace", &self.namespace)
+            .text("apply_method", &self.apply_method)
+            .done()
+    }
+}
+
+/// A stored chart without what only rendering needs.
+fn slim(mut chart: Node) -> Node {
+    if let Some(map) = chart.as_map_mut() {
+        map.remove("templates");
+        map.remove("files");
+    }
+    chart
+}
+
+#[cfg(test)]
+mod tests {
+    use podium_goyaml::json;
+    use podium_sprig::gotime::{Location, Time};
+
+    use super::*;
+    use crate::record::{Hook, Info};
+
+    fn release(noise: usize) -> Release {
+        let mut state = 1_u64;
+        let mut noise_text = |length: usize| -> String {
+            (0..length)
+                .map(|_| {
+                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    char::from(b' ' + u8::try_from((state >> 33) % 64).unwrap())
+                })
+                .filter(|c| *c != '"' && *c != '\\')
+                .collect()
+        };
+        let chart = format!(
+            r#"{{"metadata":{{"name":"c"}},"templates":["{}"],"values":{{"a":1}}}}"#,
+            noise_text(noise)
+        );
+        Release {
+            name: "r".to_owned(),
+            namespace: "n".to_owned(),
+            revision: 7,
+            info: Info {
+                last_deployed: Some(Time::from_unix(1_700_000_000, 5, Location::UTC)),
+                status: "deployed".to_owned(),
+                ..Info::default()
+            },
+            chart: Some(json::parse(chart.as_bytes(), 0).unwrap()),
+            hooks: vec![Hook { name: "h".to_owned(), weight: -3, ..Hook::default() }],
+            manifest: "a: <b>\n".to_owned(),
+            apply_method: "ssa".to_owned(),
+            ..Release::default()
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let before = release(10);
+        let after = Release::decode(&before.encode().unwrap(), &Location::UTC).unwrap();
+        assert_eq!(format!("{before:?}"), format!("{after:?}"));
+    }
+
+    #[test]
+    fn a_large_chart_is_stored_without_its_templates() {
+        let after = Release::decode(&release(2 << 20).encode().unwrap(), &Location::UTC).unwrap();
+        let chart = after.chart.unwrap();
+        assert!(chart.get("templates").is_none() && chart.get("values").is_some());
+    }
+
+    #[test]
+    fn a_record_without_room_is_refused_with_its_size() {
+        let mut large = release(10);
+        large.manifest = release(4 << 20).chart.unwrap().get("templates").unwrap().as_list().unwrap()[0]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let error = large.encode().unwrap_err();
+        assert!(matches!(&error, Error::Size { size, .. } if *size > ROOM), "{error}");
+    }
+}

@@ -1,0 +1,345 @@
+//! A new revision: by an install, an upgrade or a rollback.
+
+use podium_converge::object::{Object, objects};
+use podium_converge::place::Seen;
+use podium_converge::plan::{Action, Rules, Step};
+use podium_converge::{Named, Place, apply};
+use podium_objects::Resource;
+use podium_runtime::client;
+use podium_runtime::write::Propagation;
+use serde_json::{Value, json};
+
+use super::{Engine, Error, Options, Outcome, Past, owner};
+use crate::draft::Draft;
+use crate::hooks::Moment;
+use crate::record::{Info, Release};
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// A first revision.
+    Install,
+    /// A next one.
+    Upgrade,
+    /// An old one again.
+    Rollback,
+}
+
+/// The words of a verb, which are Helm's.
+struct Words {
+    pending: &'static str,
+    underway: &'static str,
+    pre: &'static str,
+    post: &'static str,
+    done: &'static str,
+    noun: &'static str,
+    hook_failed: fn(&str, String) -> String,
+}
+
+impl Verb {
+    fn words(self) -> Words {
+        match self {
+            Verb::Install => Words {
+                pending: "pending-install",
+                underway: "Initial install underway",
+                pre: "pre-install",
+                post: "post-install",
+                done: "Install complete",
+                noun: "Release",
+                hook_failed: |event, why| format!("failed {event}: {why}"),
+            },
+            Verb::Upgrade => Words {
+                pending: "pending-upgrade",
+                underway: "Preparing upgrade",
+                pre: "pre-upgrade",
+                post: "post-upgrade",
+                done: "Upgrade complete",
+                noun: "Upgrade",
+                hook_failed: |event, why| format!("{event} hooks failed: {why}"),
+            },
+            Verb::Rollback => Words {
+                pending: "pending-rollback",
+                underway: "",
+                pre: "pre-rollback",
+                post: "post-rollback",
+                done: "",
+                noun: "Rollback",
+                hook_failed: |_, why| why,
+            },
+        }
+    }
+}
+
+/// What the steps of a change work on.
+struct Work<'w> {
+    verb: Verb,
+    place: Place<'w>,
+    objects: &'w [Object],
+    before: &'w [Named],
+    options: &'w Options,
+    rules: Rules,
+}
+
+impl Engine<'_> {
+    /// Makes a first revision. The name has to be free, or its release uninstalled and `replace` said.
+    pub async fn install(
+        &self,
+        past: &Past,
+        draft: Draft,
+        replace: bool,
+        options: &Options,
+    ) -> Result<Outcome, Error> {
+        let free = match past.last().map(|last| last.info.status.as_str()) {
+            None => true,
+            Some("uninstalled" | "failed") => replace,
+            Some(_) => false,
+        };
+        if !free {
+            return Err(Error::InUse);
+        }
+        self.change(Verb::Install, past, draft, options).await
+    }
+
+    /// Makes a next revision.
+    pub async fn upgrade(&self, past: &Past, draft: Draft, options: &Options) -> Result<Outcome, Error> {
+        match past.last().map(|last| last.info.status.as_str()) {
+            None | Some("uninstalled") => Err(Error::NothingDeployed(draft.name)),
+            Some("uninstalling") => Err(Error::Uninstalling(draft.name)),
+            Some(_) => self.change(Verb::Upgrade, past, draft, options).await,
+        }
+    }
+
+    /// Makes an old revision the next one: `to`, or the one before the last.
+    pub async fn rollback(
+        &self,
+        name: &str,
+        past: &Past,
+        to: Option<i64>,
+        options: &Options,
+    ) -> Result<Outcome, Error> {
+        let last = past.last().ok_or(crate::store::Error::NotFound)?;
+        let to = to.unwrap_or(last.revision - 1);
+        let entry = past.entries.iter().find(|entry| entry.revision() == to).ok_or(Error::NoRevision(to))?;
+        let old = self.store.read(entry).await?;
+        let draft = Draft {
+            name: name.to_owned(),
+            namespace: last.namespace.clone(),
+            chart: old.chart,
+            config: old.config.unwrap_or_default(),
+            manifest: old.manifest,
+            hooks: old.hooks,
+            notes: old.info.notes,
+            labels: old.labels,
+            rollback_to: to,
+            ..Draft::default()
+        };
+        self.change(Verb::Rollback, past, draft, options).await
+    }
+
+    async fn change(
+        &self,
+        verb: Verb,
+        past: &Past,
+        draft: Draft,
+        options: &Options,
+    ) -> Result<Outcome, Error> {
+        let crds = draft.crds.clone();
+        let mut release = self.revision(verb, past, draft, options);
+        let owner = owner(&release);
+        let place = self.place(&owner);
+        let rules = Rules { adopt: options.adopt, dry_run: false };
+        let objects = objects(&release.manifest, &owner)?;
+        let crd_steps = place.plan_crds(&crds).await?;
+        let blocked: Vec<Step> =
+            crd_steps.iter().filter(|step| step.action == Action::Blocked).cloned().collect();
+        if !blocked.is_empty() {
+            return Err(apply::Error::Blocked(blocked).into());
+        }
+        let seen = place.check(&objects, &crds, rules).await?;
+        let record = self.store.draft(&release)?;
+        if options.dry_run {
+            release.info.description = "Dry run complete".to_owned();
+            return Ok(Outcome { release, steps: crd_steps });
+        }
+        if options.create_namespace {
+            self.make_namespace(&release.namespace).await?;
+        }
+        place.apply_crds(&crds, &crd_steps).await?;
+        self.make_room(past, options.history).await?;
+        self.store.create(&release, record).await?;
+        let before = past.objects();
+        let work = Work { verb, place, objects: &objects, before: &before, options, rules };
+        let mut steps = crd_steps;
+        match self.perform(&mut release, &work, seen, &mut steps).await {
+            Ok(()) => {
+                release.info.status = "deployed".to_owned();
+                if release.info.description.is_empty()
+                    || options.description.is_empty() && verb != Verb::Rollback
+                {
+                    release.info.description = verb.words().done.to_owned();
+                }
+                self.store.update(&release).await?;
+                self.supersede(past).await?;
+                Ok(Outcome { release, steps })
+            }
+            Err(error) => Err(self.failed(release, past, &work, &steps, error).await),
+        }
+    }
+
+    /// The record of the new revision, as long as it is underway.
+    fn revision(&self, verb: Verb, past: &Past, draft: Draft, options: &Options) -> Release {
+        let words = verb.words();
+        let now = self.store.now();
+        let first =
+            past.base().filter(|_| verb != Verb::Install).and_then(|base| base.info.first_deployed.clone());
+        let description = match (verb, options.description.as_str()) {
+            (Verb::Rollback, "") => format!("Rollback to {}", draft.rollback_to),
+            (_, "") => words.underway.to_owned(),
+            (_, said) => said.to_owned(),
+        };
+        Release {
+            name: draft.name,
+            namespace: draft.namespace,
+            revision: past.next(),
+            info: Info {
+                first_deployed: first.or(Some(now.clone())),
+                last_deployed: Some(now),
+                deleted: None,
+                description,
+                status: words.pending.to_owned(),
+                rollback_revision: draft.rollback_to,
+                notes: draft.notes,
+            },
+            chart: draft.chart,
+            config: Some(draft.config),
+            manifest: draft.manifest,
+            hooks: draft.hooks,
+            apply_method: "ssa".to_owned(),
+            labels: draft.labels,
+        }
+    }
+
+    async fn perform(
+        &self,
+        release: &mut Release,
+        work: &Work<'_>,
+        seen: Vec<Seen<'_>>,
+        steps: &mut Vec<Step>,
+    ) -> Result<(), Error> {
+        let words = work.verb.words();
+        let hooks = async |release: &mut Release, event: &str| {
+            if !work.options.hooks {
+                return Ok(());
+            }
+            let ran = self.run_hooks(release, &Moment::new(event, work.options.timeout)).await;
+            ran.map_err(|why| Error::Hook((words.hook_failed)(event, why.to_string())))
+        };
+        hooks(release, words.pre).await?;
+        work.place.apply_all(seen, work.rules, work.options.timeout, steps).await?;
+        steps.extend(work.place.prune(work.before, work.objects, Propagation::Background).await?);
+        if let Some(until) = work.options.wait {
+            let names: Vec<Named> = work.objects.iter().map(|object| object.named.clone()).collect();
+            let say = |what: &str| self.listener.waiting(what);
+            work.place.wait(&names, until, work.options.timeout, &say).await?;
+        }
+        hooks(release, words.post).await
+    }
+
+    /// Records that a change failed, and undoes it if that is wanted; gives what is to be told.
+    async fn failed(
+        &self,
+        mut release: Release,
+        past: &Past,
+        work: &Work<'_>,
+        steps: &[Step],
+        error: Error,
+    ) -> Error {
+        let (verb, options) = (work.verb, work.options);
+        release.info.status = "failed".to_owned();
+        release.info.description = format!("{} {:?} failed: {error}", verb.words().noun, release.name);
+        if let Err(second) = self.store.update(&release).await {
+            return Error::Stuck { first: Box::new(error), second: Box::new(second.into()) };
+        }
+        if options.cleanup {
+            let made =
+                steps.iter().filter(|step| step.action == Action::Create).map(|step| step.object.clone());
+            let made: Vec<Named> = made.collect();
+            if let Err(second) = work.place.delete(&made, Propagation::Background).await {
+                return Error::Stuck { first: Box::new(error), second: Box::new(second.into()) };
+            }
+        }
+        if !options.undo || verb == Verb::Rollback {
+            return error;
+        }
+        let quiet = Options { undo: false, description: String::new(), ..options.clone() };
+        let (how, undone) = match verb {
+            Verb::Install => {
+                ("uninstalled", Box::pin(self.uninstall(&release.name, false, &quiet)).await.map(drop))
+            }
+            _ => ("rolled back", self.roll_back_to_good(&release.name, past, &quiet).await),
+        };
+        match undone {
+            Ok(()) => Error::Undone { name: release.name, how, why: Box::new(error) },
+            Err(second) => Error::Stuck { first: Box::new(error), second: Box::new(second) },
+        }
+    }
+
+    async fn roll_back_to_good(&self, name: &str, past: &Past, options: &Options) -> Result<(), Error> {
+        let good = |entry: &&crate::store::Entry| matches!(entry.status(), "deployed" | "superseded");
+        let to = past.entries.iter().rev().find(good).map(|entry| entry.revision());
+        let to = to.ok_or_else(|| Error::NothingDeployed(name.to_owned()))?;
+        let past = self.past(name).await?;
+        Box::pin(self.rollback(name, &past, Some(to), options)).await.map(drop)
+    }
+
+    /// All revisions that were deployed are old now.
+    async fn supersede(&self, past: &Past) -> Result<(), Error> {
+        for entry in past.entries.iter().filter(|entry| entry.status() == "deployed") {
+            let known = past.revisions.iter().find(|release| release.revision == entry.revision());
+            let mut old = match known {
+                Some(known) => known.clone(),
+                None => self.store.read(entry).await?,
+            };
+            old.info.status = "superseded".to_owned();
+            self.store.update(&old).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes the oldest records away, so that there is room for one more; never the deployed one.
+    async fn make_room(&self, past: &Past, history: usize) -> Result<(), Error> {
+        let Some(most) = history.checked_sub(1) else { return Ok(()) };
+        let deployed = past.entries.iter().rposition(|entry| entry.status() == "deployed");
+        let surplus = past.entries.len().saturating_sub(most);
+        let old =
+            past.entries.iter().enumerate().filter(|(at, _)| Some(*at) != deployed).map(|(_, entry)| entry);
+        for entry in old.take(surplus) {
+            self.store.delete(entry).await?;
+        }
+        Ok(())
+    }
+
+    async fn make_namespace(&self, name: &str) -> Result<(), Error> {
+        let body: Value = json!({"apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": name, "labels": {"name": name}}});
+        let resource = Resource::core("Namespace", "namespaces", false);
+        match self.store.client.create(&resource, None, &body, podium_converge::plan::MANAGER).await {
+            Err(client::Error::Refused(status)) if status.code == 409 => Ok(()),
+            answer => Ok(answer.map(drop)?),
+        }
+    }
+}
+
+impl Engine<'_> {
+    /// Records that a change was interrupted by its user.
+    pub async fn interrupted(&self, name: &str) -> Result<(), Error> {
+        let mut past = self.past(name).await?;
+        let Some(last) = past.revisions.last_mut().filter(|last| last.info.status.starts_with("pending-"))
+        else {
+            return Ok(());
+        };
+        last.info.description = format!("Interrupted while it was {}", last.info.status);
+        last.info.status = "failed".to_owned();
+        Ok(self.store.update(last).await?)
+    }
+}

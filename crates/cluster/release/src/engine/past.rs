@@ -1,0 +1,98 @@
+//! What is known of a release before it is changed.
+
+use std::time::Duration;
+
+use podium_converge::{Named, named};
+
+use super::{Engine, Error};
+use crate::record::Release;
+use crate::store::{self, Entry};
+
+/// The revisions of a release that matter for the next one: the deployed one, and everything after it.
+#[derive(Clone, Debug, Default)]
+pub struct Past {
+    /// The oldest first.
+    pub revisions: Vec<Release>,
+    /// All records, the oldest first.
+    pub entries: Vec<Entry>,
+}
+
+impl Past {
+    /// The last revision.
+    pub fn last(&self) -> Option<&Release> {
+        self.revisions.last()
+    }
+
+    /// The revision whose values and objects count: the deployed one, or else the last.
+    pub fn base(&self) -> Option<&Release> {
+        let deployed = self.revisions.iter().rev().find(|release| release.info.status == "deployed");
+        deployed.or(self.last())
+    }
+
+    /// Whether there is nothing to upgrade: never installed, or uninstalled since.
+    pub fn is_over(&self) -> bool {
+        self.last().is_none_or(|last| last.info.status == "uninstalled")
+    }
+
+    /// The number of the next revision.
+    pub fn next(&self) -> i64 {
+        self.last().map_or(1, |last| last.revision + 1)
+    }
+
+    /// The objects that may be there: of the deployed revision, and of those after it that failed half-way.
+    pub fn objects(&self) -> Vec<Named> {
+        let mut all: Vec<Named> = Vec::new();
+        let gone = self.revisions.iter().rposition(|release| release.info.status == "uninstalled");
+        for release in self.revisions.iter().skip(gone.map_or(0, |at| at + 1)) {
+            for object in named::named(&release.manifest) {
+                if !all.contains(&object) {
+                    all.push(object);
+                }
+            }
+        }
+        all
+    }
+}
+
+impl Engine<'_> {
+    /// Reads what matters of a release; nothing when there is none.
+    pub async fn past(&self, name: &str) -> Result<Past, Error> {
+        let entries = self.store.entries_of(name).await?;
+        let deployed = entries.iter().rposition(|entry| entry.status() == "deployed").unwrap_or(0);
+        let mut revisions = Vec::new();
+        for answer in self.store.read_all(entries.iter().skip(deployed).cloned().collect()).await {
+            match answer {
+                // It was taken away since.
+                Err(store::Error::NotFound) => {}
+                answer => revisions.push(answer?),
+            }
+        }
+        Ok(Past { revisions, entries })
+    }
+
+    /// Recovers a release whose last change was interrupted. It counts as failed when it is older than `patience`:
+    /// before that, whoever made it may still be at it.
+    pub async fn recover(&self, past: &mut Past, patience: Duration) -> Result<(), Error> {
+        let now = self.store.now().unix();
+        let Some(last) = past.revisions.last_mut() else { return Ok(()) };
+        if !last.info.status.starts_with("pending-") {
+            return Ok(());
+        }
+        let stamp =
+            ["modifiedAt", "createdAt"].into_iter().find_map(|key| last.labels.get(key)?.parse().ok());
+        let since = stamp.or(last.info.last_deployed.as_ref().map(|time| time.unix())).unwrap_or(0);
+        let seconds = now.saturating_sub(since);
+        let patience = i64::try_from(patience.as_secs()).unwrap_or(i64::MAX);
+        if seconds < patience {
+            let (revision, status) = (last.revision, last.info.status.clone());
+            return Err(Error::Pending { revision, status, seconds, left: patience - seconds });
+        }
+        last.info.description = format!("Interrupted while it was {}", last.info.status);
+        last.info.status = "failed".to_owned();
+        self.listener.warn(&format!(
+            "revision {} of {} was interrupted and counts as failed now",
+            last.revision, last.name
+        ));
+        Ok(self.store.update(last).await?)
+    }
+}

@@ -1,0 +1,96 @@
+//! Requests that change something.
+
+use http::Method;
+use podium_objects::Resource;
+use podium_objects::kind::escape;
+use serde_json::{Value, json};
+
+use crate::client::{Client, Error};
+
+const JSON: &str = "application/json";
+
+/// What becomes of the objects that depend on a deleted one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Propagation {
+    /// They go afterwards.
+    #[default]
+    Background,
+    /// They go before it.
+    Foreground,
+    /// They stay.
+    Orphan,
+}
+
+impl Propagation {
+    fn word(self) -> &'static str {
+        match self {
+            Propagation::Background => "Background",
+            Propagation::Foreground => "Foreground",
+            Propagation::Orphan => "Orphan",
+        }
+    }
+}
+
+impl Client {
+    /// Creates an object and gives it as the server has it.
+    pub async fn create(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        body: &Value,
+        manager: &str,
+    ) -> Result<Value, Error> {
+        let path = format!("{}?fieldManager={}", resource.collection(namespace), escape(manager));
+        self.send(Method::POST, &path, JSON, Some((JSON, body.to_string().into_bytes()))).await
+    }
+
+    /// Puts an object in the place of the one that is there; one that says its version is only put over that version.
+    pub async fn replace(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        name: &str,
+        body: &Value,
+        manager: &str,
+    ) -> Result<Value, Error> {
+        let path = format!("{}?fieldManager={}", resource.object(namespace, name), escape(manager));
+        self.send(Method::PUT, &path, JSON, Some((JSON, body.to_string().into_bytes()))).await
+    }
+
+    /// Changes fields of an object: those that the patch has; null takes one away.
+    pub async fn merge(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        name: &str,
+        patch: &Value,
+        manager: &str,
+    ) -> Result<Value, Error> {
+        let path = format!("{}?fieldManager={}", resource.object(namespace, name), escape(manager));
+        let body = Some(("application/merge-patch+json", patch.to_string().into_bytes()));
+        self.send(Method::PATCH, &path, JSON, body).await
+    }
+
+    /// Deletes an object; `uid` is the one that is meant, so that one made anew in its place is left alone. Says
+    /// whether there was one.
+    pub async fn delete(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        name: &str,
+        uid: Option<&str>,
+        propagation: Propagation,
+    ) -> Result<bool, Error> {
+        let mut options =
+            json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation.word()});
+        if let Some(uid) = uid {
+            options["preconditions"] = json!({"uid": uid});
+        }
+        let body = Some((JSON, options.to_string().into_bytes()));
+        match self.send(Method::DELETE, &resource.object(namespace, name), JSON, body).await {
+            Ok(_) => Ok(true),
+            Err(Error::Refused(status)) if status.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What an install or an upgrade would make of a release.
+
+use anyhow::{Result, bail};
+use clap::ArgMatches;
+use podium_chart::chart::merge_maps;
+use podium_chart::values::Values;
+use podium_chart::warning::Warning;
+use podium_goyaml::{Map, Pos};
+use podium_release::draft::{Draft, Form};
+use podium_release::store::is_system_label;
+use podium_release::stored::Extent;
+use podium_release::{Release, engine::Past};
+
+use crate::chart::input::Input;
+use crate::chart::template::failed;
+use crate::cluster::Cluster;
+use crate::flag::{many, on};
+use crate::output::complain;
+
+/// Renders the chart as the next revision of a release, with the cluster as it is.
+pub fn render(
+    input: &mut Input,
+    cluster: &std::rc::Rc<Cluster>,
+    past: &Past,
+    matches: &ArgMatches,
+) -> Result<Draft> {
+    if let Some(base) = past.base().filter(|_| !past.is_over()) {
+        input.release.is_upgrade = true;
+        reuse(input, base, matches)?;
+    }
+    input.release.revision = past.next();
+    input.capabilities = cluster.capabilities()?;
+    input.world.cluster = Some(cluster.clone());
+    let prepared = input.prepare()?;
+    let skip_crds = on(matches, "skip-crds");
+    if !skip_crds {
+        // The kinds of crds/ are there when the objects are made.
+        let crds = Draft::default().with_crds(&prepared)?.crds;
+        input.capabilities.api_versions.extend(crds.iter().flat_map(|crd| kinds(&crd.body)));
+    }
+    let files = input.render(&prepared).map_err(|error| failed(error, &prepared, true))?;
+    let set = input.set.to_node()?;
+    let config = set.as_map().cloned().unwrap_or_default();
+    let dialect = input.renderer.dialect();
+    let form = Form { dialect, extent: Extent::Whole, all_notes: on(matches, "render-subchart-notes") };
+    let draft = Draft::new(&prepared, files, &input.release, config, form)
+        .map_err(|error| failed(error.into(), &prepared, true))?;
+    for events in &draft.unknown_hooks {
+        complain(&Warning::UnknownHook { events: events.clone() }.line(dialect));
+    }
+    let mut draft = if skip_crds { draft } else { draft.with_crds(&prepared)? };
+    draft.labels = labels(past, matches)?;
+    Ok(draft)
+}
+
+/// What `.Capabilities.APIVersions` says of a CRD.
+fn kinds(crd: &serde_json::Value) -> Vec<String> {
+    let text = |path: &str| crd.pointer(path).and_then(serde_json::Value::as_str).unwrap_or_default();
+    let versions = crd.pointer("/spec/versions").and_then(serde_json::Value::as_array);
+    let names = versions.into_iter().flatten().filter_map(|version| version.get("name")?.as_str());
+    names
+        .flat_map(|version| {
+            let group = format!("{}/{version}", text("/spec/group"));
+            [format!("{group}/{}", text("/spec/names/kind")), group]
+        })
+        .collect()
+}
+
+/// The labels of the last record with those that are given; `null` takes one away.
+fn labels(past: &Past, matches: &ArgMatches) -> Result<std::collections::BTreeMap<String, String>> {
+    let mut labels =
+        past.last().filter(|_| !past.is_over()).map(|last| last.labels.clone()).unwrap_or_default();
+    labels.retain(|key, _| !is_system_label(key));
+    for pair in many(matches, "labels").iter().flat_map(|pairs| pairs.split(',')) {
+        let Some((key, value)) = pair.split_once('=') else { bail!("--labels {pair}: write key=value") };
+        if is_system_label(key) {
+            bail!("--labels {key}: this label is Helm's own");
+        }
+        match value {
+            "null" => labels.remove(key),
+            value => labels.insert(key.to_owned(), value.to_owned()),
+        };
+    }
+    Ok(labels)
+}
+
+/// Takes values of an older revision, by the rules of `helm upgrade`.
+fn reuse(input: &mut Input, base: &Release, matches: &ArgMatches) -> Result<()> {
+    let given = input.set.to_node()?;
+    let given = given.as_map().cloned().unwrap_or_default();
+    let none = Map::new();
+    let config = base.config.as_ref().unwrap_or(&none);
+    if on(matches, "reset-values") {
+        return Ok(());
+    }
+    let set = if on(matches, "reset-then-reuse-values") || on(matches, "reuse-values") {
+        let mut set = config.clone();
+        merge_maps(&mut set, given);
+        set
+    } else if given.is_empty() {
+        config.clone()
+    } else {
+        return Ok(());
+    };
+    if on(matches, "reuse-values") && !on(matches, "reset-then-reuse-values") {
+        input.replace_defaults(base.computed_values(input.renderer.dialect())?)?;
+    }
+    input.set = Values::from_owned(set, Pos::default())?;
+    Ok(())
+}
