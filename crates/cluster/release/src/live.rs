@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use podium_converge::named::{Named, named};
+use podium_kinds::pod_selector;
 use podium_objects::kind::escape;
 use podium_objects::{Kind, Status};
 use podium_runtime::client::{Error, Form};
@@ -20,19 +21,6 @@ pub struct Live {
     pub missing: Vec<Named>,
     /// What the server does not let the user see, in its words.
     pub refused: Vec<Status>,
-}
-
-/// The labels of the pods that an object keeps, as a selector.
-fn pods_of(object: &Value) -> Option<String> {
-    let path = match object.get("kind")?.as_str()? {
-        "ReplicaSet" | "Deployment" | "StatefulSet" | "DaemonSet" | "Job" => "/spec/selector/matchLabels",
-        "ReplicationController" => "/spec/selector",
-        _ => return None,
-    };
-    let labels = object.pointer(path)?.as_object()?;
-    let pairs: Vec<String> =
-        labels.iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?))).collect();
-    (!pairs.is_empty()).then(|| pairs.join(","))
 }
 
 /// The key under which pods are that the manifest does not name.
@@ -62,7 +50,7 @@ impl Live {
                 live.missing.push(object);
                 continue;
             };
-            if let Some(selector) = pods_of(&whole)
+            if let Some(selector) = pod_selector(&whole)
                 && asked.insert((place.to_owned(), selector.clone()))
                 && let Some(pods) = discovery.find(&Kind::new("v1", "Pod"))
             {

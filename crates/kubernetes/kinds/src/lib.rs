@@ -1,0 +1,31 @@
+//! What is known of each kind: when its objects are ready and why not, which pods are theirs, where they are kept.
+//!
+//! Every answer comes from the object that is passed in; this crate asks nobody. The states are those that Helm 4
+//! waits for (the kstatus rules); the words are ours.
+//!
+//! ```
+//! use podium_kinds::{Health, health};
+//! use serde_json::json;
+//!
+//! let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {"phase": "Pending"}});
+//! assert_eq!(health(&claim), Health::Waiting("not bound to a volume: phase Pending".to_owned()));
+//! ```
+
+mod completion;
+mod conditions;
+mod deployment;
+mod explain;
+mod health;
+mod job;
+mod pod;
+mod pods;
+mod sets;
+mod simple;
+mod usual;
+mod view;
+
+pub use completion::completion;
+pub use explain::explain;
+pub use health::{Health, health, health_at, health_with_jobs, health_with_pods, paused};
+pub use pods::pod_selector;
+pub use usual::{all_usual, usual};

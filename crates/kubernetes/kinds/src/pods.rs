@@ -1,0 +1,36 @@
+//! Which pods belong to an object.
+
+use serde_json::Value;
+
+/// The labels of the pods that an object keeps, as a selector; selectors by expressions are left out.
+pub fn pod_selector(object: &Value) -> Option<String> {
+    let path = match object.get("kind")?.as_str()? {
+        "ReplicaSet" | "Deployment" | "StatefulSet" | "DaemonSet" | "Job" => "/spec/selector/matchLabels",
+        "ReplicationController" => "/spec/selector",
+        _ => return None,
+    };
+    let labels = object.pointer(path)?.as_object()?;
+    let pairs: Vec<String> =
+        labels.iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?))).collect();
+    (!pairs.is_empty()).then(|| pairs.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn keepers_of_pods_have_a_selector_and_others_none() {
+        let labels = json!({"app": "web", "tier": "front"});
+        let keeper = json!({"kind": "Deployment", "spec": {"selector": {"matchLabels": labels}}});
+        assert_eq!(pod_selector(&keeper).as_deref(), Some("app=web,tier=front"));
+        let old = json!({"kind": "ReplicationController", "spec": {"selector": labels}});
+        assert_eq!(pod_selector(&old).as_deref(), Some("app=web,tier=front"));
+        // Everything in the namespace would match.
+        let none = json!({"kind": "Job", "spec": {"selector": {"matchLabels": {}}}});
+        assert_eq!(pod_selector(&none), None);
+        assert_eq!(pod_selector(&json!({"kind": "Service", "spec": {"selector": labels}})), None);
+    }
+}
