@@ -118,6 +118,7 @@ pub struct Cluster {
     controllers: bool,
     users: Vec<User>,
     port: u16,
+    etcd: u16,
 }
 
 impl Cluster {
@@ -166,9 +167,12 @@ impl Cluster {
             controllers: options.controllers,
             users,
             port,
+            etcd,
         };
         cluster.start_etcd(etcd, peer)?;
-        cluster.start_api(etcd)?;
+        cluster.write("tokens.csv", &token_file(&cluster.users))?;
+        cluster.write("sa.key", &made("{{ genPrivateKey \"ecdsa\" }}", Vec::new())?)?;
+        cluster.start_api()?;
         if options.controllers {
             cluster.start_controllers(manager)?;
         } else {
@@ -200,13 +204,17 @@ impl Cluster {
         self.wait("etcd", || connects(port))
     }
 
-    fn start_api(&self, etcd: u16) -> Result<(), Error> {
-        self.write("tokens.csv", &token_file(&self.users))?;
-        self.write("sa.key", &made("{{ genPrivateKey \"ecdsa\" }}", Vec::new())?)?;
+    /// Kills the API server; it is away until [`Cluster::start_api`].
+    pub fn kill_api(&self) -> Result<(), Error> {
+        self.guard.kill("kube-apiserver")
+    }
+
+    /// Starts the API server, after it was killed also with the keys that it had.
+    pub fn start_api(&self) -> Result<(), Error> {
         self.spawn(
             "kube-apiserver",
             &[
-                ("etcd-servers", &format!("http://127.0.0.1:{etcd}")),
+                ("etcd-servers", &format!("http://127.0.0.1:{}", self.etcd)),
                 ("bind-address", "127.0.0.1"),
                 ("advertise-address", "127.0.0.1"),
                 ("secure-port", &self.port.to_string()),

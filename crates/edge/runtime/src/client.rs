@@ -91,8 +91,8 @@ impl Error {
 /// A connection to a cluster, as one user.
 #[derive(Clone)]
 pub struct Client {
-    inner: kube::Client,
-    url: String,
+    pub(crate) inner: kube::Client,
+    pub(crate) url: String,
 }
 
 impl Client {
@@ -230,6 +230,7 @@ impl Client {
         body: Option<(&str, Vec<u8>)>,
     ) -> Result<Vec<u8>, Error> {
         let unreadable = |reason: String| Error::Answer { path: path.to_owned(), reason };
+        let tally = crate::request::tally(&method);
         let mut request = Request::builder().method(method).uri(path).header(ACCEPT, accept);
         let body = match body {
             Some((kind, bytes)) => {
@@ -243,6 +244,7 @@ impl Client {
             |error: kube::Error| Error::Unreachable { url: self.url.clone(), reason: innermost(&error) };
         let answer = self.inner.send(request).await.map_err(unreachable)?;
         let status = answer.status();
+        tally.count(status.as_u16());
         let body = Limited::new(answer.into_body(), LONGEST);
         let bytes = body.collect().await.map_err(|e| unreadable(e.to_string()))?.to_bytes();
         if !status.is_success() {

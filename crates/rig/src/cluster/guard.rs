@@ -8,11 +8,16 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Error;
 
-/// Reads process ids until the pipe is closed, then kills them and removes the folder. Signals of the terminal
-/// reach it too, but its work begins when the rig is gone.
+/// Reads process ids (after a minus: of those that have ended) until the pipe is closed, then kills them and removes
+/// the folder. Signals of the terminal reach it too, but its work begins when the rig is gone.
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM
-while read -r pid; do pids="$pids $pid"; done
+while read -r pid; do
+  case $pid in
+    -*) left=; for other in $pids; do [ "$other" = "${pid#-}" ] || left="$left $other"; done; pids=$left ;;
+    *) pids="$pids $pid" ;;
+  esac
+done
 kill -KILL $pids
 for try in 1 2 3 4 5 6 7 8 9 10; do rm -rf "$0" && exit; sleep 0.1; done
 "#;
@@ -62,8 +67,21 @@ impl Guard {
             .map_err(Error::io(name))?;
         let id = child.id();
         self.programs.lock().unwrap_or_else(PoisonError::into_inner).push((name, child));
+        self.tell(&id.to_string())
+    }
+
+    /// Kills a program.
+    pub(super) fn kill(&self, name: &str) -> Result<(), Error> {
+        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(at) = programs.iter().position(|(other, _)| *other == name) else { return Ok(()) };
+        let (_, mut program) = programs.remove(at);
+        end(&mut program);
+        self.tell(&format!("-{}", program.id()))
+    }
+
+    fn tell(&self, line: &str) -> Result<(), Error> {
         let Some(mut pipe) = self.watcher.stdin.as_ref() else { return Ok(()) };
-        writeln!(pipe, "{id}").map_err(Error::io("sh"))
+        writeln!(pipe, "{line}").map_err(Error::io("sh"))
     }
 
     /// The first program that has ended by itself.

@@ -1,0 +1,130 @@
+//! What is measured, under the names that dashboards of the originals ask for.
+
+use std::hash::Hash;
+use std::time::Duration;
+
+use podium_serve::Registry;
+use podium_serve::metrics::{Counter, Histogram, SECONDS};
+
+use crate::lease::Election;
+use crate::queue::{Queue, Verdict};
+use crate::request;
+
+/// Counts the requests of this process, and says what it is.
+pub fn process(registry: &Registry, version: &'static str, commit: &'static str) {
+    registry.source(|page| {
+        let help = "Number of HTTP requests, by status code and method.";
+        let mut lines = page.family("rest_client_requests_total", "counter", help, &["code", "method"]);
+        for (method, status, count) in request::sent() {
+            let code = if status == 0 { "<error>".to_owned() } else { status.to_string() };
+            lines.line(&[code.as_str(), method], count as f64);
+        }
+    });
+    let help = "Build information: the version and the commit of this program.";
+    registry.gauge("helm_operator_build_info", help, &["commit", "version"]).set(&[commit, version], 1.0);
+}
+
+/// Shows a queue.
+pub fn queue<K: Clone + Eq + Hash + Send + 'static>(registry: &Registry, name: &str, queue: &Queue<K>) {
+    let (name, queue) = (name.to_owned(), queue.clone());
+    registry.source(move |page| {
+        let stats = queue.stats();
+        for (metric, kind, help, number) in [
+            ("workqueue_depth", "gauge", "Keys that could run now.", stats.ready as f64),
+            ("workqueue_adds_total", "counter", "How often a key became ready.", stats.adds as f64),
+            ("workqueue_retries_total", "counter", "How often a key failed.", stats.retries as f64),
+            ("workqueue_waiting", "gauge", "Keys that wait for their time.", stats.waiting as f64),
+            ("controller_runtime_active_workers", "gauge", "Keys that workers have.", stats.running as f64),
+        ] {
+            let label = if metric.starts_with("workqueue") { "name" } else { "controller" };
+            page.family(metric, kind, help, &[label]).line(&[&name], number);
+        }
+    });
+}
+
+/// Shows whether this process leads.
+pub fn election(registry: &Registry, election: &Election) {
+    let election = election.clone();
+    registry.source(move |page| {
+        let help = "1 if this process leads, 0 if it stands by.";
+        let mut lines = page.family("leader_election_master_status", "gauge", help, &["name"]);
+        lines.line(&[&election.name], f64::from(u8::from(election.leads())));
+    });
+}
+
+/// What reconciles have come to.
+#[derive(Clone)]
+pub struct Reconciles {
+    total: Counter,
+    errors: Counter,
+    seconds: Histogram,
+}
+
+impl Reconciles {
+    /// The metrics of all controllers of a process.
+    pub fn new(registry: &Registry) -> Self {
+        Self {
+            total: registry.counter(
+                "controller_runtime_reconcile_total",
+                "Total number of reconciliations per controller.",
+                &["controller", "result"],
+            ),
+            errors: registry.counter(
+                "controller_runtime_reconcile_errors_total",
+                "Total number of reconciliation errors per controller.",
+                &["controller"],
+            ),
+            seconds: registry.histogram(
+                "controller_runtime_reconcile_time_seconds",
+                "Length of time per reconciliation per controller.",
+                &["controller"],
+                SECONDS,
+            ),
+        }
+    }
+
+    /// Counts one reconcile.
+    pub fn count(&self, controller: &str, verdict: Verdict, took: Duration) {
+        let result = match verdict {
+            Verdict::Done => "success",
+            Verdict::After(_) => "requeue_after",
+            Verdict::Retry => "error",
+        };
+        self.total.add(&[controller, result], 1);
+        if verdict == Verdict::Retry {
+            self.errors.add(&[controller], 1);
+        }
+        self.seconds.observe(&[controller], took.as_secs_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Backoff;
+
+    #[test]
+    fn dashboards_of_the_originals_find_their_names() {
+        let registry = Registry::default();
+        process(&registry, "1.0", "abc");
+        let work = Queue::new(Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(2) });
+        work.add("a");
+        queue(&registry, "demo-controller", &work);
+        election(&registry, &Election::new("n", "l", "me"));
+        let reconciles = Reconciles::new(&registry);
+        reconciles.count("demo-controller", Verdict::Retry, Duration::from_millis(20));
+        let text = registry.text();
+        for line in [
+            "helm_operator_build_info{commit=\"abc\",version=\"1.0\"} 1",
+            "workqueue_depth{name=\"demo-controller\"} 1",
+            "workqueue_adds_total{name=\"demo-controller\"} 1",
+            "leader_election_master_status{name=\"l\"} 0",
+            "controller_runtime_reconcile_total{controller=\"demo-controller\",result=\"error\"} 1",
+            "controller_runtime_reconcile_errors_total{controller=\"demo-controller\"} 1",
+            "controller_runtime_reconcile_time_seconds_bucket{controller=\"demo-controller\",le=\"0.025\"} 1",
+            "# TYPE rest_client_requests_total counter",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+        }
+    }
+}

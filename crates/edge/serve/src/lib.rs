@@ -1,0 +1,10 @@
+//! What a server has beside its own work: connections with limits, probes, metrics, a clean end.
+
+pub mod health;
+pub mod metrics;
+pub mod pages;
+pub mod server;
+
+pub use health::Health;
+pub use metrics::Registry;
+pub use server::{Limits, Server};

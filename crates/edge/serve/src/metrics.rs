@@ -1,0 +1,301 @@
+//! Counters, gauges and histograms, in the text form that Prometheus reads.
+//!
+//! What is counted anyway (the depth of a queue, the requests of a client) is not counted twice: a source is asked
+//! when somebody looks, and costs nothing until then.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How many sets of labels one metric may have: labels from outside must not fill the memory.
+const MOST: usize = 20_000;
+
+/// The bounds, in seconds, that suit both a request and a long reconcile.
+pub const SECONDS: &[f64] =
+    &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0];
+
+/// All metrics of a process; copies are the same.
+#[derive(Clone, Default)]
+pub struct Registry(Arc<Mutex<Vec<Source>>>);
+
+type Source = Box<dyn Fn(&mut Page) + Send + Sync>;
+type Labels = Box<[Box<str>]>;
+
+struct Family<T> {
+    name: &'static str,
+    help: &'static str,
+    labels: &'static [&'static str],
+    values: Mutex<BTreeMap<Labels, T>>,
+}
+
+impl<T: Default> Family<T> {
+    fn new(name: &'static str, help: &'static str, labels: &'static [&'static str]) -> Arc<Self> {
+        Arc::new(Self { name, help, labels, values: Mutex::default() })
+    }
+
+    fn values(&self) -> MutexGuard<'_, BTreeMap<Labels, T>> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, labels: &[&str], change: impl FnOnce(&mut T)) {
+        let key: Labels = labels.iter().map(|label| Box::from(*label)).collect();
+        let mut values = self.values();
+        if values.len() < MOST || values.contains_key(&key) {
+            change(values.entry(key).or_default());
+        }
+    }
+
+    fn remove(&self, labels: &[&str]) {
+        let key: Labels = labels.iter().map(|label| Box::from(*label)).collect();
+        self.values().remove(&key);
+    }
+}
+
+/// A number that only grows.
+#[derive(Clone)]
+pub struct Counter(Arc<Family<u64>>);
+
+impl Counter {
+    /// Adds to the number of some label values.
+    pub fn add(&self, labels: &[&str], more: u64) {
+        self.0.change(labels, |value| *value = value.saturating_add(more));
+    }
+}
+
+/// A number that goes up and down.
+#[derive(Clone)]
+pub struct Gauge(Arc<Family<f64>>);
+
+impl Gauge {
+    /// Sets the number of some label values.
+    pub fn set(&self, labels: &[&str], now: f64) {
+        self.0.change(labels, |value| *value = now);
+    }
+
+    /// Forgets some label values.
+    pub fn remove(&self, labels: &[&str]) {
+        self.0.remove(labels);
+    }
+}
+
+/// How often values were how large.
+#[derive(Clone)]
+pub struct Histogram {
+    family: Arc<Family<Buckets>>,
+    bounds: &'static [f64],
+}
+
+#[derive(Default)]
+struct Buckets {
+    counts: Vec<u64>,
+    count: u64,
+    sum: f64,
+}
+
+impl Histogram {
+    /// Counts a value.
+    pub fn observe(&self, labels: &[&str], value: f64) {
+        self.family.change(labels, |buckets| {
+            buckets.counts.resize(self.bounds.len(), 0);
+            let at = self.bounds.partition_point(|bound| *bound < value);
+            if let Some(count) = buckets.counts.get_mut(at) {
+                *count += 1;
+            }
+            buckets.count += 1;
+            buckets.sum += value;
+        });
+    }
+}
+
+impl Registry {
+    /// A counter with these labels.
+    pub fn counter(
+        &self,
+        name: &'static str,
+        help: &'static str,
+        labels: &'static [&'static str],
+    ) -> Counter {
+        let family = Family::new(name, help, labels);
+        let shown = family.clone();
+        self.source(move |page| {
+            let mut lines = page.family(shown.name, "counter", shown.help, shown.labels);
+            for (labels, value) in &*shown.values() {
+                lines.line(labels, *value as f64);
+            }
+        });
+        Counter(family)
+    }
+
+    /// A gauge with these labels.
+    pub fn gauge(&self, name: &'static str, help: &'static str, labels: &'static [&'static str]) -> Gauge {
+        let family = Family::<f64>::new(name, help, labels);
+        let shown = family.clone();
+        self.source(move |page| {
+            let mut lines = page.family(shown.name, "gauge", shown.help, shown.labels);
+            for (labels, value) in &*shown.values() {
+                lines.line(labels, *value);
+            }
+        });
+        Gauge(family)
+    }
+
+    /// A histogram with these labels and upper bounds, which rise.
+    pub fn histogram(
+        &self,
+        name: &'static str,
+        help: &'static str,
+        labels: &'static [&'static str],
+        bounds: &'static [f64],
+    ) -> Histogram {
+        let family = Family::<Buckets>::new(name, help, labels);
+        let shown = family.clone();
+        self.source(move |page| {
+            let mut lines = page.family(shown.name, "histogram", shown.help, shown.labels);
+            for (labels, buckets) in &*shown.values() {
+                let mut sum = 0;
+                for (bound, count) in bounds.iter().zip(&buckets.counts) {
+                    sum += count;
+                    lines.part("_bucket", labels, Some(&bound.to_string()), sum as f64);
+                }
+                lines.part("_bucket", labels, Some("+Inf"), buckets.count as f64);
+                lines.part("_sum", labels, None, buckets.sum);
+                lines.part("_count", labels, None, buckets.count as f64);
+            }
+        });
+        Histogram { family, bounds }
+    }
+
+    /// Something that is asked when somebody looks.
+    pub fn source(&self, source: impl Fn(&mut Page) + Send + Sync + 'static) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(source));
+    }
+
+    /// All metrics as text.
+    pub fn text(&self) -> String {
+        let mut page = Page::default();
+        for source in &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            source(&mut page);
+        }
+        let mut text = String::new();
+        for (name, Shown { kind, help, lines }) in &page.families {
+            // Writing into a text cannot fail.
+            let _ = write!(text, "# HELP {name} {}\n# TYPE {name} {kind}\n{lines}", escape(help, false));
+        }
+        text
+    }
+}
+
+/// The text while it is made; families of the same name become one.
+#[derive(Default)]
+pub struct Page {
+    families: BTreeMap<String, Shown>,
+}
+
+struct Shown {
+    kind: &'static str,
+    help: String,
+    lines: String,
+}
+
+impl Page {
+    /// Begins a family, or goes on with the one of this name.
+    pub fn family<'p, L: AsRef<str>>(
+        &'p mut self,
+        name: &str,
+        kind: &'static str,
+        help: &str,
+        labels: &'p [L],
+    ) -> Lines<'p, L> {
+        let new = || Shown { kind, help: help.to_owned(), lines: String::new() };
+        let shown = self.families.entry(name.to_owned()).or_insert_with(new);
+        Lines { name: name.to_owned(), labels, text: &mut shown.lines }
+    }
+}
+
+/// The lines of one family.
+pub struct Lines<'p, L> {
+    name: String,
+    labels: &'p [L],
+    text: &'p mut String,
+}
+
+impl<L: AsRef<str>> Lines<'_, L> {
+    /// The number of some label values.
+    pub fn line<V: AsRef<str>>(&mut self, values: &[V], number: f64) {
+        self.part("", values, None, number);
+    }
+
+    fn part<V: AsRef<str>>(&mut self, suffix: &str, values: &[V], bound: Option<&str>, number: f64) {
+        self.text.push_str(&self.name);
+        self.text.push_str(suffix);
+        let labels = self.labels.iter().map(AsRef::as_ref).zip(values.iter().map(AsRef::as_ref));
+        let mut between = '{';
+        for (label, value) in labels.chain(bound.map(|bound| ("le", bound))) {
+            let _ = write!(self.text, "{between}{label}=\"{}\"", escape(value, true));
+            between = ',';
+        }
+        if between == ',' {
+            self.text.push('}');
+        }
+        let number = match number {
+            n if n.is_nan() => "NaN".to_owned(),
+            n if n.is_infinite() => (if n > 0.0 { "+Inf" } else { "-Inf" }).to_owned(),
+            n => n.to_string(),
+        };
+        let _ = writeln!(self.text, " {number}");
+    }
+}
+
+fn escape(text: &str, quotes: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '"' if quotes => out.push_str("\\\""),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_is_what_prometheus_reads() {
+        let registry = Registry::default();
+        let total = registry.counter("b_total", "How many.", &["controller", "result"]);
+        total.add(&["x", "success"], 2);
+        total.add(&["x", "error"], 1);
+        total.add(&["x", "success"], 1);
+        registry.gauge("a", "One\nline.", &[]).set(&[], 0.5);
+        let seconds = registry.histogram("c_seconds", "How long.", &["q"], &[0.1, 1.0]);
+        for value in [0.1, 0.5, 7.0] {
+            seconds.observe(&["a\"b"], value);
+        }
+        registry.source(|page| page.family("d", "gauge", "Asked.", &["n"]).line(&["1"], 3.0));
+        registry.source(|page| page.family("d", "gauge", "Asked.", &["n"]).line(&["2"], f64::INFINITY));
+        let expected = "# HELP a One\\nline.\n# TYPE a gauge\na 0.5\n\
+            # HELP b_total How many.\n# TYPE b_total counter\nb_total{controller=\"x\",result=\"error\"} 1\n\
+            b_total{controller=\"x\",result=\"success\"} 3\n\
+            # HELP c_seconds How long.\n# TYPE c_seconds histogram\n\
+            c_seconds_bucket{q=\"a\\\"b\",le=\"0.1\"} 1\nc_seconds_bucket{q=\"a\\\"b\",le=\"1\"} 2\n\
+            c_seconds_bucket{q=\"a\\\"b\",le=\"+Inf\"} 3\nc_seconds_sum{q=\"a\\\"b\"} 7.6\nc_seconds_count{q=\"a\\\"b\"} 3\n\
+            # HELP d Asked.\n# TYPE d gauge\nd{n=\"1\"} 3\nd{n=\"2\"} +Inf\n";
+        assert_eq!(registry.text(), expected);
+    }
+
+    #[test]
+    fn labels_from_outside_do_not_fill_the_memory() {
+        let registry = Registry::default();
+        let gauge = registry.gauge("a", "", &["n"]);
+        for number in 0..MOST + 10 {
+            gauge.set(&[&number.to_string()], 1.0);
+        }
+        assert_eq!(registry.text().lines().count(), MOST + 2);
+        gauge.remove(&["0"]);
+        assert_eq!(registry.text().lines().count(), MOST + 1);
+    }
+}

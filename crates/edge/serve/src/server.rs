@@ -1,0 +1,255 @@
+//! Connections: as many as are allowed, each with limits, and a clean end.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Request, Response};
+use hyper::body::{Body, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+/// What a client may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections at a time; more have to wait.
+    pub connections: usize,
+    /// Bytes of a request's head; at least 8192.
+    pub head: usize,
+    /// Headers of a request.
+    pub headers: usize,
+    /// How long a request's head may take, also the first byte of the next one.
+    pub patience: Duration,
+    /// How long a connection may last.
+    pub lifetime: Duration,
+    /// How long requests may go on after the server was told to end.
+    pub grace: Duration,
+}
+
+impl Default for Limits {
+    /// For probes and metrics.
+    fn default() -> Self {
+        Self {
+            connections: 64,
+            head: 16 << 10,
+            headers: 64,
+            patience: Duration::from_secs(90),
+            lifetime: Duration::from_secs(3600),
+            grace: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address cannot be understood.
+    #[error("{0:?} is not an address to listen on: give HOST:PORT or :PORT")]
+    Address(String),
+    /// The address cannot be used.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// Which.
+        address: String,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// A server that listens.
+pub struct Server {
+    listener: TcpListener,
+    limits: Limits,
+}
+
+impl Server {
+    /// Listens on an address: `host:port`, or `:port` for all addresses of this machine.
+    pub async fn bind(address: &str, limits: Limits) -> Result<Self, Error> {
+        let (host, port) = address.rsplit_once(':').ok_or_else(|| Error::Address(address.to_owned()))?;
+        let port: u16 = port.parse().map_err(|_| Error::Address(address.to_owned()))?;
+        let listener = if host.is_empty() {
+            // A machine without IPv6 has no such address.
+            match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).await {
+                Ok(listener) => Ok(listener),
+                Err(_) => TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await,
+            }
+        } else {
+            TcpListener::bind((host.trim_start_matches('[').trim_end_matches(']'), port)).await
+        };
+        let listener = listener.map_err(|source| Error::Listen { address: address.to_owned(), source })?;
+        Ok(Self { listener, limits })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.listener.local_addr().ok()
+    }
+
+    /// Answers requests until `stop` is there; requests that are being answered then are finished.
+    pub async fn run<F, A, B, E>(self, answer: F, stop: impl Future<Output = ()>)
+    where
+        F: Fn(Request<Incoming>) -> A + Clone + Send + 'static,
+        A: Future<Output = Result<Response<B>, E>> + Send + 'static,
+        B: Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+        E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
+    {
+        let Server { listener, limits } = self;
+        let places = Arc::new(Semaphore::new(limits.connections.max(1)));
+        let (ending, end) = watch::channel(false);
+        let mut connections = JoinSet::new();
+        let mut stop = pin!(stop);
+        loop {
+            // Those who find no place wait in the listener's own queue.
+            let accept = async {
+                let place = places.clone().acquire_owned().await;
+                (listener.accept().await, place)
+            };
+            let (accepted, place) = tokio::select! {
+                () = &mut stop => break,
+                Some(_) = connections.join_next() => continue,
+                accepted = accept => accepted,
+            };
+            match accepted {
+                Ok((stream, _)) => {
+                    let (answer, end) = (answer.clone(), end.clone());
+                    connections.spawn(async move {
+                        connection(stream, limits, answer, end).await;
+                        drop(place);
+                    });
+                }
+                // Out of file descriptors: others have to end first.
+                Err(_) => sleep(Duration::from_millis(100)).await,
+            }
+        }
+        drop(listener);
+        let _ = ending.send(true);
+        let all = async { while connections.join_next().await.is_some() {} };
+        let _ = timeout(limits.grace, all).await;
+    }
+}
+
+async fn connection<F, A, B, E>(stream: TcpStream, limits: Limits, answer: F, mut end: watch::Receiver<bool>)
+where
+    F: Fn(Request<Incoming>) -> A,
+    A: Future<Output = Result<Response<B>, E>>,
+    B: Body + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    E: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.patience)
+        .max_buf_size(limits.head.max(8192))
+        .max_headers(limits.headers)
+        .serve_connection(TokioIo::new(stream), service_fn(answer));
+    let mut connection = pin!(connection);
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        _ = end.wait_for(|end| *end) => {}
+        () = sleep(limits.lifetime) => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = timeout(limits.grace, connection).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::sync::oneshot;
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::pages::Pages;
+    use crate::{Health, Registry};
+
+    async fn start(limits: Limits) -> (SocketAddr, oneshot::Sender<()>, tokio::task::JoinHandle<()>) {
+        let server = Server::bind("127.0.0.1:0", limits).await.unwrap();
+        let address = server.address().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let metrics = Registry::default();
+        metrics.gauge("up", "Whether it is.", &[]).set(&[], 1.0);
+        let pages = Pages { alive: Some(Health::default()), ready: None, metrics: Some(metrics) };
+        let run = tokio::spawn(server.run(pages.service(), async { drop(stopped.await) }));
+        (address, stop, run)
+    }
+
+    async fn talk(stream: &mut TcpStream, text: &str) -> String {
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let mut answer = vec![0; 4096];
+        let read = stream.read(&mut answer).await.unwrap_or_default();
+        String::from_utf8_lossy(&answer[..read]).into_owned()
+    }
+
+    const GET: &str = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+
+    #[tokio::test]
+    async fn pages_are_served_over_one_connection_until_the_end() {
+        let (address, stop, run) = start(Limits::default()).await;
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        for _ in 0..2 {
+            let answer = talk(&mut stream, GET).await;
+            assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("\nup 1\n"), "{answer}");
+        }
+        let begin = Instant::now();
+        stop.send(()).unwrap();
+        run.await.unwrap();
+        // A connection that nobody uses is no reason to wait.
+        assert!(begin.elapsed() < Duration::from_secs(1));
+        assert!(TcpStream::connect(address).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn heads_are_small_and_slow_clients_are_sent_away() {
+        let limits = Limits { patience: Duration::from_millis(200), ..Limits::default() };
+        let (address, _stop, _run) = start(limits).await;
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let long = format!("GET /metrics HTTP/1.1\r\nHost: x\r\nA: {}\r\n\r\n", "a".repeat(20 << 10));
+        assert!(talk(&mut stream, &long).await.starts_with("HTTP/1.1 431"));
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let many = format!("GET /metrics HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(100));
+        assert!(talk(&mut stream, &many).await.starts_with("HTTP/1.1 431"));
+        for part in ["GET /metrics HT", ""] {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(part.as_bytes()).await.unwrap();
+            let read = timeout(Duration::from_secs(5), stream.read(&mut [0; 100])).await;
+            assert!(read.is_ok(), "{part:?} is waited for");
+        }
+    }
+
+    #[tokio::test]
+    async fn no_more_connections_than_allowed_and_none_for_ever() {
+        let limits = Limits {
+            connections: 1,
+            lifetime: Duration::from_millis(300),
+            grace: Duration::from_millis(50),
+            ..Limits::default()
+        };
+        let (address, _stop, _run) = start(limits).await;
+        let mut first = TcpStream::connect(address).await.unwrap();
+        talk(&mut first, GET).await;
+        let mut second = TcpStream::connect(address).await.unwrap();
+        let begin = Instant::now();
+        assert!(talk(&mut second, GET).await.contains("200 OK"));
+        assert!(begin.elapsed() > Duration::from_millis(150));
+    }
+
+    #[tokio::test]
+    async fn addresses_are_those_of_flags() {
+        assert!(Server::bind(":0", Limits::default()).await.is_ok());
+        assert!(Server::bind("[::1]:0", Limits::default()).await.is_ok() || !cfg!(target_os = "linux"));
+        for address in ["8080", "x:y", ":99999"] {
+            assert!(
+                matches!(Server::bind(address, Limits::default()).await, Err(Error::Address(_))),
+                "{address}"
+            );
+        }
+    }
+}

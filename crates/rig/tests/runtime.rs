@@ -1,0 +1,466 @@
+//! The controller runtime on a real API server: watches, leases, Events.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use podium_objects::Resource;
+use podium_rig::cluster::{Cluster, Options, User, run};
+use podium_runtime::client::Form;
+use podium_runtime::events::{About, Mood, Recorder};
+use podium_runtime::lease::{Election, Ended};
+use podium_runtime::roster::{Presence, peers};
+use podium_runtime::store::{Change, Store};
+use podium_runtime::watch::{Event, Watch};
+use podium_runtime::{Access, Client, lease};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct World {
+    cluster: &'static Cluster,
+    namespace: &'static str,
+}
+
+impl World {
+    fn new(namespace: &'static str) -> Self {
+        let cluster =
+            Cluster::shared().unwrap_or_else(|e| panic!("needs the pinned originals (make tools): {e}"));
+        cluster.namespace(namespace).unwrap();
+        Self { cluster, namespace }
+    }
+
+    fn kubectl(&self, args: &[&str]) -> String {
+        run(self.cluster.kubectl().args(args).args(["-n", self.namespace])).unwrap()
+    }
+
+    async fn client(&self) -> Client {
+        client(self.cluster, None).await
+    }
+
+    fn maps(&self, form: Form) -> Watch {
+        Watch { namespace: Some(self.namespace.to_owned()), ..Watch::new(maps(), form) }
+    }
+
+    fn lease(&self, name: &str) -> Value {
+        serde_json::from_str(&self.kubectl(&["get", "lease", name, "-o", "json"])).unwrap()
+    }
+}
+
+async fn client(cluster: &Cluster, server: Option<String>) -> Client {
+    let kubeconfig = Some(cluster.kubeconfig().to_owned());
+    Client::new(&Access { kubeconfig, server, ..Access::default() }).await.unwrap()
+}
+
+fn maps() -> Resource {
+    Resource::core("ConfigMap", "configmaps", true)
+}
+
+/// A watch that runs, and what it told.
+struct Story {
+    told: mpsc::UnboundedReceiver<Event>,
+    task: JoinHandle<()>,
+}
+
+impl Story {
+    fn begin(client: Client, watch: Watch) -> Self {
+        let (tell, told) = mpsc::unbounded_channel();
+        let task =
+            tokio::spawn(async move { match watch.run(&client, |event| drop(tell.send(event))).await {} });
+        Self { told, task }
+    }
+
+    async fn next(&mut self) -> Event {
+        timeout(PATIENCE, self.told.recv()).await.unwrap_or_else(|_| panic!("nothing was told")).unwrap()
+    }
+
+    /// The next event, in short.
+    async fn short(&mut self) -> String {
+        let name = |object: Value| {
+            assert_eq!((&object["apiVersion"], &object["kind"]), (&"v1".into(), &"ConfigMap".into()));
+            object["metadata"]["name"].as_str().unwrap().to_owned()
+        };
+        match self.next().await {
+            Event::Applied(object) => format!("+{}", name(object)),
+            Event::Deleted(object) => format!("-{}", name(object)),
+            Event::Trouble(trouble) => format!("{:?}", trouble.kind),
+            other => format!("{other:?}").to_lowercase(),
+        }
+    }
+
+    async fn tells(&mut self, expected: &[&str]) {
+        for (at, expected) in expected.iter().enumerate() {
+            assert_eq!(self.short().await, *expected, "event {at}");
+        }
+    }
+}
+
+impl Drop for Story {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn a_watch_sees_what_happens_in_both_forms() {
+    let world = World::new("watched");
+    world.kubectl(&["create", "configmap", "a", "--from-literal=k=v"]);
+    for form in [Form::Whole, Form::Metadata] {
+        let mut story = Story::begin(world.client().await, world.maps(form));
+        story.tells(&["begin"]).await;
+        let Event::Applied(object) = story.next().await else { panic!("the list has an object") };
+        assert_eq!(object.get("data").is_some(), form == Form::Whole, "{object}");
+        assert_eq!((&object["kind"], &object["metadata"]["name"]), (&"ConfigMap".into(), &"a".into()));
+        story.tells(&["end"]).await;
+        world.kubectl(&["create", "configmap", "b"]);
+        world.kubectl(&["label", "configmap", "a", "--overwrite", &format!("form={form:?}")]);
+        world.kubectl(&["delete", "configmap", "b"]);
+        story.tells(&["+b", "+a", "-b"]).await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn what_a_selector_no_longer_chooses_is_gone() {
+    let world = World::new("selected");
+    for name in ["a", "b"] {
+        world.kubectl(&["create", "configmap", name]);
+    }
+    world.kubectl(&["label", "configmap", "a", "x=y"]);
+    let labelled = Watch { labels: "x=y".to_owned(), ..world.maps(Form::Metadata) };
+    let named = Watch { fields: "metadata.name=b".to_owned(), ..world.maps(Form::Metadata) };
+    let mut labelled = Story::begin(world.client().await, labelled);
+    let mut named = Story::begin(world.client().await, named);
+    labelled.tells(&["begin", "+a", "end"]).await;
+    named.tells(&["begin", "+b", "end"]).await;
+    world.kubectl(&["label", "configmap", "a", "x-"]);
+    world.kubectl(&["label", "configmap", "b", "x=y"]);
+    labelled.tells(&["-a", "+b"]).await;
+    named.tells(&["+b"]).await;
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn a_list_of_many_pages_is_whole() {
+    let world = World::new("many");
+    let map = |n: u32| {
+        format!("{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{{\"name\":\"m{n}\"}}}}\n---\n")
+    };
+    let file = world.cluster.folder().join("many.yaml");
+    std::fs::write(&file, (0..1100).map(map).collect::<String>()).unwrap();
+    world.kubectl(&["create", "-f", file.to_str().unwrap()]);
+    let mut story = Story::begin(world.client().await, world.maps(Form::Metadata));
+    let mut store = Store::default();
+    let mut new = 0;
+    while !store.is_complete() {
+        store.take(&story.next().await, |_| 0, |change| new += usize::from(change.before.is_none()));
+    }
+    assert_eq!((store.len(), new), (1100, 1100));
+}
+
+/// Passes connections on to the API server, as long as it is open.
+struct Relay {
+    address: SocketAddr,
+    open: Arc<AtomicBool>,
+    /// How many connections there were.
+    count: Arc<Mutex<usize>>,
+}
+
+impl Relay {
+    async fn start(cluster: &Cluster) -> Self {
+        let to: SocketAddr = cluster.url().trim_start_matches("https://").parse().unwrap();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (open, count) = (Arc::new(AtomicBool::new(true)), Arc::new(Mutex::new(0)));
+        let (is_open, counted) = (open.clone(), count.clone());
+        tokio::spawn(async move {
+            loop {
+                let (mut here, _) = listener.accept().await.unwrap();
+                if !is_open.load(Ordering::SeqCst) {
+                    continue;
+                }
+                *counted.lock().unwrap() += 1;
+                let is_open = is_open.clone();
+                tokio::spawn(async move {
+                    let Ok(mut there) = tokio::net::TcpStream::connect(to).await else { return };
+                    let closed = async {
+                        while is_open.load(Ordering::SeqCst) {
+                            sleep(Duration::from_millis(20)).await;
+                        }
+                    };
+                    tokio::select! {
+                        _ = tokio::io::copy_bidirectional(&mut here, &mut there) => {}
+                        () = closed => {}
+                    }
+                });
+            }
+        });
+        Self { address, open, count }
+    }
+
+    fn set(&self, open: bool) {
+        self.open.store(open, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn what_happened_while_the_connection_was_cut_is_told_without_a_new_list() {
+    let world = World::new("cut");
+    let relay = Relay::start(world.cluster).await;
+    world.kubectl(&["create", "configmap", "a"]);
+    world.kubectl(&["create", "configmap", "b"]);
+    let client = client(world.cluster, Some(format!("https://{}", relay.address))).await;
+    let mut story = Story::begin(client, world.maps(Form::Metadata));
+    story.tells(&["begin", "+a", "+b", "end"]).await;
+    relay.set(false);
+    story.tells(&["Unreachable"]).await;
+    world.kubectl(&["delete", "configmap", "a"]);
+    world.kubectl(&["create", "configmap", "c"]);
+    relay.set(true);
+    story.tells(&["well", "-a", "+c"]).await;
+    assert!(*relay.count.lock().unwrap() < 10, "tries are not counted while it was cut");
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn a_restart_of_the_server_with_a_forgotten_past_is_survived() {
+    // A cluster of its own: others would not like the restart.
+    let cluster = Cluster::start().unwrap();
+    let kubectl = |args: &[&str]| run(cluster.kubectl().args(args)).unwrap();
+    for name in ["a", "b"] {
+        kubectl(&["create", "configmap", name]);
+    }
+    let relay = Relay::start(&cluster).await;
+    let client = client(&cluster, Some(format!("https://{}", relay.address))).await;
+    let watch = Watch { namespace: Some("default".to_owned()), ..Watch::new(maps(), Form::Metadata) };
+    let mut story = Story::begin(client, watch);
+    let mut store = Store::default();
+    while !store.is_complete() {
+        store.take(&story.next().await, |_| 0, |_| ());
+    }
+    relay.set(false);
+    story.tells(&["Unreachable"]).await;
+    kubectl(&["delete", "configmap", "a"]);
+    kubectl(&["create", "configmap", "c"]);
+    cluster.kill_api().unwrap();
+    cluster.start_api().unwrap();
+    relay.set(true);
+    // The new server remembers nothing from before its start: a new list, and what it lacks is found to be gone.
+    let mut seen: BTreeMap<String, &str> = BTreeMap::new();
+    let mut lists = 0;
+    while seen.get("default/a") != Some(&"gone") || !seen.contains_key("default/c") {
+        let event = story.next().await;
+        lists += usize::from(event == Event::Begin);
+        store.take(
+            &event,
+            |_| 0,
+            |Change { key, after, .. }| {
+                seen.insert(key.to_string(), if after.is_none() { "gone" } else { "there" });
+            },
+        );
+    }
+    assert_eq!((lists, seen.get("default/b")), (1, None), "{seen:?}");
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn permission_and_kind_may_come_later() {
+    let cluster = Cluster::with(Options { users: vec![User::weak("weak")], ..Options::default() }).unwrap();
+    let kubectl = |args: &[&str]| run(cluster.kubectl().args(args)).unwrap();
+    let kubeconfig = Some(cluster.kubeconfig_of("weak"));
+    let weak = Client::new(&Access { kubeconfig, ..Access::default() }).await.unwrap();
+    let mut maps = Story::begin(weak, Watch::new(maps(), Form::Metadata));
+    let kind = podium_objects::Kind::new("own.io/v1", "Own");
+    let owns = Resource { kind, plural: "owns".to_owned(), namespaced: true };
+    let mut owns = Story::begin(client(&cluster, None).await, Watch::new(owns, Form::Metadata));
+    maps.tells(&["Forbidden"]).await;
+    owns.tells(&["Missing"]).await;
+    kubectl(&["create", "clusterrole", "maps", "--verb=list,watch", "--resource=configmaps"]);
+    kubectl(&["create", "clusterrolebinding", "maps", "--clusterrole=maps", "--user=weak"]);
+    let crd = cluster.folder().join("crd.yaml");
+    let text = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: owns.own.io}\nspec:\n  \
+                group: own.io\n  scope: Namespaced\n  names: {kind: Own, plural: owns}\n  versions:\n  - {name: v1, served: true, \
+                storage: true, schema: {openAPIV3Schema: {type: object}}}\n";
+    std::fs::write(&crd, text).unwrap();
+    kubectl(&["create", "-f", crd.to_str().unwrap()]);
+    owns.tells(&["begin", "end", "well"]).await;
+    maps.tells(&["begin"]).await;
+    while maps.short().await != "well" {}
+}
+
+fn quick(namespace: &str, name: &str, identity: &str) -> Election {
+    let mut election = Election::new(namespace, name, identity);
+    election.duration = Duration::from_secs(4);
+    election.deadline = Duration::from_secs(3);
+    election.renew = Duration::from_secs(1);
+    election.retry = Duration::from_millis(500);
+    election
+}
+
+/// Leads until told to stop; says when it began.
+fn candidate(
+    client: Client,
+    election: Election,
+) -> (JoinHandle<Ended<()>>, mpsc::UnboundedReceiver<Instant>, mpsc::UnboundedSender<()>) {
+    let (began, begins) = mpsc::unbounded_channel();
+    let (stop, mut stopped) = mpsc::unbounded_channel();
+    let task = tokio::spawn(async move {
+        let work = async {
+            began.send(Instant::now()).unwrap();
+            let _ = stopped.recv().await;
+        };
+        election.lead(&client, |error| panic!("{error}"), work).await
+    });
+    (task, begins, stop)
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn a_lease_goes_over_at_once_when_released_and_in_time_when_not() {
+    let world = World::new("led");
+    let (one, two) = (quick("led", "lock", "one"), quick("led", "lock", "two"));
+    let (first, mut first_begins, stop) = candidate(world.client().await, one.clone());
+    first_begins.recv().await.unwrap();
+    assert!(one.leads());
+    let (second, mut second_begins, _stop) = candidate(world.client().await, two.clone());
+    // As long as one renews, the other waits.
+    assert!(timeout(Duration::from_secs(6), second_begins.recv()).await.is_err());
+    let spec = world.lease("lock")["spec"].clone();
+    assert_eq!((&spec["holderIdentity"], &spec["leaseTransitions"]), (&"one".into(), &0.into()));
+    assert_ne!(spec["acquireTime"], spec["renewTime"]);
+    let released = Instant::now();
+    stop.send(()).unwrap();
+    assert_eq!(first.await.unwrap(), Ended::Done(()));
+    let began = timeout(PATIENCE, second_begins.recv()).await.unwrap().unwrap();
+    assert!(began - released < Duration::from_secs(1), "{:?}", began - released);
+    assert!(!one.leads() && two.leads());
+    assert_eq!(world.lease("lock")["spec"]["leaseTransitions"], 1);
+
+    let (_third, mut third_begins, _stop) = candidate(world.client().await, quick("led", "lock", "three"));
+    sleep(Duration::from_secs(2)).await;
+    let died = Instant::now();
+    second.abort();
+    let began = timeout(PATIENCE, third_begins.recv()).await.unwrap().unwrap();
+    let after = (began - died).as_secs_f64();
+    assert!((2.5..6.0).contains(&after), "{after}");
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn who_cannot_renew_stops_before_others_may_begin() {
+    let world = World::new("lost");
+    let relay = Relay::start(world.cluster).await;
+    let behind = client(world.cluster, Some(format!("https://{}", relay.address))).await;
+    let (began, mut begins) = mpsc::unbounded_channel();
+    let one = tokio::spawn(async move {
+        let work = async {
+            began.send(()).unwrap();
+            std::future::pending::<()>().await;
+        };
+        let ended = quick("lost", "lock", "one").lead(&behind, |_| (), work).await;
+        (ended, Instant::now())
+    });
+    begins.recv().await.unwrap();
+    let (_two, mut second_begins, _stop) = candidate(world.client().await, quick("lost", "lock", "two"));
+    sleep(Duration::from_secs(2)).await;
+    relay.set(false);
+    let (ended, stopped) = timeout(PATIENCE, one).await.unwrap().unwrap();
+    assert!(matches!(&ended, Ended::Lost(reason) if reason.contains("not renewed in time")), "{ended:?}");
+    let began = timeout(PATIENCE, second_begins.recv()).await.unwrap().unwrap();
+    assert!(stopped < began);
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn everybody_sees_who_is_there() {
+    let world = World::new("roster");
+    let client = world.client().await;
+    let presence = |name: &str| Presence {
+        namespace: "roster".to_owned(),
+        name: name.to_owned(),
+        identity: format!("{name}-1"),
+        labels: BTreeMap::from([("team".to_owned(), "blue".to_owned())]),
+        annotations: BTreeMap::from([("watches".to_owned(), "a,b".to_owned())]),
+        duration: Duration::from_secs(1),
+    };
+    for name in ["y", "x"] {
+        presence(name).publish(&client).await.unwrap();
+        sleep(Duration::from_millis(1100)).await;
+    }
+    presence("x").publish(&client).await.unwrap();
+    let found = peers(&client, Some("roster"), "team=blue").await.unwrap();
+    let names: Vec<&str> = found.iter().map(|peer| peer.name.as_str()).collect();
+    assert_eq!(names, ["y", "x"], "the oldest first");
+    assert_eq!((found[0].identity.as_str(), found[0].annotations["watches"].as_str()), ("y-1", "a,b"));
+    let later = found[0].until + Duration::from_millis(1);
+    assert!(found[1].alive(later) && !found[0].alive(later));
+    presence("x").withdraw(&client).await.unwrap();
+    presence("x").withdraw(&client).await.unwrap();
+    assert_eq!(peers(&client, Some("roster"), "team=blue").await.unwrap().len(), 1);
+    assert!(peers(&client, None, "team=red").await.unwrap().is_empty());
+    assert_eq!(lease::resource().plural, "leases");
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn events_are_shown_by_describe_and_counted() {
+    let world = World::new("spoken");
+    world.kubectl(&["create", "configmap", "a"]);
+    let map: Value = serde_json::from_str(&world.kubectl(&["get", "configmap", "a", "-o", "json"])).unwrap();
+    let recorder = Recorder::new("demo-controller", "pod-1");
+    let (client, writer) = (world.client().await, recorder.clone());
+    let task = tokio::spawn(async move { match writer.run(&client, |error| panic!("{error}")).await {} });
+    let written = async |count| {
+        let begin = Instant::now();
+        while recorder.tally().written < count {
+            assert!(begin.elapsed() < PATIENCE, "{:?}", recorder.tally());
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let about = About::of(&map);
+    for count in 1..=4 {
+        recorder.say(&about, Mood::Warning, "OverrideValuesInUse", "Chart value \"x\" overridden");
+        written(count).await;
+    }
+    recorder.say(&about, Mood::Normal, "Other", "something else");
+    written(5).await;
+    let events = |args: &[&str]| {
+        world.kubectl(&[&["get", "events", "--field-selector=involvedObject.name=a"], args].concat())
+    };
+    let list: Value = serde_json::from_str(&events(&["-o", "json"])).unwrap();
+    let mut counts: Vec<_> = list["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|e| (e["reason"].as_str(), e["count"].as_u64()))
+        .collect();
+    counts.sort();
+    assert_eq!(counts, [(Some("Other"), Some(1)), (Some("OverrideValuesInUse"), Some(4))]);
+    let described = world.kubectl(&["describe", "configmap", "a"]);
+    assert!(described.contains("OverrideValuesInUse") && described.contains("(x4 over"), "{described}");
+    // One that somebody has deleted is written anew.
+    world.kubectl(&["delete", "events", "--all"]);
+    recorder.say(&about, Mood::Normal, "Other", "something else");
+    written(6).await;
+    assert!(events(&[]).contains("something else"));
+    // About an object without a namespace.
+    let node = About {
+        namespace: None,
+        kind: "Node".to_owned(),
+        name: "n".to_owned(),
+        uid: "u".to_owned(),
+        ..about
+    };
+    recorder.say(&node, Mood::Normal, "Seen", "a node");
+    written(7).await;
+    task.abort();
+}
