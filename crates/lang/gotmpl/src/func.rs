@@ -64,6 +64,10 @@ pub trait World {
     fn resolve_host(&self, _name: &str) -> Result<String, String> {
         Ok(String::new())
     }
+    /// A variable of the environment; empty when it is not set, or not for templates to see.
+    fn variable(&self, _name: &str) -> String {
+        String::new()
+    }
     /// Reads objects of a cluster as [`Value`]s; an empty map without a cluster.
     fn lookup<'h>(
         &self,

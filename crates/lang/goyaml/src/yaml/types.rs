@@ -1,6 +1,7 @@
 //! Go types, as far as reading into them shows: which scalars become strings, and what errors say.
 
 use super::error::{Error, Origin};
+use crate::number;
 use crate::tree::{List, Map, Node, Value};
 
 /// A Go type to read into.
@@ -23,12 +24,27 @@ pub enum Kind {
     Str,
     /// `bool`.
     Bool,
+    /// `int`.
+    Int,
+    /// A type that reads its own JSON. The function says what is wrong with a value; then reading ends at once.
+    Own(fn(&Value) -> Result<(), Refused>),
+    /// A `string` of an embedded struct, whose name errors have. No other scalar is made a string for it.
+    Promoted(&'static str),
     /// A slice of the type.
     List(&'static Type),
     /// A map from strings to the type.
     Map(&'static Type),
     /// A struct.
     Struct(&'static Struct),
+}
+
+/// Why a type that reads its own JSON does not take a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refused {
+    /// The JSON is not for this Go type.
+    Type(&'static str),
+    /// Something else, in Go's words.
+    Text(String),
 }
 
 /// A Go struct.
@@ -46,6 +62,8 @@ pub static ANY: Type = Type::new("interface {}", Kind::Any);
 pub static STRING: Type = Type::new("string", Kind::Str);
 /// `bool`.
 pub static BOOL: Type = Type::new("bool", Kind::Bool);
+/// `*int`.
+pub static INT_POINTER: Type = Type::pointer("int", Kind::Int);
 /// `[]string`.
 pub static STRINGS: Type = Type::new("[]string", Kind::List(&STRING));
 /// `[]interface{}`.
@@ -106,7 +124,7 @@ pub(super) fn folds_to(key: &str, name: &str) -> bool {
 ///
 /// A struct becomes a mapping from the names of its fields, without those that were not written.
 pub(super) fn conform(value: Node, ty: &Type, origin: Origin) -> Result<Node, Error> {
-    let mut fit = Fit { holder: None, path: Vec::new(), error: None };
+    let mut fit = Fit { holder: None, path: Vec::new(), error: None, ended: false };
     let mut slot = Node { value: zero(ty), pos: value.pos };
     fit.read(&mut slot, value, ty);
     match fit.error {
@@ -121,8 +139,9 @@ pub(super) fn conform(value: Node, ty: &Type, origin: Origin) -> Result<Node, Er
 fn zero(ty: &Type) -> Value {
     match ty.kind {
         _ if ty.pointer => Value::Null,
-        Kind::Str => Value::String("".into()),
+        Kind::Str | Kind::Promoted(_) => Value::String("".into()),
         Kind::Bool => Value::Bool(false),
+        Kind::Int => Value::Int(0),
         _ => Value::Null,
     }
 }
@@ -133,20 +152,37 @@ struct Fit {
     path: Vec<&'static str>,
     /// The first error; the rest is still read.
     error: Option<(String, crate::tree::Pos)>,
+    /// Whether the error is one after which nothing is read.
+    ended: bool,
 }
 
 impl Fit {
     /// Reads into a place that may hold something already. The depth of recursion is that of the type.
     fn read(&mut self, slot: &mut Node, node: Node, ty: &Type) {
         let pos = node.pos;
+        if self.ended {
+            return;
+        }
         match (ty.kind, node.value) {
             (Kind::Any, value) => *slot = Node { value, pos },
             (Kind::List(_) | Kind::Map(_), Value::Null) => *slot = Node { value: Value::Null, pos },
             (_, Value::Null) if ty.pointer => *slot = Node { value: Value::Null, pos },
+            (Kind::Own(check), value) => match check(&value) {
+                Ok(()) => *slot = Node { value, pos },
+                Err(refused) => {
+                    let text = match refused {
+                        Refused::Type(go) => self.mismatch(&value, go),
+                        Refused::Text(text) => text,
+                    };
+                    self.error = Some((text, pos));
+                    self.ended = true;
+                }
+            },
             (_, Value::Null) => {}
-            (Kind::Str, value @ Value::String(_)) | (Kind::Bool, value @ Value::Bool(_)) => {
-                *slot = Node { value, pos }
-            }
+            (Kind::Str | Kind::Promoted(_), value @ Value::String(_))
+            | (Kind::Bool, value @ Value::Bool(_)) => *slot = Node { value, pos },
+            (Kind::Int, Value::Int(i)) => *slot = Node { value: Value::Int(i), pos },
+            (Kind::Int, Value::Float(f)) if is_int(f) => *slot = Node { value: Value::Int(f as i64), pos },
             (Kind::List(element), Value::List(items)) => {
                 slot.pos = pos;
                 self.read_list(slot, items, element);
@@ -167,7 +203,7 @@ impl Fit {
             }
             (_, value) => {
                 if self.error.is_none() {
-                    self.error = Some((self.mismatch(&value, ty), pos));
+                    self.error = Some((self.mismatch(&value, ty.go), pos));
                 }
             }
         }
@@ -196,6 +232,10 @@ impl Fit {
         for (key, value) in entries.into_entries() {
             let Some((name, ty)) = of.field(&key) else { continue };
             let holder = self.holder.replace(of.name);
+            let depth = self.path.len();
+            if let Kind::Promoted(embedded) = ty.kind {
+                self.path.push(embedded);
+            }
             self.path.push(name);
             let missing = !map.contains_key(name);
             let mut item = map.remove(name).unwrap_or(Node { value: zero(ty), pos: value.pos });
@@ -204,13 +244,21 @@ impl Fit {
             if !(missing && null && !ty.pointer) {
                 map.insert(name, item);
             }
-            self.path.pop();
+            self.path.truncate(depth);
             self.holder = holder;
         }
     }
 
-    fn mismatch(&self, value: &Value, ty: &Type) -> String {
+    fn mismatch(&self, value: &Value, go: &str) -> String {
+        let number;
         let kind = match value {
+            // Go says which number only if another one would have been right.
+            Value::Float(f) if go == "int" => {
+                let mut text = b"number ".to_vec();
+                number::json(&mut text, *f);
+                number = String::from_utf8_lossy(&text).into_owned();
+                &number
+            }
             Value::Null => "null",
             Value::Bool(_) => "bool",
             Value::Int(_) | Value::Float(_) => "number",
@@ -218,7 +266,6 @@ impl Fit {
             Value::List(_) => "array",
             Value::Map(_) => "object",
         };
-        let go = ty.go;
         match self.holder {
             None => format!("json: cannot unmarshal {kind} into Go value of type {go}"),
             Some(holder) => {
@@ -227,6 +274,11 @@ impl Fit {
             }
         }
     }
+}
+
+/// Whether a number has no fraction and is in the range of `int`.
+fn is_int(f: f64) -> bool {
+    f.fract() == 0.0 && (i64::MIN as f64..=i64::MAX as f64).contains(&f)
 }
 
 /// Takes the mapping out of a place; an empty one if there is none.
