@@ -5,7 +5,6 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::ArgMatches;
 use podium_chart::capabilities::{Capabilities, KubeVersion};
-use podium_goyaml::{List, Map, Node, Pos, Value as Tree};
 use podium_objects::Kind;
 use podium_runtime::discovery::Version;
 use podium_runtime::{Access, Client, Discovery, Error, Kinds};
@@ -139,27 +138,4 @@ impl Cluster {
 /// Runs something that waits for a cluster.
 pub fn with_cluster<T>(matches: &ArgMatches, work: impl AsyncFnOnce(Client) -> Result<T>) -> Result<T> {
     Cluster::open(matches)?.wait(work)
-}
-
-/// An object of a cluster as templates see it.
-pub fn tree(value: Value) -> Node {
-    let value = match value {
-        Value::Null => Tree::Null,
-        Value::Bool(b) => Tree::Bool(b),
-        Value::Number(n) => n.as_i64().map_or_else(|| Tree::Float(n.as_f64().unwrap_or(f64::NAN)), Tree::Int),
-        Value::String(s) => Tree::String(s.into()),
-        Value::Array(items) => {
-            let mut list = List::default();
-            items.into_iter().for_each(|item| list.push(tree(item)));
-            Tree::List(list)
-        }
-        Value::Object(fields) => {
-            let mut map = Map::new();
-            for (key, value) in fields {
-                map.insert(key, tree(value));
-            }
-            Tree::Map(map)
-        }
-    };
-    Node::new(value, Pos::default())
 }

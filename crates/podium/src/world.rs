@@ -5,11 +5,12 @@ use std::net::ToSocketAddrs;
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use podium_converge::object::tree;
 use podium_gotmpl::{Heap, Value, World};
 use podium_objects::Kind;
 use podium_sprig::convert::from_tree;
 
-use crate::cluster::{Cluster, tree};
+use crate::cluster::Cluster;
 
 /// This machine, as templates may see it.
 pub struct Machine {

@@ -10,6 +10,7 @@ pub mod object;
 pub mod owner;
 pub mod place;
 pub mod plan;
+pub mod restart;
 pub mod wait;
 mod yields;
 

@@ -2,7 +2,7 @@
 
 use podium_chart::dialect::HELM4;
 use podium_chart::manifest;
-use podium_goyaml::{Node, Value as Tree, yaml};
+use podium_goyaml::{List, Map as TreeMap, Node, Pos, Value as Tree, yaml};
 use serde_json::{Map, Number, Value};
 
 use crate::named::{Named, objects_of};
@@ -105,6 +105,29 @@ fn json(node: &Node, left: usize) -> Option<Value> {
             Value::Object(map.iter().map(field).collect::<Option<_>>()?)
         }
     })
+}
+
+/// JSON as a tree.
+pub fn tree(value: Value) -> Node {
+    let value = match value {
+        Value::Null => Tree::Null,
+        Value::Bool(b) => Tree::Bool(b),
+        Value::Number(n) => n.as_i64().map_or_else(|| Tree::Float(n.as_f64().unwrap_or(f64::NAN)), Tree::Int),
+        Value::String(s) => Tree::String(s.into()),
+        Value::Array(items) => {
+            let mut list = List::default();
+            items.into_iter().for_each(|item| list.push(tree(item)));
+            Tree::List(list)
+        }
+        Value::Object(fields) => {
+            let mut map = TreeMap::new();
+            for (key, value) in fields {
+                map.insert(key, tree(value));
+            }
+            Tree::Map(map)
+        }
+    };
+    Node::new(value, Pos::default())
 }
 
 #[cfg(test)]

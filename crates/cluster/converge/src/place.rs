@@ -52,7 +52,7 @@ impl Place<'_> {
     }
 
     /// The object with the namespace that it has in the cluster.
-    pub(crate) fn placed(&self, object: &Named, resource: Option<&Resource>) -> Named {
+    pub fn placed(&self, object: &Named, resource: Option<&Resource>) -> Named {
         let namespaced = resource.is_some_and(|resource| resource.namespaced);
         let namespace = namespaced.then(|| self.namespace(object).to_owned());
         Named { namespace, ..object.clone() }

@@ -55,11 +55,15 @@ pub struct Step {
     pub action: Action,
     /// Why, or what is left alone.
     pub notes: Vec<String>,
+    /// The signature of our fields afterwards; 0 when nothing was applied.
+    pub signature: u64,
+    /// The version of the object afterwards; 0 when nothing was applied.
+    pub version: u64,
 }
 
 impl Step {
     pub(crate) fn new(object: Named, action: Action) -> Self {
-        Self { object, action, notes: Vec::new() }
+        Self { object, action, notes: Vec::new(), signature: 0, version: 0 }
     }
 
     pub(crate) fn because(mut self, note: impl Into<String>) -> Self {
@@ -75,6 +79,21 @@ pub struct Rules {
     pub adopt: bool,
     /// The server only says what would become of them.
     pub dry_run: bool,
+}
+
+/// A number for the set of fields that are ours by applying them. It changes when somebody takes one of them, and not
+/// when an object's status or somebody else's fields change.
+pub fn signature(object: &Value) -> u64 {
+    let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+    let ours = entries.into_iter().flatten().find(|entry| {
+        let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
+        text("manager") == MANAGER && text("operation") == "Apply" && text("subresource").is_empty()
+    });
+    let deleted = object.pointer("/metadata/deletionTimestamp").is_some();
+    let fields = ours.and_then(|entry| entry.get("fieldsV1")).map(ToString::to_string).unwrap_or_default();
+    // FNV-1a: it has to be the same in every build, since it is stored.
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    fields.bytes().chain([u8::from(deleted)]).fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
 /// Whether an object is the CRD of a kind.
@@ -152,7 +171,9 @@ impl Place<'_> {
                         some => Action::Change(some),
                     },
                 };
-                Ok(Step { object: named.clone(), action, notes })
+                let text = after.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
+                let (signature, version) = (signature(&after), text.parse().unwrap_or(0));
+                Ok(Step { object: named.clone(), action, notes, signature, version })
             }
             Err(client::Error::Refused(status))
                 if rules.dry_run && live.is_none() && is_missing_namespace(&status, namespace) =>

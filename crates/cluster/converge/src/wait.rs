@@ -108,6 +108,11 @@ impl Place<'_> {
         }
     }
 
+    /// How an object is; one that is not there is waited for.
+    pub async fn health(&self, named: &Named, resource: &Resource) -> Result<Health, client::Error> {
+        self.look_at(named, resource, Until::Ready).await
+    }
+
     /// How an object is, as far as is asked.
     async fn look_at(
         &self,

@@ -66,6 +66,8 @@ pub struct Release {
     pub apply_method: String,
     /// The labels of what the record is kept in.
     pub labels: BTreeMap<String, String>,
+    /// Its annotations.
+    pub annotations: BTreeMap<String, String>,
 }
 
 /// What happened to a revision.
@@ -263,6 +265,7 @@ impl Reader<'_> {
             hooks,
             apply_method: text(node, "apply_method")?,
             labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
         })
     }
 

@@ -122,7 +122,11 @@ impl Entry {
 }
 
 fn labels(object: &Value) -> BTreeMap<String, String> {
-    let labels = object.pointer("/metadata/labels").and_then(Value::as_object);
+    texts(object, "/metadata/labels")
+}
+
+fn texts(object: &Value, path: &str) -> BTreeMap<String, String> {
+    let labels = object.pointer(path).and_then(Value::as_object);
     let pairs = labels.into_iter().flatten().filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned())));
     pairs.collect()
 }
@@ -230,6 +234,7 @@ impl Store {
         }
         .map_err(wrong)?;
         release.labels = labels(&object);
+        release.annotations = texts(&object, "/metadata/annotations");
         Ok(release)
     }
 
@@ -301,6 +306,9 @@ impl Store {
         ];
         labels.extend(own);
         let mut metadata = json!({"name": key(&release.name, release.revision), "labels": labels});
+        if !release.annotations.is_empty() {
+            metadata["annotations"] = json!(release.annotations);
+        }
         if let Some(owner) = &self.owner {
             metadata["ownerReferences"] = json!([owner]);
         }

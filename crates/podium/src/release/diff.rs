@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use anyhow::{Result, bail};
 use clap::ArgMatches;
-use podium_converge::object::objects;
+use podium_converge::object::{objects, tree};
 use podium_converge::plan::{self, Action, Step};
 use podium_converge::{Named, Owner, Place};
 use podium_goyaml::emit;
@@ -15,7 +15,7 @@ use super::draft::render;
 use super::listen::Person;
 use super::read::{Format, format, store};
 use crate::chart::input::Input;
-use crate::cluster::{Cluster, tree};
+use crate::cluster::Cluster;
 use crate::flag::{many, on};
 use crate::output::print;
 
@@ -30,7 +30,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
     let mut input = Input::read("release diff", matches)?;
     let cluster = Rc::new(Cluster::open(matches)?);
     let store = cluster.wait(async |client| store(client, Some(&input.release.namespace)))?;
-    let engine = Engine { store: &store, kinds: cluster.kinds(), listener: &Person };
+    let engine = Engine { store: &store, kinds: cluster.kinds(), listener: &Person, keeper: None };
     let past = cluster.wait(async |_| engine.past(&input.release.name).await)?;
     let draft = render(&mut input, &cluster, &past, matches)?;
     let owner = Owner { name: draft.name.clone(), namespace: draft.namespace.clone() };

@@ -117,7 +117,7 @@ impl Desk {
     }
 
     fn engine(&self) -> Engine<'_> {
-        Engine { store: &self.store, kinds: self.cluster.kinds(), listener: &Person }
+        Engine { store: &self.store, kinds: self.cluster.kinds(), listener: &Person, keeper: None }
     }
 
     /// Does something with a release; when the user interrupts it, the record says so.

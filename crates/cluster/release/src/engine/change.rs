@@ -1,6 +1,8 @@
 //! A new revision: by an install, an upgrade or a rollback.
 
-use podium_converge::object::{Object, objects};
+use std::collections::BTreeMap;
+
+use podium_converge::object::Object;
 use podium_converge::place::Seen;
 use podium_converge::plan::{Action, Rules, Step};
 use podium_converge::{Named, Place, apply};
@@ -148,7 +150,7 @@ impl Engine<'_> {
         let owner = owner(&release);
         let place = self.place(&owner);
         let rules = Rules { adopt: options.adopt, dry_run: false };
-        let objects = objects(&release.manifest, &owner)?;
+        let objects = self.objects(&release.manifest, &owner).await?;
         let crd_steps = place.plan_crds(&crds).await?;
         let blocked: Vec<Step> =
             crd_steps.iter().filter(|step| step.action == Action::Blocked).cloned().collect();
@@ -177,6 +179,9 @@ impl Engine<'_> {
                     || options.description.is_empty() && verb != Verb::Rollback
                 {
                     release.info.description = verb.words().done.to_owned();
+                }
+                if let Some(keeper) = self.keeper {
+                    release.annotations = keeper.annotations(&steps);
                 }
                 self.store.update(&release).await?;
                 self.supersede(past).await?;
@@ -216,6 +221,7 @@ impl Engine<'_> {
             hooks: draft.hooks,
             apply_method: "ssa".to_owned(),
             labels: draft.labels,
+            annotations: BTreeMap::new(),
         }
     }
 
@@ -331,6 +337,27 @@ impl Engine<'_> {
 }
 
 impl Engine<'_> {
+    /// Applies the objects of a deployed revision again: all, or those that are chosen. What they were before does not
+    /// matter.
+    pub async fn repair(
+        &self,
+        release: &Release,
+        chosen: &dyn Fn(&Named) -> bool,
+        adopt: bool,
+    ) -> Result<Vec<Step>, Error> {
+        let owner = owner(release);
+        let place = self.place(&owner);
+        let mut objects = self.objects(&release.manifest, &owner).await?;
+        let discovery = self.kinds.known().await?;
+        objects.retain(|object| chosen(&place.placed(&object.named, discovery.find(&object.named.kind))));
+        let rules = Rules { adopt, dry_run: false };
+        let seen = place.check(&objects, &[], rules).await?;
+        let mut steps = Vec::new();
+        let timeout = Options::default().timeout;
+        place.apply_all(seen, rules, timeout, &mut steps).await?;
+        Ok(steps)
+    }
+
     /// Records that a change was interrupted by its user.
     pub async fn interrupted(&self, name: &str) -> Result<(), Error> {
         let mut past = self.past(name).await?;

@@ -7,14 +7,17 @@ mod change;
 mod past;
 mod uninstall;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use podium_converge::object;
+use podium_converge::object::{self, Object};
 use podium_converge::plan::Step;
 use podium_converge::wait::{self, Until};
 use podium_converge::{Owner, Place, apply};
+use podium_objects::Kind;
 use podium_runtime::write::Propagation;
 use podium_runtime::{Kinds, client};
+use serde_json::Value;
 
 use crate::record::Release;
 use crate::store::{self, Store};
@@ -169,12 +172,46 @@ pub struct Engine<'a> {
     pub kinds: &'a Kinds,
     /// Who is told what happens.
     pub listener: &'a dyn Listener,
+    /// On whose behalf it is done, if not a user's.
+    pub keeper: Option<&'a dyn Keeper>,
+}
+
+/// On whose behalf a release is kept.
+pub trait Keeper: Sync {
+    /// Adds to objects what they carry besides what the chart says.
+    fn dress(&self, objects: &mut [Object], namespaced: &dyn Fn(&Kind) -> bool);
+    /// What the record says besides, once its objects are there.
+    fn annotations(&self, steps: &[Step]) -> BTreeMap<String, String>;
 }
 
 impl<'a> Engine<'a> {
+    /// The objects of a manifest as they are applied.
+    async fn objects(&self, manifest: &str, owner: &Owner) -> Result<Vec<Object>, Error> {
+        let mut all = object::objects(manifest, owner)?;
+        if let Some(keeper) = self.keeper {
+            let discovery = self.kinds.known().await?;
+            let scopes: Vec<(String, String, bool)> = all.iter().filter_map(scope).collect();
+            let namespaced = |kind: &Kind| match discovery.find(kind) {
+                Some(resource) => resource.namespaced,
+                // A kind that the release itself defines.
+                None => scopes.iter().any(|(g, k, namespaced)| *namespaced && *g == kind.group && *k == kind.kind),
+            };
+            keeper.dress(&mut all, &namespaced);
+        }
+        Ok(all)
+    }
+
     fn place<'p>(&'p self, owner: &'p Owner) -> Place<'p> {
         Place { client: &self.store.client, kinds: self.kinds, owner }
     }
+}
+
+/// The group, kind and scope that a CRD defines.
+fn scope(object: &Object) -> Option<(String, String, bool)> {
+    let text = |path: &str| object.body.pointer(path).and_then(Value::as_str);
+    (text("/kind") == Some("CustomResourceDefinition")).then_some(())?;
+    let namespaced = text("/spec/scope")? == "Namespaced";
+    Some((text("/spec/group")?.to_owned(), text("/spec/names/kind")?.to_owned(), namespaced))
 }
 
 fn owner(release: &Release) -> Owner {

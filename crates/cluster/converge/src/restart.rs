@@ -1,0 +1,143 @@
+//! Pods start anew when a ConfigMap or Secret of the same release that they use has changed: their template carries a
+//! hash of it.
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use crate::object::Object;
+
+/// The annotation of a pod template with the hash.
+pub const HASH: &str = "podium.dev/config-hash";
+/// The annotation that switches this off, on the workload or its pod template.
+pub const SWITCH: &str = "podium.dev/restart-on-config-change";
+
+/// The kinds whose pods are started anew by changing their template.
+const KINDS: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
+/// How deep a pod template is looked through.
+const DEEPEST: usize = 32;
+
+/// Puts the hash on every workload that uses ConfigMaps or Secrets of these objects.
+pub fn mark(objects: &mut [Object]) {
+    let content = |object: &Object| {
+        let kind = object.named.kind.kind.as_str();
+        if !object.named.kind.group.is_empty() || !matches!(kind, "ConfigMap" | "Secret") {
+            return None;
+        }
+        let mut hasher = Sha256::new();
+        for key in ["data", "stringData", "binaryData"] {
+            hasher.update(object.body.get(key).map(ToString::to_string).unwrap_or_default());
+        }
+        let (kind, namespace) = (object.named.kind.kind.clone(), object.named.namespace.clone());
+        Some((kind, namespace, object.named.name.clone(), hasher.finalize()))
+    };
+    let contents: Vec<_> = objects.iter().filter_map(content).collect();
+    for object in objects.iter_mut() {
+        let workload = object.named.kind.group == "apps" && KINDS.contains(&object.named.kind.kind.as_str());
+        if !workload || is_off(&object.body, "/metadata") || is_off(&object.body, "/spec/template/metadata") {
+            continue;
+        }
+        let Some(spec) = object.body.pointer("/spec/template/spec") else { continue };
+        let mut names = Vec::new();
+        references(spec, DEEPEST, &mut names);
+        let mut hasher = Sha256::new();
+        let mut any = false;
+        for (kind, namespace, name, hash) in &contents {
+            if *namespace == object.named.namespace && names.iter().any(|(k, n)| k == kind && n == name) {
+                hasher.update(hash);
+                any = true;
+            }
+        }
+        if any {
+            let hash: String = hasher.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+            annotate(&mut object.body, &hash);
+        }
+    }
+}
+
+fn is_off(body: &Value, place: &str) -> bool {
+    let annotations = body.pointer(place).and_then(|metadata| metadata.get("annotations"));
+    annotations.and_then(|map| map.get(SWITCH)).and_then(Value::as_str) == Some("false")
+}
+
+/// The ConfigMaps and Secrets that a pod uses: as files, as variables, projected.
+fn references(value: &Value, left: usize, names: &mut Vec<(&'static str, String)>) {
+    const PLACES: [(&str, &str, &str); 6] = [
+        ("configMap", "name", "ConfigMap"),
+        ("configMapRef", "name", "ConfigMap"),
+        ("configMapKeyRef", "name", "ConfigMap"),
+        ("secret", "secretName", "Secret"),
+        ("secretRef", "name", "Secret"),
+        ("secretKeyRef", "name", "Secret"),
+    ];
+    let Some(left) = left.checked_sub(1) else { return };
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| references(item, left, names)),
+        Value::Object(fields) => {
+            for (key, field, kind) in PLACES {
+                let used = fields.get(key).and_then(|used| used.get(field).or_else(|| used.get("name")));
+                names.extend(used.and_then(Value::as_str).map(|name| (kind, name.to_owned())));
+            }
+            fields.values().for_each(|field| references(field, left, names));
+        }
+        _ => {}
+    }
+}
+
+fn annotate(body: &mut Value, hash: &str) {
+    let Some(template) = body.pointer_mut("/spec/template").and_then(Value::as_object_mut) else { return };
+    let map = |parent: &mut Map<String, Value>, key: &str| {
+        let child = parent.entry(key).or_insert(Value::Null);
+        if child.is_null() {
+            *child = Value::Object(Map::new());
+        }
+    };
+    map(template, "metadata");
+    let Some(metadata) = template.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    map(metadata, "annotations");
+    if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+        annotations.insert(HASH.to_owned(), hash.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::plain;
+
+    const DEPLOYMENT: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {template: {spec: {\
+        volumes: [{configMap: {name: c}}, {projected: {sources: [{secret: {name: p}}]}}], \
+        containers: [{envFrom: [{secretRef: {name: s}}]}]}}}\n";
+
+    fn hash(data: &str, workload: &str) -> Option<String> {
+        let mut objects = plain(&format!("{data}---\n{workload}")).unwrap();
+        mark(&mut objects);
+        let body = &objects.last().unwrap().body;
+        let found = body.pointer("/spec/template/metadata/annotations/podium.dev~1config-hash");
+        found.and_then(Value::as_str).map(str::to_owned)
+    }
+
+    #[test]
+    fn the_hash_follows_what_the_pods_use() {
+        let config = |name: &str, text: &str| {
+            format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: {text}}}\n")
+        };
+        let secret = |name: &str, text: &str| config(name, text).replace("ConfigMap", "Secret");
+        let one = hash(&config("c", "x"), DEPLOYMENT).unwrap();
+        assert_eq!(one, hash(&config("c", "x"), DEPLOYMENT).unwrap());
+        assert_ne!(one, hash(&config("c", "y"), DEPLOYMENT).unwrap());
+        assert!(hash(&secret("s", "x"), DEPLOYMENT).is_some());
+        assert!(hash(&secret("p", "x"), DEPLOYMENT).is_some());
+        // Neither of another name, nor of another kind.
+        assert_eq!(hash(&config("other", "x"), DEPLOYMENT), None);
+        assert_eq!(hash(&config("s", "x"), DEPLOYMENT), None);
+    }
+
+    #[test]
+    fn it_can_be_switched_off() {
+        let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n";
+        let off = DEPLOYMENT
+            .replace("{name: d}", "{name: d, annotations: {podium.dev/restart-on-config-change: \"false\"}}");
+        assert!(hash(config, DEPLOYMENT).is_some());
+        assert_eq!(hash(config, &off), None);
+    }
+}

@@ -1,0 +1,121 @@
+//! What is remembered of a custom resource between reconciles.
+
+use podium_converge::Named;
+use podium_converge::plan::Step;
+use podium_kinds::Health;
+use serde_json::{Value, json};
+
+/// A resource, in few bytes.
+#[derive(Clone, Debug, Default)]
+pub struct Card {
+    /// What it wants, as a number.
+    pub wish: u64,
+    /// Its status as the server has it.
+    pub status: Value,
+    /// What has been done for it.
+    pub done: Option<Done>,
+}
+
+/// What has been done for a resource.
+#[derive(Clone, Debug, Default)]
+pub struct Done {
+    /// The wish that it was done for.
+    pub wish: u64,
+    /// The chart that it was done with.
+    pub chart: String,
+    /// The versions of the Secrets and ConfigMaps that its values come from.
+    pub sources: Vec<String>,
+    /// The revision of its release.
+    pub revision: i64,
+    /// Its objects.
+    pub held: Vec<Held>,
+    /// What Deployed says: the reason and the message.
+    pub deployed: (String, String),
+    /// What there is to warn about.
+    pub warnings: Vec<String>,
+}
+
+/// An object of a release.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// Which.
+    pub named: Named,
+    /// The signature of our fields.
+    pub signature: u64,
+    /// The version since which the signature holds.
+    pub version: u64,
+    /// Somebody deleted it.
+    pub lost: bool,
+    /// How it was, and in which version that was seen.
+    pub health: Option<(u64, Health)>,
+    /// Fields that are left to others.
+    pub left: Vec<String>,
+}
+
+impl Held {
+    /// From what became of it.
+    pub fn of(step: &Step) -> Self {
+        Self {
+            named: step.object.clone(),
+            signature: step.signature,
+            version: step.version,
+            lost: false,
+            health: None,
+            left: step.notes.clone(),
+        }
+    }
+}
+
+/// The objects of a release as one line, which its record carries, so that a restart needs to read nothing else.
+pub fn write(held: &[Held]) -> String {
+    let line = |held: &Held| {
+        let Named { kind, namespace, name, .. } = &held.named;
+        json!([kind.api_version(), kind.kind, namespace, name, format!("{:x}", held.signature)])
+    };
+    Value::Array(held.iter().filter(|held| !held.named.name.is_empty()).map(line).collect()).to_string()
+}
+
+/// Reads that line again; nothing when it is none.
+pub fn read(line: &str) -> Option<Vec<Held>> {
+    let Ok(Value::Array(items)) = serde_json::from_str(line) else { return None };
+    let held = |item: &Value| {
+        let text = |at: usize| item.get(at).and_then(Value::as_str);
+        Some(Held {
+            named: Named {
+                kind: podium_objects::Kind::new(text(0)?, text(1)?),
+                namespace: text(2).map(str::to_owned),
+                name: text(3)?.to_owned(),
+                generate_name: String::new(),
+            },
+            signature: u64::from_str_radix(text(4)?, 16).ok()?,
+            version: 0,
+            lost: false,
+            health: None,
+            left: Vec::new(),
+        })
+    };
+    items.iter().map(held).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use podium_objects::Kind;
+
+    use super::*;
+
+    #[test]
+    fn the_line_of_a_record_is_read_again() {
+        let named = |namespace: Option<&str>, name: &str| Named {
+            kind: Kind::new("apps/v1", "Deployment"),
+            namespace: namespace.map(str::to_owned),
+            name: name.to_owned(),
+            generate_name: String::new(),
+        };
+        let held = |named| Held { named, signature: u64::MAX - 3, version: 0, lost: false, health: None, left: Vec::new() };
+        let before = [held(named(Some("n"), "a")), held(named(None, "b"))];
+        let after = read(&write(&before)).unwrap();
+        let essence = |held: &Held| (held.named.clone(), held.signature);
+        assert_eq!(before.iter().map(essence).collect::<Vec<_>>(), after.iter().map(essence).collect::<Vec<_>>());
+        assert!(read("no").is_none() && read("[[1]]").is_none());
+    }
+}

@@ -1,0 +1,246 @@
+//! The metadata watches of everything that releases have made.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use podium_converge::Named;
+use podium_converge::plan::signature;
+use podium_objects::{Kind, Resource};
+use podium_runtime::client::Form;
+use podium_runtime::log::Log;
+use podium_runtime::store::{Row, Store};
+use podium_runtime::watch::{Event, Watch};
+use podium_runtime::{Client, Key};
+use serde_json::Value;
+
+use crate::card::{self, Held};
+use crate::controller::Controller;
+use crate::names::{CHART, OBJECTS, PRIMARY, PRIMARY_TYPE, RENDER};
+
+/// How long changes of a status are gathered before it is looked at.
+const GATHER: Duration = Duration::from_millis(300);
+/// What the names of records begin with.
+const RECORD: &str = "sh.helm.release.v1.";
+
+/// What is known of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// Nothing yet.
+    Nothing,
+    /// It is not there.
+    Absent,
+    /// It is there.
+    There(Row),
+}
+
+/// What is known of the last revision of a release without reading it.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// Its number.
+    pub revision: i64,
+    /// Its status.
+    pub status: String,
+    /// What it was rendered from.
+    pub render: String,
+    /// Its objects, if it says.
+    pub objects: Option<Vec<Held>>,
+}
+
+/// All watches of a process.
+pub struct Hub {
+    client: Client,
+    log: Log,
+    /// The namespaces that are watched; one that is `None` is all.
+    namespaces: Vec<Option<String>>,
+    selector: String,
+    stores: RefCell<HashMap<Kind, Vec<Rc<RefCell<Store>>>>>,
+    records: RefCell<HashMap<Key, Record>>,
+    controllers: RefCell<Vec<Rc<Controller>>>,
+}
+
+impl Hub {
+    /// For charts with these names.
+    pub fn new(client: Client, log: Log, namespaces: Vec<Option<String>>, charts: &[String]) -> Rc<Self> {
+        Rc::new(Self {
+            client,
+            log,
+            namespaces,
+            selector: format!("{CHART} in ({})", charts.join(",")),
+            stores: RefCell::default(),
+            records: RefCell::default(),
+            controllers: RefCell::default(),
+        })
+    }
+
+    /// Who is told about objects of its resources.
+    pub fn join(&self, controller: Rc<Controller>) {
+        self.controllers.borrow_mut().push(controller);
+    }
+
+    /// Watches a kind, if it is not watched yet.
+    pub fn watch(self: &Rc<Self>, resource: &Resource) {
+        if self.stores.borrow().contains_key(&resource.kind) {
+            return;
+        }
+        let everywhere = [None];
+        let places = if resource.namespaced { self.namespaces.as_slice() } else { &everywhere };
+        let mut stores = Vec::new();
+        for place in places {
+            let store = Rc::new(RefCell::new(Store::default()));
+            stores.push(store.clone());
+            let watch = Watch {
+                resource: resource.clone(),
+                namespace: place.clone(),
+                labels: self.selector.clone(),
+                fields: String::new(),
+                form: Form::Metadata,
+            };
+            let hub = self.clone();
+            tokio::task::spawn_local(async move {
+                let tell = |event: Event| hub.take(&watch.resource, &store, &event);
+                match watch.run(&hub.client, tell).await {}
+            });
+        }
+        self.stores.borrow_mut().insert(resource.kind.clone(), stores);
+    }
+
+    /// What is known of an object.
+    pub fn known(&self, named: &Named) -> Known {
+        let stores = self.stores.borrow();
+        let Some(stores) = stores.get(&named.kind) else { return Known::Nothing };
+        let key = Key::new(named.namespace.as_deref(), &named.name);
+        let mut complete = true;
+        for store in stores {
+            let store = store.borrow();
+            if let Some(row) = store.get(&key) {
+                return Known::There(*row);
+            }
+            complete &= store.is_complete();
+        }
+        if complete { Known::Absent } else { Known::Nothing }
+    }
+
+    /// Whether the objects of a kind are all known.
+    pub fn is_complete(&self, kind: &Kind) -> bool {
+        self.stores.borrow().get(kind).is_some_and(|stores| stores.iter().all(|store| store.borrow().is_complete()))
+    }
+
+    /// What is known of a release.
+    pub fn record(&self, namespace: &str, name: &str) -> Option<Record> {
+        self.records.borrow().get(&Key::new(Some(namespace), name)).cloned()
+    }
+
+    /// Forgets a release.
+    pub fn forget(&self, namespace: &str, name: &str) {
+        self.records.borrow_mut().remove(&Key::new(Some(namespace), name));
+    }
+
+    fn take(&self, resource: &Resource, store: &RefCell<Store>, event: &Event) {
+        let kind = &resource.kind;
+        match event {
+            Event::Trouble(trouble) => self.log.error(&trouble.message, &[("kind", &kind)]),
+            Event::Well => self.log.info("watching again", &[("kind", &kind)]),
+            Event::Applied(object) if is_record(object) => self.take_record(object, true),
+            Event::Deleted(object) if is_record(object) => self.take_record(object, false),
+            _ => {}
+        }
+        let mut changes = Vec::new();
+        store.borrow_mut().take(event, signature, |change| changes.push(change));
+        let object = match event {
+            Event::Applied(object) | Event::Deleted(object) => Some(object),
+            _ => None,
+        };
+        for change in changes {
+            let owners: Vec<(Rc<Controller>, Key)> = match object.and_then(|object| self.owner(object)) {
+                Some(owner) => vec![owner],
+                None => self.holders(kind, &change.key),
+            };
+            for (controller, key) in owners {
+                if change.after.is_none() {
+                    let version = change.before.map_or(0, |row| row.version);
+                    controller.lose(&key, kind, &change.key, version);
+                }
+                if change.matters() {
+                    controller.queue.add(key);
+                } else {
+                    controller.queue.add_after(key, GATHER);
+                }
+            }
+        }
+        if matches!(event, Event::End) {
+            let controllers = self.controllers.borrow().clone();
+            controllers.iter().for_each(|controller| controller.wake_waiting());
+        }
+    }
+
+    /// The resource that an object names as its owner.
+    fn owner(&self, object: &Value) -> Option<(Rc<Controller>, Key)> {
+        let text = |value: &Value, path: &str| value.pointer(path).and_then(Value::as_str).map(str::to_owned);
+        let controllers = self.controllers.borrow();
+        let references = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+        for reference in references.into_iter().flatten() {
+            let kind = Kind::new(&text(reference, "/apiVersion")?, &text(reference, "/kind")?);
+            let same = |controller: &&Rc<Controller>| {
+                (&controller.watch.kind.group, &controller.watch.kind.kind) == (&kind.group, &kind.kind)
+            };
+            if let Some(controller) = controllers.iter().find(same) {
+                let place = text(object, "/metadata/namespace").filter(|_| controller.namespaced());
+                return Some((controller.clone(), Key::new(place.as_deref(), &text(reference, "/name")?)));
+            }
+        }
+        let annotations = object.pointer("/metadata/annotations")?;
+        let kind = annotations.get(PRIMARY_TYPE)?.as_str()?;
+        let (namespace, name) = annotations.get(PRIMARY)?.as_str()?.split_once('/')?;
+        let same = |controller: &&Rc<Controller>| {
+            format!("{}.{}", controller.watch.kind.kind, controller.watch.kind.group) == kind
+        };
+        let controller = controllers.iter().find(same)?.clone();
+        Some((controller, Key::new(Some(namespace).filter(|n| !n.is_empty()), name)))
+    }
+
+    /// The resources that have an object, by what is remembered of them.
+    fn holders(&self, kind: &Kind, object: &Key) -> Vec<(Rc<Controller>, Key)> {
+        let controllers = self.controllers.borrow();
+        let holders = controllers.iter().flat_map(|controller| {
+            controller.holders(kind, object).into_iter().map(|key| (controller.clone(), key))
+        });
+        holders.collect()
+    }
+
+    fn take_record(&self, object: &Value, there: bool) {
+        let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
+        let release = Key::new(Some(text("/metadata/namespace")), text("/metadata/labels/name"));
+        let revision = text("/metadata/labels/version").parse().unwrap_or(0);
+        let mut records = self.records.borrow_mut();
+        if there {
+            let known = records.entry(release.clone()).or_default();
+            if revision >= known.revision {
+                let line = object.pointer("/metadata/annotations").and_then(|map| map.get(OBJECTS)).and_then(Value::as_str);
+                *known = Record {
+                    revision,
+                    status: text("/metadata/labels/status").to_owned(),
+                    render: object
+                        .pointer("/metadata/labels")
+                        .and_then(|map| map.get(RENDER))
+                        .and_then(Value::as_str)
+                        .unwrap_or_default()
+                        .to_owned(),
+                    objects: line.and_then(card::read),
+                };
+            }
+        } else if records.get(&release).is_some_and(|known| known.revision == revision) {
+            records.remove(&release);
+        }
+        drop(records);
+        for controller in self.controllers.borrow().iter() {
+            controller.record_changed(&release);
+        }
+    }
+}
+
+fn is_record(object: &Value) -> bool {
+    let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    text("/metadata/labels/owner") == "helm" && text("/metadata/name").starts_with(RECORD)
+}

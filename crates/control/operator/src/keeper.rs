@@ -1,0 +1,72 @@
+//! What objects carry besides what their chart says: whose they are.
+
+use std::collections::BTreeMap;
+
+use podium_converge::object::Object;
+use podium_converge::plan::{Action, Step};
+use podium_converge::restart;
+use podium_objects::Kind;
+use podium_release::engine::Keeper;
+use serde_json::{Map, Value, json};
+
+use crate::card::{self, Held};
+use crate::custom::Custom;
+use crate::names::{CHART, OBJECTS, PRIMARY, PRIMARY_TYPE};
+
+/// The owner of a release's objects.
+pub struct Owned<'a> {
+    /// The resource.
+    pub custom: &'a Custom,
+    /// Its kind.
+    pub kind: &'a Kind,
+    /// The chart's name.
+    pub chart: &'a str,
+}
+
+fn child<'v>(value: &'v mut Value, key: &str) -> Option<&'v mut Map<String, Value>> {
+    let child = value.as_object_mut()?.entry(key).or_insert(Value::Null);
+    if child.is_null() {
+        *child = Value::Object(Map::new());
+    }
+    child.as_object_mut()
+}
+
+impl Owned<'_> {
+    /// Whether Kubernetes lets the resource own an object: one of the same namespace, or anything if the resource has
+    /// no namespace. An object that is to be kept must not go with its owner.
+    fn may_own(&self, object: &Object, namespaced: bool) -> bool {
+        let policy = "/metadata/annotations/helm.sh~1resource-policy";
+        let kept = object.body.pointer(policy).and_then(Value::as_str).is_some_and(|policy| policy.trim() == "keep");
+        let place = object.named.namespace.as_deref().unwrap_or(self.custom.namespace());
+        !kept && (self.custom.namespace().is_empty() || namespaced && place == self.custom.namespace())
+    }
+}
+
+impl Keeper for Owned<'_> {
+    fn dress(&self, objects: &mut [Object], namespaced: &dyn Fn(&Kind) -> bool) {
+        restart::mark(objects);
+        for object in objects {
+            let may_own = self.may_own(object, namespaced(&object.named.kind));
+            let Some(metadata) = object.body.get_mut("metadata") else { continue };
+            if let Some(labels) = child(metadata, "labels") {
+                labels.insert(CHART.to_owned(), self.chart.into());
+            }
+            if may_own {
+                if let Some(metadata) = metadata.as_object_mut() {
+                    metadata.insert("ownerReferences".to_owned(), json!([self.custom.reference()]));
+                }
+            } else if let Some(annotations) = child(metadata, "annotations") {
+                let (namespace, name) = (self.custom.namespace(), self.custom.name());
+                annotations.insert(PRIMARY.to_owned(), format!("{namespace}/{name}").into());
+                let kind = format!("{}.{}", self.kind.kind, self.kind.group);
+                annotations.insert(PRIMARY_TYPE.to_owned(), kind.into());
+            }
+        }
+    }
+
+    fn annotations(&self, steps: &[Step]) -> BTreeMap<String, String> {
+        let there = |step: &&Step| step.signature != 0 && !matches!(step.action, Action::Delete | Action::Leave);
+        let held: Vec<Held> = steps.iter().filter(there).map(Held::of).collect();
+        BTreeMap::from([(OBJECTS.to_owned(), card::write(&held))])
+    }
+}

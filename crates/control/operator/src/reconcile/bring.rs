@@ -1,0 +1,273 @@
+//! Brings the release of a resource to what the resource wants.
+
+use std::time::Duration;
+
+use http::Method;
+use podium_chart::render::Release as Facts;
+use podium_converge::plan::{Action, Step};
+use podium_converge::wait::Until;
+use podium_release::Draft;
+use podium_release::engine::{Engine, Options, Outcome, Past};
+use podium_runtime::Key;
+use podium_runtime::events::Mood;
+use podium_runtime::queue::Verdict;
+use serde_json::json;
+
+use super::{Context, Trouble, release_trouble};
+use crate::card::{Card, Done, Held};
+use crate::chart::Chart;
+use crate::controller::Controller;
+use crate::custom::{Custom, Wishes};
+use crate::keeper::Owned;
+use crate::names::{CHART, FINALIZER, MANAGER, RENDER};
+use crate::render::Job;
+use crate::values;
+
+impl Context {
+    /// Whether the last thing that was done for a resource is still what it wants.
+    pub(super) fn is_settled(&self, controller: &Controller, key: &Key, card: &Card) -> bool {
+        let Some(done) = &card.done else { return false };
+        let record = self.hub.record(controller.place(key), key.name());
+        // A record may be behind what was done, never ahead of it.
+        let ahead = record.is_some_and(|record| {
+            record.revision > done.revision
+                || record.revision == done.revision && matches!(record.status.as_str(), "failed" | "superseded" | "uninstalling")
+        });
+        done.wish == card.wish && done.chart == controller.chart.borrow().digest && !ahead
+    }
+
+    /// Reads the resource and does what has to be done.
+    pub(super) async fn bring(&self, controller: &Controller, key: &Key) -> Result<Verdict, Trouble> {
+        let Some(object) = self.client.get(&controller.resource, key.namespace(), key.name()).await? else {
+            controller.forget(key);
+            return Ok(Verdict::Done);
+        };
+        let custom = Custom(object);
+        if !controller.watch.selector.matches(&custom.labels()) {
+            controller.forget(key);
+            return Ok(Verdict::Done);
+        }
+        controller.change(key, |card| {
+            card.wish = custom.wish();
+            card.status = custom.status();
+        });
+        if custom.is_deleted() {
+            return self.remove(controller, key, &custom).await;
+        }
+        let wishes = custom.wishes().map_err(|e| Trouble::irreconcilable("ReconcileError", e))?;
+        if !podium_chart::renderer::is_release_name(key.name()) {
+            let message = format!(
+                "{:?} cannot be the name of a release: names have up to 53 lower-case letters, digits, dots and lines; \
+                 make a resource with a shorter name",
+                key.name()
+            );
+            return Err(Trouble::irreconcilable("ReconcileError", message));
+        }
+        let custom = self.hold(controller, custom).await?;
+        let found = values::collect(&self.client, &controller.watch, &custom)
+            .await
+            .map_err(|e| Trouble::irreconcilable("ErrorGettingValues", e))?;
+        let chart = controller.chart.borrow().clone();
+        let digest = values::digest(&found.values, &chart.digest);
+        let keeper = Owned { custom: &custom, kind: &controller.watch.kind, chart: &chart.name };
+        let store = self.store(controller.place(key), controller.namespaced().then_some(&custom));
+        let listener = self.listener(controller, key);
+        let engine = self.engine(&store, &listener, Some(&keeper));
+        let mut done = Done {
+            wish: custom.wish(),
+            chart: chart.digest.clone(),
+            sources: found.sources,
+            warnings: warnings(&found.values, &chart),
+            ..Done::default()
+        };
+        if let Some(held) = self.still_there(controller, key, &digest) {
+            done.held = held;
+            done.revision = self.hub.record(controller.place(key), key.name()).map_or(0, |record| record.revision);
+            done.deployed = deployed_before(&custom, done.revision);
+        } else {
+            let steps = self.install_or_upgrade(controller, &custom, &engine, &wishes, found.values, &digest).await?;
+            done.revision = steps.release.revision;
+            done.deployed = deployed(done.revision, &steps.release.info.notes);
+            done.held = held(&steps.steps);
+        }
+        let discovery = self.kinds.known().await?;
+        if controller.watch.watch_dependent_resources {
+            let kinds = done.held.iter().filter_map(|held| discovery.find(&held.named.kind));
+            kinds.for_each(|resource| self.hub.watch(resource));
+        }
+        controller.change(key, |card| card.done = Some(done));
+        self.look(controller, key).await
+    }
+
+    /// The objects of a release that is right already, from what its record says; nothing when it is not, or not known.
+    fn still_there(&self, controller: &Controller, key: &Key, digest: &str) -> Option<Vec<Held>> {
+        let record = self.hub.record(controller.place(key), key.name())?;
+        let right = record.status == "deployed" && record.render == mark(digest, record.revision);
+        record.objects.filter(|_| right)
+    }
+
+    /// Puts the finalizer on a resource: it must not go before its objects.
+    async fn hold(&self, controller: &Controller, custom: Custom) -> Result<Custom, Trouble> {
+        if custom.is_held() {
+            return Ok(custom);
+        }
+        let mut finalizers: Vec<&str> = custom.finalizers();
+        finalizers.push(FINALIZER);
+        let patch = json!({"metadata": {"finalizers": finalizers, "resourceVersion": custom.version()}});
+        let namespace = Some(custom.namespace()).filter(|namespace| !namespace.is_empty());
+        let path = format!("{}?fieldManager={MANAGER}", controller.resource.object(namespace, custom.name()));
+        let body = Some(("application/merge-patch+json", patch.to_string().into_bytes()));
+        let after = Custom(self.client.request(Method::PATCH, &path, body).await?);
+        // It is our own change: not worth a second look.
+        controller.change(&after.key(), |card| card.wish = after.wish());
+        Ok(after)
+    }
+
+    async fn install_or_upgrade(
+        &self,
+        controller: &Controller,
+        custom: &Custom,
+        engine: &Engine<'_>,
+        wishes: &Wishes,
+        values: podium_goyaml::Map,
+        digest: &str,
+    ) -> Result<Outcome, Trouble> {
+        let name = custom.name();
+        let chart = controller.chart.borrow().clone();
+        let state = |error| release_trouble(true, error);
+        let mut past = engine.past(name).await.map_err(state)?;
+        engine.recover(&mut past, Duration::ZERO).await.map_err(state)?;
+        if past.last().is_some_and(|last| last.info.status == "uninstalling") {
+            engine.uninstall(name, false, &Options::default()).await.map_err(state)?;
+            past = Past::default();
+        }
+        if let Some(release) = right(&past, digest) {
+            let steps = engine.repair(release, &|_| true, false).await.map_err(|e| release_trouble(false, e))?;
+            return Ok(Outcome { release: release.clone(), steps });
+        }
+        let known = past.base().map(|base| base.chart_field("name").to_owned());
+        if let Some(known) = known.filter(|known| !past.is_over() && *known != chart.name) {
+            let message = format!(
+                "duplicate release name: found existing release with name {name:?} for chart {known:?}: give the resource \
+                 another name, or uninstall that release"
+            );
+            return Err(Trouble::irreconcilable("ReconcileError", message));
+        }
+        let install = past.is_over();
+        let facts = Facts {
+            name: name.to_owned(),
+            namespace: controller.place(&custom.key()).to_owned(),
+            is_upgrade: !install,
+            revision: past.next(),
+        };
+        let capabilities = self.capabilities().await?;
+        let job = Job { chart: &chart, client: &self.client, kinds: &self.kinds, capabilities: &capabilities };
+        let draft = match job.draft(&facts, values).await {
+            Err(crate::render::Error::Client(error)) => return Err(error.into()),
+            draft => draft.map_err(|e| Trouble::irreconcilable("ReconcileError", e))?,
+        };
+        self.tell_overrides(controller, custom);
+        let draft = marked(draft, &chart, digest, past.next());
+        let options = self.options(controller, wishes, install);
+        let outcome = match install {
+            true => engine.install(&past, draft, true, &options).await,
+            false => engine.upgrade(&past, draft, &options).await,
+        };
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                // A kind that is not there may be there at the next try.
+                self.kinds.renew().await?;
+                return Err(release_trouble(install, error));
+            }
+        };
+        let (reason, verb) = if install { ("Installed", "installed") } else { ("Upgraded", "upgraded") };
+        let message = format!("{} is {verb} as revision {}", release_name(&outcome), outcome.release.revision);
+        self.log.info(&message, &[("controller", &controller.name), ("namespace", &facts.namespace)]);
+        self.say(custom, Mood::Normal, reason, &message);
+        Ok(outcome)
+    }
+
+    fn options(&self, controller: &Controller, wishes: &Wishes, install: bool) -> Options {
+        let (quiet, said) = match install {
+            true => (wishes.install_without_hooks, &wishes.install_description),
+            false => (wishes.upgrade_without_hooks, &wishes.upgrade_description),
+        };
+        Options {
+            hooks: !quiet,
+            wait: controller.watch.wait.then_some(Until::Ready),
+            undo: true,
+            description: said.clone(),
+            history: self.history,
+            ..Options::default()
+        }
+    }
+
+    fn tell_overrides(&self, controller: &Controller, custom: &Custom) {
+        for (key, value) in &controller.watch.override_values {
+            let value = if self.hide_overrides { "****" } else { value };
+            let message = format!("Chart value {key:?} overridden to {value:?} by operator's watches.yaml");
+            self.say(custom, Mood::Warning, "OverrideValuesInUse", &message);
+        }
+    }
+}
+
+fn release_name(outcome: &Outcome) -> String {
+    format!("the release {}", outcome.release.name)
+}
+
+/// What a record says that it was rendered from. The number is part of it, so that a revision which `helm` makes from
+/// ours does not count as ours.
+fn mark(digest: &str, revision: i64) -> String {
+    format!("{digest}-{revision}")
+}
+
+fn marked(mut draft: Draft, chart: &Chart, digest: &str, revision: i64) -> Draft {
+    draft.labels.insert(CHART.to_owned(), chart.name.clone());
+    draft.labels.insert(RENDER.to_owned(), mark(digest, revision));
+    draft
+}
+
+/// The last revision, if it is deployed and was rendered from the same.
+fn right<'p>(past: &'p Past, digest: &str) -> Option<&'p podium_release::Release> {
+    let last = past.last().filter(|last| last.info.status == "deployed")?;
+    (last.labels.get(RENDER) == Some(&mark(digest, last.revision))).then_some(last)
+}
+
+fn held(steps: &[Step]) -> Vec<Held> {
+    let there = |step: &&Step| step.signature != 0 && !matches!(step.action, Action::Delete | Action::Leave);
+    steps.iter().filter(there).map(Held::of).collect()
+}
+
+fn deployed(revision: i64, notes: &str) -> (String, String) {
+    let (reason, otherwise) = match revision {
+        1 => ("InstallSuccessful", "release was successfully installed"),
+        _ => ("UpgradeSuccessful", "release was successfully upgraded"),
+    };
+    let message = if notes.is_empty() { otherwise } else { notes };
+    (reason.to_owned(), message.to_owned())
+}
+
+/// What the resource says of its release already; the notes are in the record, which need not be read for them.
+fn deployed_before(custom: &Custom, revision: i64) -> (String, String) {
+    let status = custom.status();
+    let conditions = status.get("conditions").and_then(serde_json::Value::as_array);
+    let said = conditions.into_iter().flatten().find(|condition| {
+        let text = |key: &str| condition.get(key).and_then(serde_json::Value::as_str);
+        text("type") == Some("Deployed") && text("status") == Some("True")
+    });
+    let text = |key: &str| said.and_then(|said| said.get(key)).and_then(serde_json::Value::as_str);
+    match (text("reason"), text("message")) {
+        (Some(reason), Some(message)) => (reason.to_owned(), message.to_owned()),
+        _ => deployed(revision, ""),
+    }
+}
+
+fn warnings(values: &podium_goyaml::Map, chart: &Chart) -> Vec<String> {
+    let loaded = chart.renderer.chart();
+    let Some(defaults) = loaded.values.as_ref().and_then(|values| values.to_node().ok()) else { return Vec::new() };
+    let subcharts: Vec<&str> = loaded.dependencies.iter().map(|chart| chart.metadata.name.as_str()).collect();
+    let unknown = values::unknown(values, &defaults);
+    let unknown = unknown.into_iter().filter(|path| !subcharts.iter().any(|name| path.split('.').next() == Some(name)));
+    unknown.map(|path| format!("the chart {} has no value {path}", chart.name)).collect()
+}

@@ -1,0 +1,167 @@
+//! Looks after a release that is what its resource wants: mends what others changed, and sees how its objects are.
+
+use podium_converge::place::Place;
+use podium_converge::{Named, Owner};
+use podium_kinds::Health;
+use podium_runtime::Key;
+use podium_runtime::events::Mood;
+use podium_runtime::queue::Verdict;
+
+use super::{Context, Trouble, release_trouble};
+use crate::card::{Done, Held};
+use crate::controller::Controller;
+use crate::custom::Custom;
+use crate::hub::Known;
+use crate::keeper::Owned;
+
+impl Context {
+    /// Mends, looks, and says how it is. Costs no request when nothing has changed.
+    pub(super) async fn look(&self, controller: &Controller, key: &Key) -> Result<Verdict, Trouble> {
+        self.mend(controller, key).await?;
+        self.check_health(controller, key).await?;
+        self.report(controller, key).await?;
+        let period = controller.watch.reconcile_period.or(self.period);
+        Ok(match period {
+            Some(period) if !period.is_zero() => Verdict::After(period),
+            _ => Verdict::Done,
+        })
+    }
+
+    fn done(controller: &Controller, key: &Key) -> Option<Done> {
+        controller.card(key).and_then(|card| card.done)
+    }
+
+    /// Whether somebody has taken a field of an object, or the object itself.
+    fn is_drifted(&self, controller: &Controller, held: &Held) -> bool {
+        if !controller.watch.watch_dependent_resources {
+            return true;
+        }
+        match self.hub.known(&held.named) {
+            _ if held.lost => true,
+            Known::There(row) => row.version > held.version && row.hash != held.signature,
+            // What was there before we came is in the list when that is complete.
+            Known::Absent => held.version == 0,
+            Known::Nothing => false,
+        }
+    }
+
+    /// Applies again what was changed.
+    async fn mend(&self, controller: &Controller, key: &Key) -> Result<(), Trouble> {
+        let Some(done) = Self::done(controller, key) else { return Ok(()) };
+        let drifted: Vec<Named> = done
+            .held
+            .iter()
+            .filter(|held| self.is_drifted(controller, held))
+            .map(|held| held.named.clone())
+            .collect();
+        if drifted.is_empty() {
+            return Ok(());
+        }
+        let Some(object) = self.client.get(&controller.resource, key.namespace(), key.name()).await? else {
+            return Ok(());
+        };
+        let custom = Custom(object);
+        if custom.is_deleted() {
+            return Ok(());
+        }
+        let chart = controller.chart.borrow().clone();
+        let keeper = Owned { custom: &custom, kind: &controller.watch.kind, chart: &chart.name };
+        let store = self.store(controller.place(key), None);
+        let listener = self.listener(controller, key);
+        let engine = self.engine(&store, &listener, Some(&keeper));
+        let trouble = |error| release_trouble(false, error);
+        let past = engine.past(key.name()).await.map_err(trouble)?;
+        let Some(release) = past.last().filter(|last| last.revision == done.revision) else {
+            // The record is not what it was: everything is looked at anew.
+            controller.change(key, |card| card.done = None);
+            controller.queue.add(key.clone());
+            return Ok(());
+        };
+        let steps = engine.repair(release, &|named| drifted.contains(named), false).await.map_err(trouble)?;
+        for step in &steps {
+            use podium_converge::plan::Action;
+            if !matches!(step.action, Action::Keep) {
+                let message = format!("{} was changed or deleted, and is put right", step.object);
+                self.log.info(&message, &[("controller", &controller.name), ("resource", key)]);
+                self.say(&custom, Mood::Normal, "Repaired", &message);
+            }
+        }
+        controller.change(key, |card| {
+            for held in card.done.iter_mut().flat_map(|done| &mut done.held) {
+                if let Some(step) = steps.iter().find(|step| step.object == held.named) {
+                    *held = Held { health: held.health.take(), ..Held::of(step) };
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// Looks at the objects whose state may have changed since it was last seen.
+    async fn check_health(&self, controller: &Controller, key: &Key) -> Result<(), Trouble> {
+        let Some(done) = Self::done(controller, key) else { return Ok(()) };
+        let owner = Owner { name: key.name().to_owned(), namespace: controller.place(key).to_owned() };
+        let place = Place { client: &self.client, kinds: &self.kinds, owner: &owner };
+        let discovery = self.kinds.known().await?;
+        for held in done.held.iter().filter(|held| has_health(&held.named)) {
+            let version = match self.hub.known(&held.named) {
+                Known::There(row) => row.version.max(held.version),
+                Known::Absent | Known::Nothing => held.version,
+            };
+            if held.health.as_ref().is_some_and(|(seen, _)| *seen == version && version != 0) {
+                continue;
+            }
+            let Some(resource) = discovery.find(&held.named.kind) else { continue };
+            let health = place.health(&held.named, resource).await?;
+            controller.change(key, |card| {
+                let all = card.done.iter_mut().flat_map(|done| &mut done.held);
+                if let Some(held) = all.into_iter().find(|other| other.named == held.named) {
+                    held.health = Some((version, health));
+                }
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Whether an object can be other than ready while it is there.
+pub(super) fn has_health(named: &Named) -> bool {
+    const ALWAYS: [&str; 17] = [
+        "ConfigMap",
+        "Secret",
+        "ServiceAccount",
+        "Role",
+        "RoleBinding",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "Ingress",
+        "IngressClass",
+        "NetworkPolicy",
+        "PriorityClass",
+        "StorageClass",
+        "LimitRange",
+        "ResourceQuota",
+        "ValidatingWebhookConfiguration",
+        "MutatingWebhookConfiguration",
+        "HorizontalPodAutoscaler",
+    ];
+    let built_in = named.kind.group.is_empty() || named.kind.group.ends_with(".k8s.io") || !named.kind.group.contains('.');
+    !(built_in && ALWAYS.contains(&named.kind.kind.as_str()))
+}
+
+/// What is not ready, in words; the second says whether something failed for good.
+pub(super) fn not_ready(done: &Done) -> (Vec<String>, bool) {
+    let mut lines = Vec::new();
+    let mut failed = false;
+    for held in &done.held {
+        match &held.health {
+            Some((_, Health::Ready)) => {}
+            None if !has_health(&held.named) => {}
+            None => lines.push(format!("{}: not seen yet", held.named)),
+            Some((_, health)) => {
+                failed |= matches!(health, Health::Failed(_));
+                lines.push(format!("{}: {}", held.named, health.reason().unwrap_or_default()));
+            }
+        }
+    }
+    (lines, failed)
+}

@@ -1,0 +1,182 @@
+//! What is done for one resource: observe, validate, plan, apply, report.
+
+mod bring;
+mod look;
+mod remove;
+mod report;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use podium_chart::capabilities::{Capabilities, KubeVersion};
+use podium_release::engine::{self, Engine, Keeper, Listener};
+use podium_release::{Driver, Store};
+use podium_runtime::discovery::Version;
+use podium_runtime::events::{Mood, Recorder};
+use podium_runtime::log::Log;
+use podium_runtime::queue::Verdict;
+use podium_runtime::{Client, Discovery, Key, Kinds, client};
+use podium_sprig::gotime::Location;
+
+use crate::controller::Controller;
+use crate::custom::Custom;
+use crate::hub::Hub;
+
+/// What all reconciles of a process share.
+pub struct Context {
+    /// The cluster.
+    pub client: Client,
+    /// Its kinds.
+    pub kinds: Rc<Kinds>,
+    /// What watches tell.
+    pub hub: Rc<Hub>,
+    /// Where Events go.
+    pub recorder: Recorder,
+    /// Where lines go.
+    pub log: Log,
+    /// How many revisions are kept.
+    pub history: usize,
+    /// Whether override values are hidden in Events.
+    pub hide_overrides: bool,
+    /// How often resources are looked at even if nothing happens, unless they or their watch say otherwise.
+    pub period: Option<std::time::Duration>,
+    capabilities: RefCell<Option<(Arc<Discovery>, Rc<Capabilities>)>>,
+}
+
+/// Why a resource is not as it should be.
+#[derive(Debug)]
+pub struct Trouble {
+    /// The condition that says so.
+    pub condition: &'static str,
+    /// One word.
+    pub reason: &'static str,
+    /// A sentence.
+    pub message: String,
+    /// Whether the server did not answer: then there is nobody to tell.
+    pub away: bool,
+}
+
+impl Trouble {
+    fn new(condition: &'static str, reason: &'static str, message: impl ToString) -> Self {
+        Self { condition, reason, message: message.to_string(), away: false }
+    }
+
+    /// The resource cannot be handled at all.
+    fn irreconcilable(reason: &'static str, message: impl ToString) -> Self {
+        Self::new("Irreconcilable", reason, message)
+    }
+}
+
+impl From<client::Error> for Trouble {
+    fn from(error: client::Error) -> Self {
+        let away = matches!(error, client::Error::Unreachable { .. } | client::Error::Answer { .. });
+        Self { away, ..Self::irreconcilable("ReconcileError", error) }
+    }
+}
+
+/// Warnings of an engine, as log lines.
+struct Quiet(Log);
+
+impl Listener for Quiet {
+    fn waiting(&self, what: &str) {
+        self.0.debug("waiting", &[("for", &what)]);
+    }
+
+    fn warn(&self, what: &str) {
+        self.0.info(what, &[]);
+    }
+
+    fn output(&self, pod: &str, container: &str, text: &[u8]) {
+        let text = String::from_utf8_lossy(text);
+        self.0.info("output of a hook", &[("pod", &pod), ("container", &container), ("text", &text.trim_end())]);
+    }
+}
+
+impl Context {
+    /// Of a cluster.
+    pub fn new(client: Client, kinds: Rc<Kinds>, hub: Rc<Hub>, recorder: Recorder, log: Log) -> Self {
+        Self {
+            client,
+            kinds,
+            hub,
+            recorder,
+            log,
+            history: 10,
+            hide_overrides: false,
+            period: None,
+            capabilities: RefCell::default(),
+        }
+    }
+
+    /// What templates see of the cluster; read anew when its kinds were.
+    async fn capabilities(&self) -> Result<Rc<Capabilities>, client::Error> {
+        let discovery = self.kinds.known().await?;
+        if let Some((of, known)) = &*self.capabilities.borrow()
+            && Arc::ptr_eq(of, &discovery)
+        {
+            return Ok(known.clone());
+        }
+        let Version { git, major, minor } = Version::read(&self.client).await?;
+        let read = Rc::new(Capabilities {
+            kube_version: KubeVersion { version: git, normalized: String::new(), major, minor },
+            api_versions: discovery.names().map(str::to_owned).collect(),
+        });
+        *self.capabilities.borrow_mut() = Some((discovery, read.clone()));
+        Ok(read)
+    }
+
+    /// The releases of a namespace; what is recorded belongs to the resource where that is possible.
+    fn store(&self, namespace: &str, custom: Option<&Custom>) -> Store {
+        let store =
+            Store::new(self.client.clone(), Driver::Secrets, Some(namespace.to_owned()), Location::UTC);
+        match custom {
+            Some(custom) => store.owned_by(custom.reference()),
+            None => store,
+        }
+    }
+
+    fn engine<'e>(&'e self, store: &'e Store, listener: &'e Quiet, keeper: Option<&'e dyn Keeper>) -> Engine<'e> {
+        Engine { store, kinds: &self.kinds, listener: listener as &dyn Listener, keeper }
+    }
+
+    fn listener(&self, controller: &Controller, key: &Key) -> Quiet {
+        Quiet(self.log.with("controller", &controller.name).with("resource", key))
+    }
+
+    /// Makes the cluster equal to a resource, and the resource say how that went.
+    pub async fn reconcile(&self, controller: &Controller, key: &Key) -> Verdict {
+        let Some(card) = controller.card(key) else {
+            controller.forget(key);
+            return Verdict::Done;
+        };
+        let result = match self.is_settled(controller, key, &card) {
+            true => self.look(controller, key).await,
+            false => self.bring(controller, key).await,
+        };
+        match result {
+            Ok(verdict) => verdict,
+            Err(trouble) => {
+                self.fail(controller, key, &trouble).await;
+                Verdict::Retry
+            }
+        }
+    }
+
+    fn say(&self, custom: &Custom, mood: Mood, reason: &str, message: &str) {
+        let mut about = podium_runtime::events::About::of(&custom.0);
+        // An Event of something without a namespace is in the default one.
+        about.namespace = about.namespace.or_else(|| Some("default".to_owned()));
+        self.recorder.say(&about, mood, reason, message);
+    }
+}
+
+/// What an engine's error is in a condition.
+fn release_trouble(install: bool, error: engine::Error) -> Trouble {
+    let reason = if install { "InstallError" } else { "UpgradeError" };
+    match error {
+        engine::Error::Client(error) => error.into(),
+        engine::Error::Store(podium_release::Error::Client(error)) => error.into(),
+        error => Trouble::new("ReleaseFailed", reason, error),
+    }
+}

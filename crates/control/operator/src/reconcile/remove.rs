@@ -1,0 +1,77 @@
+//! Takes away what was made for a resource that is being deleted.
+
+use http::Method;
+use podium_converge::place::Place;
+use podium_converge::wait::Until;
+use podium_converge::{Named, Owner};
+use podium_release::engine::{self, Options};
+use podium_runtime::events::Mood;
+use podium_runtime::queue::Verdict;
+use podium_runtime::write::Propagation;
+use podium_runtime::{Key, client};
+use serde_json::json;
+
+use super::{Context, Trouble};
+use crate::controller::Controller;
+use crate::custom::Custom;
+use crate::names::{FINALIZERS, MANAGER};
+
+impl Context {
+    /// Uninstalls the release, then lets the resource go.
+    pub(super) async fn remove(
+        &self,
+        controller: &Controller,
+        key: &Key,
+        custom: &Custom,
+    ) -> Result<Verdict, Trouble> {
+        if !custom.is_held() {
+            return Ok(Verdict::Done);
+        }
+        let wishes = custom.wishes().unwrap_or_default();
+        let store = self.store(controller.place(key), None);
+        let listener = self.listener(controller, key);
+        let engine = self.engine(&store, &listener, None);
+        let options = Options {
+            hooks: !wishes.uninstall_without_hooks,
+            wait: wishes.uninstall_wait.then_some(Until::Gone),
+            ..Options::default()
+        };
+        match engine.uninstall(key.name(), false, &options).await {
+            Ok(_) => self.say(custom, Mood::Normal, "Uninstalled", &format!("the release {} is uninstalled", key.name())),
+            // The record went first, with the resource's other dependents: what is remembered goes now.
+            Err(engine::Error::Store(podium_release::Error::NotFound)) => self.prune_remembered(controller, key).await?,
+            Err(engine::Error::Client(error) | engine::Error::Store(podium_release::Error::Client(error))) => {
+                return Err(error.into());
+            }
+            Err(error) => return Err(Trouble::new("ReleaseFailed", "UninstallError", error)),
+        }
+        self.hub.forget(controller.place(key), key.name());
+        self.let_go(controller, custom).await?;
+        controller.forget(key);
+        Ok(Verdict::Done)
+    }
+
+    async fn prune_remembered(&self, controller: &Controller, key: &Key) -> Result<(), client::Error> {
+        let owner = Owner { name: key.name().to_owned(), namespace: controller.place(key).to_owned() };
+        let place = Place { client: &self.client, kinds: &self.kinds, owner: &owner };
+        let held = controller.card(key).and_then(|card| card.done).map(|done| done.held).unwrap_or_default();
+        let names: Vec<Named> = held.into_iter().map(|held| held.named).collect();
+        place.prune(&names, &[], Propagation::Background).await.map(drop)
+    }
+
+    /// Takes the finalizers away; a resource that is gone already is fine.
+    async fn let_go(&self, controller: &Controller, custom: &Custom) -> Result<(), client::Error> {
+        let left: Vec<&str> = custom.finalizers().into_iter().filter(|name| !FINALIZERS.contains(name)).collect();
+        // Its status may have changed meanwhile; its finalizers have not, or the version says so.
+        let namespace = Some(custom.namespace()).filter(|namespace| !namespace.is_empty());
+        let current = self.client.get(&controller.resource, namespace, custom.name()).await?;
+        let Some(current) = current.map(Custom).filter(|current| current.uid() == custom.uid()) else { return Ok(()) };
+        let patch = json!({"metadata": {"finalizers": left, "resourceVersion": current.version()}});
+        let path = format!("{}?fieldManager={MANAGER}", controller.resource.object(namespace, custom.name()));
+        let body = Some(("application/merge-patch+json", patch.to_string().into_bytes()));
+        match self.client.request(Method::PATCH, &path, body).await {
+            Err(client::Error::Refused(status)) if status.is_not_found() => Ok(()),
+            answer => answer.map(drop),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Writes what became of a resource into its status, if that says something new.
+
+use http::Method;
+use jiff::Timestamp;
+use podium_runtime::events::Mood;
+use podium_runtime::{Key, client};
+use serde_json::{Map, Value, json};
+
+use super::{Context, Trouble, look};
+use crate::card::Done;
+use crate::controller::Controller;
+use crate::custom::Custom;
+use crate::names::MANAGER;
+use crate::status::{Condition, Report};
+
+impl Context {
+    /// Says how a release is that was brought about.
+    pub(super) async fn report(&self, controller: &Controller, key: &Key) -> Result<(), client::Error> {
+        let Some(done) = controller.card(key).and_then(|card| card.done) else { return Ok(()) };
+        self.write(controller, key, &good(key, &done), None).await
+    }
+
+    /// Says why a resource is not as it should be, and when it is tried again.
+    pub(super) async fn fail(&self, controller: &Controller, key: &Key, trouble: &Trouble) {
+        let log = self.log.with("controller", &controller.name).with("resource", key);
+        log.error(&trouble.message, &[("reason", &trouble.reason)]);
+        if trouble.away {
+            return;
+        }
+        let wait = controller.queue.next_delay(key);
+        let next = Timestamp::now() + jiff::SignedDuration::try_from(wait).unwrap_or_default();
+        let message = format!("{} (next try at {})", trouble.message, next.strftime("%Y-%m-%dT%H:%M:%SZ"));
+        let mut report = Report::default();
+        report.set.push(Condition::new("Initialized", true, "", ""));
+        report.set.push(Condition::new(trouble.condition, true, trouble.reason, message));
+        let other = if trouble.condition == "Irreconcilable" { "ReleaseFailed" } else { "Irreconcilable" };
+        report.clear.push(other);
+        if let Err(error) = self.write(controller, key, &report, Some(trouble)).await {
+            log.error("the status cannot be written", &[("error", &error)]);
+        }
+    }
+
+    async fn write(
+        &self,
+        controller: &Controller,
+        key: &Key,
+        report: &Report,
+        trouble: Option<&Trouble>,
+    ) -> Result<(), client::Error> {
+        let Some(card) = controller.card(key) else { return Ok(()) };
+        let Some(status) = report.apply(&card.status, Timestamp::now()) else { return Ok(()) };
+        let path = controller.resource.object(key.namespace(), key.name());
+        let patch = json!({"status": difference(&card.status, &status)}).to_string().into_bytes();
+        let send = async |path: String| {
+            let body = Some(("application/merge-patch+json", patch.clone()));
+            self.client.request(Method::PATCH, &path, body).await
+        };
+        let answer = match send(format!("{path}/status?fieldManager={MANAGER}")).await {
+            // A kind without the subresource has its status in the object itself.
+            Err(client::Error::Refused(status)) if status.is_not_found() => {
+                send(format!("{path}?fieldManager={MANAGER}")).await
+            }
+            answer => answer,
+        };
+        let after = match answer {
+            // It is gone: there is nothing to say any more.
+            Err(client::Error::Refused(status)) if status.is_not_found() => return Ok(()),
+            answer => Custom(answer?),
+        };
+        controller.change(key, |card| card.status = after.status());
+        if let Some(trouble) = trouble {
+            self.say(&after, Mood::Warning, trouble.reason, &trouble.message);
+        }
+        Ok(())
+    }
+}
+
+/// The fields that changed; those that are gone are null.
+fn difference(before: &Value, after: &Value) -> Value {
+    let none = Map::new();
+    let (before, after) = (before.as_object().unwrap_or(&none), after.as_object().unwrap_or(&none));
+    let mut out = Map::new();
+    for (key, value) in after {
+        if before.get(key) != Some(value) {
+            out.insert(key.clone(), value.clone());
+        }
+    }
+    for key in before.keys().filter(|key| !after.contains_key(*key)) {
+        out.insert(key.clone(), Value::Null);
+    }
+    Value::Object(out)
+}
+
+/// What is said of a release that is as it should be.
+fn good(key: &Key, done: &Done) -> Report {
+    let mut report = Report { clear: vec!["ReleaseFailed", "Irreconcilable"], ..Report::default() };
+    report.set.push(Condition::new("Initialized", true, "", ""));
+    let (reason, message) = &done.deployed;
+    report.set.push(Condition::new("Deployed", true, reason, message));
+    let (lines, failed) = look::not_ready(done);
+    report.set.push(match (lines.is_empty(), failed) {
+        (true, _) => Condition::new("Ready", true, "Ready", ""),
+        (false, false) => Condition::new("Ready", false, "NotReady", lines.join("\n")),
+        (false, true) => Condition::new("Ready", false, "Failed", lines.join("\n")),
+    });
+    let left: Vec<String> = done
+        .held
+        .iter()
+        .flat_map(|held| held.left.iter().map(|what| format!("{}: {what}", held.named)))
+        .collect();
+    let list = |items: &[String]| if items.is_empty() { Value::Null } else { json!(items) };
+    report.fields.insert("deployedRelease".to_owned(), json!({"name": key.name(), "revision": done.revision}));
+    report.fields.insert("warnings".to_owned(), list(&done.warnings));
+    report.fields.insert("leftToOthers".to_owned(), list(&left));
+    report
+}
