@@ -29,6 +29,11 @@ type Problem = (Rank, String);
 ///
 /// Pods that are going away, and those that have ended well, do not count. Nothing when no pod has a problem.
 pub fn explain(pods: &[Value]) -> Option<String> {
+    told(pods).map(|(count, reasons)| format!("{count}; {reasons}"))
+}
+
+/// How many are ready, and the reasons, apart.
+pub(crate) fn told(pods: &[Value]) -> Option<(String, String)> {
     let counted = pods.iter().filter(|pod| {
         text(pod, &["metadata", "deletionTimestamp"]).is_empty()
             && text(pod, &["status", "phase"]) != "Succeeded"
@@ -46,15 +51,15 @@ pub fn explain(pods: &[Value]) -> Option<String> {
     }
     // Stable: pods of one rank stay in the caller's order.
     problems.sort_by_key(|(rank, _)| *rank);
-    let mut words = format!("{} of {total} pods ready", total - problems.len());
+    let mut reasons: Vec<String> = Vec::new();
     for (_, pod) in problems.iter().take(NAMED) {
-        let (_, said) = ranked(pod).unwrap_or((Rank::Starting, String::new()));
-        words.push_str(&format!("; pod {}: {said}", clip(text(pod, &["metadata", "name"]))));
+        let said = problem(pod).unwrap_or_default();
+        reasons.push(format!("pod {}: {said}", clip(text(pod, &["metadata", "name"]))));
     }
     if problems.len() > NAMED {
-        words.push_str(&format!("; and {} more", problems.len() - NAMED));
+        reasons.push(format!("and {} more", problems.len() - NAMED));
     }
-    Some(words)
+    Some((format!("{} of {total} pods ready", total - problems.len()), reasons.join("; ")))
 }
 
 /// Why one pod is not ready.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::completion::completion;
 use crate::conditions::{Condition, conditions};
 use crate::deployment::deployment;
-use crate::explain::explain;
+use crate::explain::told;
 use crate::job::job;
 use crate::pod::{lasting_failure, pod};
 use crate::sets::{daemon_set, replica_set, stateful_set};
@@ -131,9 +131,11 @@ pub fn health_with_pods(object: &Value, pods: &[Value], now: Option<i64>) -> Hea
         }
         _ => false,
     };
-    let told = explain(pods);
+    let told = told(pods);
     let both = |own: String| match &told {
-        Some(told) => format!("{own}; {told}"),
+        // One count is enough.
+        Some((_, reasons)) if own.contains(" pods ") => format!("{own}; {reasons}"),
+        Some((count, reasons)) => format!("{own}; {count}; {reasons}"),
         None => own,
     };
     match own.unwrap_or_else(unreadable) {
@@ -259,7 +261,7 @@ mod tests {
             "phase": "Running", "conditions": [{"type": "Ready", "status": "False"}],
             "containerStatuses": [{"name": "app", "restartCount": 4, "state": {"waiting": {"reason": "CrashLoopBackOff"}},
                 "lastState": {"terminated": {"exitCode": 1, "reason": "Error"}}}]}});
-        let words = "0 of 2 pods created; 0 of 1 pods ready; pod web-0: container app: CrashLoopBackOff: last run \
+        let words = "0 of 2 pods created; pod web-0: container app: CrashLoopBackOff: last run \
                      ended with exit code 1 (Error), 4 restarts";
         let pods = [pod];
         assert_eq!(health_with_pods(&set("StatefulSet"), &pods, None), Health::Failed(words.to_owned()));
