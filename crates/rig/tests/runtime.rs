@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use podium_objects::Resource;
 use podium_rig::cluster::{Cluster, Options, User, run};
+use podium_rig::tools;
 use podium_runtime::client::Form;
 use podium_runtime::events::{About, Mood, Recorder};
 use podium_runtime::lease::{Election, Ended};
@@ -352,6 +353,61 @@ async fn a_lease_goes_over_at_once_when_released_and_in_time_when_not() {
     let began = timeout(PATIENCE, third_begins.recv()).await.unwrap().unwrap();
     let after = (began - died).as_secs_f64();
     assert!((2.5..6.0).contains(&after), "{after}");
+}
+
+/// kube-controller-manager as one more candidate: it elects with client-go.
+struct Original(std::process::Child);
+
+impl Original {
+    fn start(cluster: &Cluster, namespace: &str, name: &str) -> Self {
+        let mut command = tools::quiet_command(&tools::kubernetes("kube-controller-manager").unwrap());
+        command.current_dir(cluster.folder()).stderr(std::process::Stdio::null());
+        let child = command
+            .arg(format!("--kubeconfig={}", cluster.kubeconfig().display()))
+            .args(["--leader-elect=true", "--secure-port=0", "--controllers=ttl-after-finished-controller"])
+            .args(["--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s"])
+            .arg("--leader-elect-retry-period=1s")
+            .args([format!("--leader-elect-resource-name={name}")])
+            .args([format!("--leader-elect-resource-namespace={namespace}")])
+            .spawn();
+        Self(child.unwrap())
+    }
+}
+
+impl Drop for Original {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn a_lease_is_shared_with_the_original() {
+    let world = World::new("shared-lease");
+    let (_ours, mut begins, stop) = candidate(world.client().await, quick("shared-lease", "lock", "ours"));
+    begins.recv().await.unwrap();
+    let original = Original::start(world.cluster, "shared-lease", "lock");
+    sleep(Duration::from_secs(8)).await;
+    let holder = || world.lease("lock")["spec"]["holderIdentity"].as_str().unwrap().to_owned();
+    assert_eq!(holder(), "ours", "it waits");
+    let released = Instant::now();
+    stop.send(()).unwrap();
+    sleep(Duration::from_millis(100)).await;
+    while holder().is_empty() {
+        assert!(released.elapsed() < Duration::from_secs(5));
+        sleep(Duration::from_millis(100)).await;
+    }
+    assert_ne!(holder(), "ours");
+    assert_eq!(world.lease("lock")["spec"]["leaseTransitions"], 1);
+    let (_again, mut begins, _stop) =
+        candidate(world.client().await, quick("shared-lease", "lock", "ours-again"));
+    assert!(timeout(Duration::from_secs(6), begins.recv()).await.is_err(), "we wait");
+    drop(original);
+    let died = Instant::now();
+    let began = timeout(PATIENCE, begins.recv()).await.unwrap().unwrap();
+    assert!((began - died) < Duration::from_secs(6));
+    assert_eq!(world.lease("lock")["spec"]["leaseTransitions"], 2);
 }
 
 #[tokio::test]

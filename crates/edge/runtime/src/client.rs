@@ -217,7 +217,7 @@ impl Client {
         accept: &str,
         body: Option<(&str, Vec<u8>)>,
     ) -> Result<Value, Error> {
-        let bytes = self.exchange(method, path, accept, body).await?;
+        let bytes = self.in_time(self.exchange(method, path, accept, body)).await?;
         serde_json::from_slice(&bytes)
             .map_err(|e| Error::Answer { path: path.to_owned(), reason: e.to_string() })
     }

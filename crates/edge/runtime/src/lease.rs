@@ -104,8 +104,9 @@ impl Election {
         self.leads.load(Ordering::Relaxed)
     }
 
-    /// Waits until we lead, then works; gives the Lease back when the work is done. When it cannot be renewed in time,
-    /// the work is dropped at the point where it waits: it must own all that it started.
+    /// Waits until we lead, then works; gives the Lease back when the work is done, which is how to stop. When it cannot
+    /// be renewed in time, the work is dropped at the point where it waits: it must own all that it started. Every try
+    /// that fails is told.
     pub async fn lead<T>(
         &self,
         client: &Client,

@@ -10,7 +10,7 @@ use crate::lease::Election;
 use crate::queue::{Queue, Verdict};
 use crate::request;
 
-/// Counts the requests of this process, and says what it is.
+/// Counts the requests of this process, says what it is, and what the kernel says of it.
 pub fn process(registry: &Registry, version: &'static str, commit: &'static str) {
     registry.source(|page| {
         let help = "Number of HTTP requests, by status code and method.";
@@ -20,8 +20,40 @@ pub fn process(registry: &Registry, version: &'static str, commit: &'static str)
             lines.line(&[code.as_str(), method], count as f64);
         }
     });
+    registry.source(|page| {
+        let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+        let Some(usage) = Usage::read(&stat) else { return };
+        for (name, kind, help, number) in [
+            ("process_cpu_seconds_total", "counter", "User and system CPU time in seconds.", usage.seconds),
+            ("process_resident_memory_bytes", "gauge", "Resident memory in bytes.", usage.resident),
+            ("process_virtual_memory_bytes", "gauge", "Virtual memory in bytes.", usage.virtual_size),
+        ] {
+            page.family::<&str>(name, kind, help, &[]).line::<&str>(&[], number);
+        }
+    });
     let help = "Build information: the version and the commit of this program.";
     registry.gauge("helm_operator_build_info", help, &["commit", "version"]).set(&[commit, version], 1.0);
+}
+
+/// What a process has used.
+struct Usage {
+    seconds: f64,
+    resident: f64,
+    virtual_size: f64,
+}
+
+impl Usage {
+    /// From the kernel's line about a process: times are in hundredths of a second, memory in bytes and in pages of 4 KiB.
+    fn read(stat: &str) -> Option<Self> {
+        // The second field is the program's name, which may contain anything.
+        let (_, fields) = stat.rsplit_once(')')?;
+        let field = |number: usize| fields.split_whitespace().nth(number - 3)?.parse::<f64>().ok();
+        Some(Self {
+            seconds: (field(14)? + field(15)?) / 100.0,
+            virtual_size: field(23)?,
+            resident: field(24)? * 4096.0,
+        })
+    }
 }
 
 /// Shows a queue.
@@ -102,6 +134,14 @@ impl Reconciles {
 mod tests {
     use super::*;
     use crate::queue::Backoff;
+
+    #[test]
+    fn the_line_of_the_kernel_is_read_whatever_the_program_is_called() {
+        let stat = "7 (a) b) S 1 7 7 0 -1 4194560 100 0 0 0 150 50 0 0 20 0 1 0 900 8192 3 1844";
+        let usage = Usage::read(stat).unwrap();
+        assert_eq!((usage.seconds, usage.virtual_size, usage.resident), (2.0, 8192.0, 12288.0));
+        assert!(Usage::read("").is_none() && Usage::read("7 (a) S").is_none());
+    }
 
     #[test]
     fn dashboards_of_the_originals_find_their_names() {

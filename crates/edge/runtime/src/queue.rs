@@ -464,6 +464,49 @@ mod tests {
         assert!(queue.next().await.is_none());
     }
 
+    /// Whatever happens in whatever order: no key is with two workers, and none is forgotten.
+    #[tokio::test(start_paused = true)]
+    async fn no_order_of_things_loses_a_key() {
+        let mut seed = 1_u64;
+        let mut chance = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) % below
+        };
+        for _ in 0..200 {
+            let queue = Queue::new(Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(4) });
+            let mut owed = [false; 4];
+            let mut tasks: Vec<Task<usize>> = Vec::new();
+            for _ in 0..100 {
+                let key = chance(4) as usize;
+                match chance(6) {
+                    0 => queue.add(key),
+                    1 => queue.add_after(key, Duration::from_secs(chance(3))),
+                    2 => drop(queue.retry(key)),
+                    3 => tokio::time::advance(Duration::from_millis(chance(2000))).await,
+                    4 if !tasks.is_empty() => drop(tasks.swap_remove(chance(tasks.len() as u64) as usize)),
+                    _ => {
+                        let next = tokio::time::timeout(Duration::ZERO, queue.next()).await;
+                        if let Ok(Some(task)) = next {
+                            assert!(tasks.iter().all(|other| other.key != task.key));
+                            owed[task.key] = false;
+                            tasks.push(task);
+                        }
+                        continue;
+                    }
+                }
+                owed[key] |= queue.next_try(&key).is_some();
+            }
+            tasks.clear();
+            while let Ok(Some(task)) = tokio::time::timeout(Duration::from_secs(60), queue.next()).await {
+                owed[task.key] = false;
+            }
+            assert_eq!(owed, [false; 4]);
+            (0..4).for_each(|key| queue.forget(&key));
+            let state = queue.state();
+            assert!(state.keys.is_empty() && state.ready.is_empty() && state.due.is_empty());
+        }
+    }
+
     #[test]
     fn backoff_never_overflows() {
         let backoff = Backoff { base: Duration::from_secs(u64::MAX / 2), cap: Duration::MAX };

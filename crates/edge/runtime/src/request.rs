@@ -29,7 +29,7 @@ impl Client {
         path: &str,
         body: Option<(&str, Vec<u8>)>,
     ) -> Result<Value, Error> {
-        self.in_time(self.send(method, path, "application/json", body)).await
+        self.send(method, path, "application/json", body).await
     }
 
     /// An answer that is read piece by piece.
@@ -63,7 +63,8 @@ impl Client {
         .map(|body| body.to_bytes())
     }
 
-    async fn in_time<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    /// The result of a request, or an error if it takes too long.
+    pub(crate) async fn in_time<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         match tokio::time::timeout(PATIENCE, work).await {
             Ok(result) => result,
             Err(_) => Err(self.away(format!("no answer in {} s", PATIENCE.as_secs()))),

@@ -84,7 +84,11 @@ impl Presence {
                 "renewTime": micro(Timestamp::now())},
         });
         let how = Apply { manager: "podium", force: true, dry_run: false };
-        client.apply(&resource(), Some(&self.namespace), &self.name, &lease, how).await.map(drop)
+        let resource = resource();
+        client
+            .in_time(client.apply(&resource, Some(&self.namespace), &self.name, &lease, how))
+            .await
+            .map(drop)
     }
 
     /// Publishes now and renews in time, for ever; failures are told.
@@ -109,7 +113,8 @@ impl Presence {
 
 /// Everybody whom a label selector chooses, dead or alive, the oldest first.
 pub async fn peers(client: &Client, namespace: Option<&str>, selector: &str) -> Result<Vec<Peer>, Error> {
-    let leases = client.list(&resource(), namespace, selector, Form::Whole).await?;
+    let resource = resource();
+    let leases = client.in_time(client.list(&resource, namespace, selector, Form::Whole)).await?;
     let mut peers: Vec<Peer> = leases.iter().filter_map(Peer::read).collect();
     peers.sort_by(|a, b| (a.since, &a.namespace, &a.name).cmp(&(b.since, &b.namespace, &b.name)));
     Ok(peers)

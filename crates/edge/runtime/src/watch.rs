@@ -27,8 +27,10 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::client::{Client, Error, Form};
 use crate::key::Key;
 
-/// How many objects a page of the list has.
-const PAGE: usize = 500;
+/// How many objects the first page of a list has, and how many the others may have.
+const PAGE: (usize, usize) = (100, 500);
+/// About how many bytes a page should have: objects may be a kilobyte or a megabyte each.
+const WEIGHT: usize = 1 << 20;
 /// The longest line of a stream: several times the largest object that a server stores.
 const LONGEST: usize = if cfg!(test) { 64 << 10 } else { 16 << 20 };
 /// How long a server may say nothing: bookmarks come every minute.
@@ -218,7 +220,7 @@ impl<F: FnMut(Event)> Run<'_, F> {
         let Watch { resource, namespace, form, .. } = self.watch;
         let place = resource.collection(namespace.as_deref());
         let query = self.watch.query();
-        let limit = if self.paged { PAGE } else { 0 };
+        let mut limit = if self.paged { PAGE.0 } else { 0 };
         let accept = form.accept(true);
         let mut next = String::new();
         loop {
@@ -239,6 +241,7 @@ impl<F: FnMut(Event)> Run<'_, F> {
             let page = json::read_page(bytes.as_ref(), &mut |read| tell(applied(read, resource)));
             let page = page.map_err(|e| Failure::Unreadable(format!("{path}: {e}")))?;
             if !page.next.is_empty() {
+                limit = heavier(limit, bytes.as_ref().len());
                 next = format!("&continue={}", escape(&page.next));
                 continue;
             }
@@ -344,6 +347,11 @@ impl<F: FnMut(Event)> Run<'_, F> {
             (self.tell)(Event::Trouble(Trouble { kind, message }));
         }
     }
+}
+
+/// How many objects the next page may have, after one of so many had so many bytes.
+fn heavier(limit: usize, bytes: usize) -> usize {
+    (limit.saturating_mul(WEIGHT) / bytes.max(1)).clamp(10, PAGE.1)
 }
 
 fn kind(error: &Error) -> TroubleKind {

@@ -36,11 +36,11 @@ impl Default for Limits {
     /// For probes and metrics.
     fn default() -> Self {
         Self {
-            connections: 64,
+            connections: 128,
             head: 16 << 10,
             headers: 64,
-            patience: Duration::from_secs(90),
-            lifetime: Duration::from_secs(3600),
+            patience: Duration::from_secs(10),
+            lifetime: Duration::from_secs(300),
             grace: Duration::from_secs(5),
         }
     }

@@ -236,18 +236,21 @@ async fn trouble_is_told_once_per_kind() {
 
 #[tokio::test]
 async fn what_cannot_be_read_is_asked_for_again_and_then_listed() {
-    for bad in
-        ["{\"type\":\"ADDED\",\n".to_owned(), "x".repeat(LONGEST + 1), line("SURPRISE", &object("a", 8))]
-    {
-        let mut story = Story::begin(vec![
-            list(&["a"], 7, ""),
-            Step::Stream(vec![bad.clone()]),
-            Step::Stream(vec![bad]),
-            list(&["a"], 9, ""),
-        ])
-        .await;
-        assert_eq!(story.next(8).await, ["begin", "+a", "end", "Unreadable", "begin", "+a", "end", "well"]);
-        assert_eq!(story.asks(5).await, ["list", "7", "7", "list", "9"]);
+    let bad =
+        ["{\"type\":\"ADDED\",\n".to_owned(), "x".repeat(LONGEST + 1), line("SURPRISE", &object("a", 8))];
+    let mut stories = tokio::task::JoinSet::new();
+    for bad in bad {
+        stories.spawn(async {
+            let stream = |text| Step::Stream(vec![text]);
+            let script = vec![list(&["a"], 7, ""), stream(bad.clone()), stream(bad), list(&["a"], 9, "")];
+            let mut story = Story::begin(script).await;
+            let expected = ["begin", "+a", "end", "Unreadable", "begin", "+a", "end", "well"];
+            assert_eq!(story.next(8).await, expected);
+            assert_eq!(story.asks(5).await, ["list", "7", "7", "list", "9"]);
+        });
+    }
+    while let Some(story) = stories.join_next().await {
+        story.unwrap();
     }
 }
 
@@ -296,6 +299,15 @@ async fn selectors_and_the_form_are_asked_for() {
             path.contains("&labelSelector=a%20in%20%28b%2Cc%29&fieldSelector=metadata.name%3Dx"),
             "{path}"
         );
+    }
+}
+
+#[test]
+fn pages_of_heavy_objects_are_short() {
+    for (limit, bytes, next) in
+        [(100, 100 << 10, 500), (100, 100 << 20, 10), (500, 2 << 20, 250), (500, 0, 500)]
+    {
+        assert_eq!(heavier(limit, bytes), next, "{bytes}");
     }
 }
 
