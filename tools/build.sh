@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds the pinned originals into a cache outside the checkout, only what is missing or has changed.
-#   tools/build.sh [name ...]     names: helm3 helm4 probe3 probe4 etcd kubernetes; default all
+#   tools/build.sh [name ...]     names: helm3 helm4 probe3 probe4 etcd kubernetes helm-operator
+#                                 helm-operator-plugins; default all
 # PODIUM_TOOLS is the cache (default ~/.cache/podium/tools).
 set -eu
 
@@ -54,7 +55,7 @@ mkdir -p "$cache"
 # Go's own time zones, so that the originals do not read those of the machine.
 cmp -s "$(go env GOROOT)/lib/time/zoneinfo.zip" "$cache/zoneinfo.zip" ||
     cp "$(go env GOROOT)/lib/time/zoneinfo.zip" "$cache/zoneinfo.zip"
-for name in ${*:-helm3 helm4 probe3 probe4 etcd kubernetes}; do
+for name in ${*:-helm3 helm4 probe3 probe4 etcd kubernetes helm-operator helm-operator-plugins}; do
     case $name in
         helm3) build helm3 helm3 $h3/cmd/helm "$flags3" ;;
         helm4) build helm4 helm4 $h4/cmd/helm "$flags4" ;;
@@ -68,6 +69,10 @@ for name in ${*:-helm3 helm4 probe3 probe4 etcd kubernetes}; do
                 ln -sf kubernetes "$cache/$program"
             done
             ;;
+        helm-operator)
+            build helm-operator helm-operator github.com/operator-framework/operator-sdk/cmd/helm-operator "-s -w" ;;
+        helm-operator-plugins)
+            build helm-operator-plugins helm-operator-plugins github.com/operator-framework/helm-operator-plugins "-s -w" ;;
         *) echo "tools: unknown name $name" >&2; exit 2 ;;
     esac
 done

@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, Command};
 
 use crate::output::{complain, complain_of, print};
-use crate::{chart, reference, release};
+use crate::{chart, operator, reference, release};
 
 /// The exit status of everything that fails, as Helm's.
 const FAILURE: u8 = 1;
@@ -21,7 +21,9 @@ pub fn commands() -> Command {
         .arg_required_else_help(true)
         .disable_help_subcommand(true)
         .subcommand(chart::commands())
+        .subcommand(operator::commands())
         .subcommand(release::commands())
+        .subcommand(release::diff_command())
         .subcommand(
             Command::new("completion")
                 .about("Prints a completion script for a shell")
@@ -65,6 +67,8 @@ pub fn run() -> ExitCode {
 fn dispatch(matches: &ArgMatches) -> anyhow::Result<()> {
     match matches.subcommand() {
         Some(("chart", matches)) => chart::dispatch(matches),
+        Some(("diff", matches)) => release::diff(matches),
+        Some(("operator", matches)) => operator::dispatch(matches),
         Some(("release", matches)) => release::dispatch(matches),
         Some(("completion", matches)) => completion(matches),
         Some(("version", _)) => {

@@ -4,6 +4,7 @@ mod chart;
 mod cli;
 mod cluster;
 mod flag;
+mod operator;
 mod output;
 mod reference;
 mod release;

@@ -171,7 +171,8 @@ impl Place<'_> {
                         some => Action::Change(some),
                     },
                 };
-                let text = after.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
+                let text =
+                    after.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
                 let (signature, version) = (signature(&after), text.parse().unwrap_or(0));
                 Ok(Step { object: named.clone(), action, notes, signature, version })
             }

@@ -21,6 +21,8 @@ pub struct Card {
 pub struct Done {
     /// The wish that it was done for.
     pub wish: u64,
+    /// The generation of that wish.
+    pub generation: i64,
     /// The chart that it was done with.
     pub chart: String,
     /// The versions of the Secrets and ConfigMaps that its values come from.
@@ -111,11 +113,21 @@ mod tests {
             name: name.to_owned(),
             generate_name: String::new(),
         };
-        let held = |named| Held { named, signature: u64::MAX - 3, version: 0, lost: false, health: None, left: Vec::new() };
+        let held = |named| Held {
+            named,
+            signature: u64::MAX - 3,
+            version: 0,
+            lost: false,
+            health: None,
+            left: Vec::new(),
+        };
         let before = [held(named(Some("n"), "a")), held(named(None, "b"))];
         let after = read(&write(&before)).unwrap();
         let essence = |held: &Held| (held.named.clone(), held.signature);
-        assert_eq!(before.iter().map(essence).collect::<Vec<_>>(), after.iter().map(essence).collect::<Vec<_>>());
+        assert_eq!(
+            before.iter().map(essence).collect::<Vec<_>>(),
+            after.iter().map(essence).collect::<Vec<_>>()
+        );
         assert!(read("no").is_none() && read("[[1]]").is_none());
     }
 }

@@ -11,6 +11,7 @@ use podium_runtime::Key;
 use podium_runtime::log::Log;
 use podium_runtime::queue::{Backoff, Queue};
 use podium_runtime::watch::Event;
+use podium_serve::metrics::Gauge;
 use serde_json::Value;
 
 use crate::card::{Card, Done};
@@ -38,12 +39,20 @@ pub struct Controller {
     /// Those that the list under way has named.
     listed: RefCell<HashSet<Key>>,
     complete: Cell<bool>,
+    created: Gauge,
     log: Log,
 }
 
 impl Controller {
     /// For the resources of a watch.
-    pub fn new(watch: Watch, resource: Resource, chart: Rc<Chart>, home: String, log: &Log) -> Rc<Self> {
+    pub fn new(
+        watch: Watch,
+        resource: Resource,
+        chart: Rc<Chart>,
+        home: String,
+        log: &Log,
+        created: Gauge,
+    ) -> Rc<Self> {
         let name = format!("{}-controller", watch.kind.kind.to_lowercase());
         Rc::new(Self {
             log: log.with("controller", &name),
@@ -56,6 +65,7 @@ impl Controller {
             cards: RefCell::default(),
             listed: RefCell::default(),
             complete: Cell::new(false),
+            created,
         })
     }
 
@@ -67,11 +77,6 @@ impl Controller {
     /// The namespace of a resource's release.
     pub fn place<'k>(&'k self, key: &'k Key) -> &'k str {
         key.namespace().unwrap_or(&self.home)
-    }
-
-    /// How many resources there are.
-    pub fn len(&self) -> usize {
-        self.cards.borrow().len()
     }
 
     /// Whether all resources are known.
@@ -103,6 +108,7 @@ impl Controller {
             Event::Deleted(object) => {
                 let key = Key::of(&object);
                 self.cards.borrow_mut().remove(&key);
+                self.created.remove(&self.labels(&key));
                 self.queue.add(key);
             }
             Event::End => {
@@ -116,6 +122,11 @@ impl Controller {
         }
     }
 
+    fn labels<'k>(&'k self, key: &'k Key) -> [&'k str; 5] {
+        let Kind { group, version, kind } = &self.watch.kind;
+        [key.name(), key.namespace().unwrap_or_default(), group, version, kind]
+    }
+
     fn seen(&self, custom: &Custom) {
         // The server has chosen already; what it no longer chooses is somebody else's.
         if !self.watch.selector.matches(&custom.labels()) {
@@ -124,6 +135,7 @@ impl Controller {
         }
         let key = custom.key();
         let wish = custom.wish();
+        self.created.set(&self.labels(&key), custom.created());
         self.listed.borrow_mut().insert(key.clone());
         let mut cards = self.cards.borrow_mut();
         let card = cards.entry(key.clone()).or_default();
@@ -143,7 +155,8 @@ impl Controller {
         self.change(key, |card| {
             for held in card.done.iter_mut().flat_map(|done| &mut done.held) {
                 let named = &held.named;
-                let same = named.kind == *kind && Key::new(named.namespace.as_deref(), &named.name) == *object;
+                let same =
+                    named.kind == *kind && Key::new(named.namespace.as_deref(), &named.name) == *object;
                 if same && version >= held.version {
                     held.lost = true;
                 }
@@ -155,31 +168,25 @@ impl Controller {
     pub fn holders(&self, kind: &Kind, object: &Key) -> Vec<Key> {
         let holds = |done: &Done| {
             done.held.iter().any(|held| {
-                held.named.kind == *kind && Key::new(held.named.namespace.as_deref(), &held.named.name) == *object
+                held.named.kind == *kind
+                    && Key::new(held.named.namespace.as_deref(), &held.named.name) == *object
             })
         };
         let cards = self.cards.borrow();
-        cards.iter().filter(|(_, card)| card.done.as_ref().is_some_and(holds)).map(|(key, _)| key.clone()).collect()
+        cards
+            .iter()
+            .filter(|(_, card)| card.done.as_ref().is_some_and(holds))
+            .map(|(key, _)| key.clone())
+            .collect()
     }
 
     /// A record of a release changed.
     pub fn record_changed(&self, release: &Key) {
         let cards = self.cards.borrow();
         let mut keys = cards.keys();
-        let same = |key: &&Key| {
-            key.name() == release.name() && release.namespace() == Some(self.place(key))
-        };
+        let same = |key: &&Key| key.name() == release.name() && release.namespace() == Some(self.place(key));
         if let Some(key) = keys.find(same) {
             self.queue.add(key.clone());
-        }
-    }
-
-    /// Looks at all resources that nothing was done for yet: what they waited for may be known now.
-    pub fn wake_waiting(&self) {
-        for (key, card) in self.cards.borrow().iter() {
-            if card.done.is_none() {
-                self.queue.add(key.clone());
-            }
         }
     }
 

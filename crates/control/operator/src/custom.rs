@@ -71,6 +71,12 @@ impl Custom {
         self.0.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0)
     }
 
+    /// When it was made, in seconds since 1970.
+    pub fn created(&self) -> f64 {
+        let time = self.text("/metadata/creationTimestamp").parse::<jiff::Timestamp>();
+        time.map_or(0.0, |time| time.as_second() as f64)
+    }
+
     /// Whether it is being deleted.
     pub fn is_deleted(&self) -> bool {
         self.0.pointer("/metadata/deletionTimestamp").is_some()

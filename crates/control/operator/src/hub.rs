@@ -124,7 +124,10 @@ impl Hub {
 
     /// Whether the objects of a kind are all known.
     pub fn is_complete(&self, kind: &Kind) -> bool {
-        self.stores.borrow().get(kind).is_some_and(|stores| stores.iter().all(|store| store.borrow().is_complete()))
+        self.stores
+            .borrow()
+            .get(kind)
+            .is_some_and(|stores| stores.iter().all(|store| store.borrow().is_complete()))
     }
 
     /// What is known of a release.
@@ -171,7 +174,7 @@ impl Hub {
         }
         if matches!(event, Event::End) {
             let controllers = self.controllers.borrow().clone();
-            controllers.iter().for_each(|controller| controller.wake_waiting());
+            controllers.iter().for_each(|controller| controller.wake_all());
         }
     }
 
@@ -217,7 +220,10 @@ impl Hub {
         if there {
             let known = records.entry(release.clone()).or_default();
             if revision >= known.revision {
-                let line = object.pointer("/metadata/annotations").and_then(|map| map.get(OBJECTS)).and_then(Value::as_str);
+                let line = object
+                    .pointer("/metadata/annotations")
+                    .and_then(|map| map.get(OBJECTS))
+                    .and_then(Value::as_str);
                 *known = Record {
                     revision,
                     status: text("/metadata/labels/status").to_owned(),

@@ -36,7 +36,8 @@ impl Owned<'_> {
     /// no namespace. An object that is to be kept must not go with its owner.
     fn may_own(&self, object: &Object, namespaced: bool) -> bool {
         let policy = "/metadata/annotations/helm.sh~1resource-policy";
-        let kept = object.body.pointer(policy).and_then(Value::as_str).is_some_and(|policy| policy.trim() == "keep");
+        let kept =
+            object.body.pointer(policy).and_then(Value::as_str).is_some_and(|policy| policy.trim() == "keep");
         let place = object.named.namespace.as_deref().unwrap_or(self.custom.namespace());
         !kept && (self.custom.namespace().is_empty() || namespaced && place == self.custom.namespace())
     }
@@ -65,7 +66,8 @@ impl Keeper for Owned<'_> {
     }
 
     fn annotations(&self, steps: &[Step]) -> BTreeMap<String, String> {
-        let there = |step: &&Step| step.signature != 0 && !matches!(step.action, Action::Delete | Action::Leave);
+        let there =
+            |step: &&Step| step.signature != 0 && !matches!(step.action, Action::Delete | Action::Leave);
         let held: Vec<Held> = steps.iter().filter(there).map(Held::of).collect();
         BTreeMap::from([(OBJECTS.to_owned(), card::write(&held))])
     }

@@ -106,9 +106,11 @@ pub struct Job<'a> {
 impl Job<'_> {
     /// Renders; what templates look up is asked for, and then rendered again with the answers.
     pub async fn draft(&self, facts: &Facts, config: Map) -> Result<Draft, Error> {
-        let wrong = |error: renderer::Error| Error::Chart(String::from_utf8_lossy(&error.text()).into_owned());
+        let wrong =
+            |error: renderer::Error| Error::Chart(String::from_utf8_lossy(&error.text()).into_owned());
         let renderer = &self.chart.renderer;
-        let set = Values::from_map(&config, podium_goyaml::Pos::default()).map_err(|e| Error::Chart(e.to_string()))?;
+        let set = Values::from_map(&config, podium_goyaml::Pos::default())
+            .map_err(|e| Error::Chart(e.to_string()))?;
         let prepared = renderer.prepare(&set, true).map_err(wrong)?;
         let mut answers = BTreeMap::new();
         for _ in 0..ROUNDS {
@@ -141,7 +143,9 @@ impl Job<'_> {
         // Neither the operator nor Helm needs the templates of old revisions, and they would be most of a record.
         let form = Form { dialect: self.chart.renderer.dialect(), extent: Extent::Slim, all_notes: false };
         let draft = Draft::new(prepared, files, facts, config, form);
-        let draft = draft.map_err(|e| Error::Chart(String::from_utf8_lossy(&renderer::Error::from(e).text()).into_owned()))?;
+        let draft = draft.map_err(|e| {
+            Error::Chart(String::from_utf8_lossy(&renderer::Error::from(e).text()).into_owned())
+        })?;
         draft.with_crds(prepared).map_err(Error::Crds)
     }
 

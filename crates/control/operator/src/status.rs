@@ -18,7 +18,12 @@ pub struct Condition {
 
 impl Condition {
     /// One that holds, or not.
-    pub fn new(kind: &'static str, holds: bool, reason: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn new(
+        kind: &'static str,
+        holds: bool,
+        reason: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
         let status = if holds { "True" } else { "False" };
         Self { kind, status, reason: reason.into(), message: clip(message.into()) }
     }
@@ -53,7 +58,8 @@ impl Report {
         let mut after = before.as_object().cloned().unwrap_or_default();
         let mut conditions: Vec<Value> =
             before.get("conditions").and_then(Value::as_array).cloned().unwrap_or_default();
-        let kind = |condition: &Value| condition.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let kind =
+            |condition: &Value| condition.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         conditions.retain(|condition| !self.clear.contains(&kind(condition).as_str()));
         for Condition { kind: name, status, reason, message } in &self.set {
             let old = conditions.iter().position(|condition| kind(condition) == *name);

@@ -52,7 +52,9 @@ pub async fn collect(client: &Client, watch: &Watch, custom: &Custom) -> Result<
     }
     let spec = tree(Value::Object(spec.clone()));
     merge_maps(&mut values, spec.as_map().cloned().unwrap_or_default());
-    overrides::apply(&watch.override_values, &mut values, As::Strings, &|name: &str| std::env::var(name).ok())?;
+    overrides::apply(&watch.override_values, &mut values, As::Strings, &|name: &str| {
+        std::env::var(name).ok()
+    })?;
     Ok(Found { values, sources })
 }
 
@@ -72,12 +74,14 @@ async fn read(client: &Client, source: &ValuesFrom, namespace: &str) -> Result<(
         (None, _) if source.optional => return Ok((Map::new(), version.to_owned())),
         (None, _) => return Err(Error::Source(format!("{what} has no key {:?}", source.key))),
         (Some(text), Holder::ConfigMap) => text.as_bytes().to_vec(),
-        (Some(text), Holder::Secret) => base64_decode(text.as_bytes())
-            .map_err(|at| Error::Source(format!("{what}: its key {:?} is damaged at byte {at}", source.key)))?,
+        (Some(text), Holder::Secret) => base64_decode(text.as_bytes()).map_err(|at| {
+            Error::Source(format!("{what}: its key {:?} is damaged at byte {at}", source.key))
+        })?,
     };
     // What is wrong in a Secret is not repeated: it might be secret.
-    let map = yaml::parse_object(&text, 0)
-        .map_err(|e| Error::Source(format!("{what}: its key {:?} is no map in YAML (line {})", source.key, e.pos().line)))?;
+    let map = yaml::parse_object(&text, 0).map_err(|e| {
+        Error::Source(format!("{what}: its key {:?} is no map in YAML (line {})", source.key, e.pos().line))
+    })?;
     Ok((map, version.to_owned()))
 }
 

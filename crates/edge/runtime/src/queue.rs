@@ -314,7 +314,8 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         while tasks.join_next().await.is_some() {}
     }
 
-    fn settle(&self, key: &K, verdict: Verdict) {
+    /// Does what a worker has said.
+    pub fn settle(&self, key: &K, verdict: Verdict) {
         match verdict {
             Verdict::Done => self.forget(key),
             Verdict::After(delay) => {

@@ -175,7 +175,8 @@ fn changing() -> Vec<Command> {
     ]
 }
 
-fn diff_command() -> Command {
+/// `podium diff` and `podium release diff`.
+pub fn diff_command() -> Command {
     let command = Command::new("diff")
         .about("Shows what an install or an upgrade would change, object by object and field by field")
         .override_usage("podium release diff NAME CHART [flags]")
@@ -212,6 +213,11 @@ fn with_flags(command: Command, tables: &[&[Flag]]) -> Command {
     command.args(
         tables.iter().copied().chain([cluster::PLACE, cluster::ACCESS]).flatten().map(|flag| flag.to_arg()),
     )
+}
+
+/// Runs `diff`.
+pub fn diff(matches: &ArgMatches) -> anyhow::Result<()> {
+    diff::run(matches)
 }
 
 /// Runs one of them.

@@ -194,7 +194,9 @@ impl<'a> Engine<'a> {
             let namespaced = |kind: &Kind| match discovery.find(kind) {
                 Some(resource) => resource.namespaced,
                 // A kind that the release itself defines.
-                None => scopes.iter().any(|(g, k, namespaced)| *namespaced && *g == kind.group && *k == kind.kind),
+                None => {
+                    scopes.iter().any(|(g, k, namespaced)| *namespaced && *g == kind.group && *k == kind.kind)
+                }
             };
             keeper.dress(&mut all, &namespaced);
         }

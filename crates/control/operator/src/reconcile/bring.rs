@@ -31,7 +31,8 @@ impl Context {
         // A record may be behind what was done, never ahead of it.
         let ahead = record.is_some_and(|record| {
             record.revision > done.revision
-                || record.revision == done.revision && matches!(record.status.as_str(), "failed" | "superseded" | "uninstalling")
+                || record.revision == done.revision
+                    && matches!(record.status.as_str(), "failed" | "superseded" | "uninstalling")
         });
         done.wish == card.wish && done.chart == controller.chart.borrow().digest && !ahead
     }
@@ -75,6 +76,7 @@ impl Context {
         let engine = self.engine(&store, &listener, Some(&keeper));
         let mut done = Done {
             wish: custom.wish(),
+            generation: custom.generation(),
             chart: chart.digest.clone(),
             sources: found.sources,
             warnings: warnings(&found.values, &chart),
@@ -82,10 +84,12 @@ impl Context {
         };
         if let Some(held) = self.still_there(controller, key, &digest) {
             done.held = held;
-            done.revision = self.hub.record(controller.place(key), key.name()).map_or(0, |record| record.revision);
+            done.revision =
+                self.hub.record(controller.place(key), key.name()).map_or(0, |record| record.revision);
             done.deployed = deployed_before(&custom, done.revision);
         } else {
-            let steps = self.install_or_upgrade(controller, &custom, &engine, &wishes, found.values, &digest).await?;
+            let steps =
+                self.install_or_upgrade(controller, &custom, &engine, &wishes, found.values, &digest).await?;
             done.revision = steps.release.revision;
             done.deployed = deployed(done.revision, &steps.release.info.notes);
             done.held = held(&steps.steps);
@@ -142,7 +146,8 @@ impl Context {
             past = Past::default();
         }
         if let Some(release) = right(&past, digest) {
-            let steps = engine.repair(release, &|_| true, false).await.map_err(|e| release_trouble(false, e))?;
+            let steps =
+                engine.repair(release, &|_| true, false).await.map_err(|e| release_trouble(false, e))?;
             return Ok(Outcome { release: release.clone(), steps });
         }
         let known = past.base().map(|base| base.chart_field("name").to_owned());
@@ -161,7 +166,8 @@ impl Context {
             revision: past.next(),
         };
         let capabilities = self.capabilities().await?;
-        let job = Job { chart: &chart, client: &self.client, kinds: &self.kinds, capabilities: &capabilities };
+        let job =
+            Job { chart: &chart, client: &self.client, kinds: &self.kinds, capabilities: &capabilities };
         let draft = match job.draft(&facts, values).await {
             Err(crate::render::Error::Client(error)) => return Err(error.into()),
             draft => draft.map_err(|e| Trouble::irreconcilable("ReconcileError", e))?,
@@ -182,7 +188,8 @@ impl Context {
             }
         };
         let (reason, verb) = if install { ("Installed", "installed") } else { ("Upgraded", "upgraded") };
-        let message = format!("{} is {verb} as revision {}", release_name(&outcome), outcome.release.revision);
+        let message =
+            format!("{} is {verb} as revision {}", release_name(&outcome), outcome.release.revision);
         self.log.info(&message, &[("controller", &controller.name), ("namespace", &facts.namespace)]);
         self.say(custom, Mood::Normal, reason, &message);
         Ok(outcome)
@@ -239,6 +246,19 @@ fn held(steps: &[Step]) -> Vec<Held> {
     steps.iter().filter(there).map(Held::of).collect()
 }
 
+/// What the resource says that its objects leave to others.
+fn with_left(mut held: Vec<Held>, custom: &Custom) -> Vec<Held> {
+    let status = custom.status();
+    let lines = status.get("leftToOthers").and_then(serde_json::Value::as_array);
+    for line in lines.into_iter().flatten().filter_map(serde_json::Value::as_str) {
+        for held in &mut held {
+            let what = line.strip_prefix(&held.named.to_string()).and_then(|rest| rest.strip_prefix(": "));
+            held.left.extend(what.map(str::to_owned));
+        }
+    }
+    held
+}
+
 fn deployed(revision: i64, notes: &str) -> (String, String) {
     let (reason, otherwise) = match revision {
         1 => ("InstallSuccessful", "release was successfully installed"),
@@ -265,9 +285,12 @@ fn deployed_before(custom: &Custom, revision: i64) -> (String, String) {
 
 fn warnings(values: &podium_goyaml::Map, chart: &Chart) -> Vec<String> {
     let loaded = chart.renderer.chart();
-    let Some(defaults) = loaded.values.as_ref().and_then(|values| values.to_node().ok()) else { return Vec::new() };
+    let Some(defaults) = loaded.values.as_ref().and_then(|values| values.to_node().ok()) else {
+        return Vec::new();
+    };
     let subcharts: Vec<&str> = loaded.dependencies.iter().map(|chart| chart.metadata.name.as_str()).collect();
     let unknown = values::unknown(values, &defaults);
-    let unknown = unknown.into_iter().filter(|path| !subcharts.iter().any(|name| path.split('.').next() == Some(name)));
+    let unknown =
+        unknown.into_iter().filter(|path| !subcharts.iter().any(|name| path.split('.').next() == Some(name)));
     unknown.map(|path| format!("the chart {} has no value {path}", chart.name)).collect()
 }

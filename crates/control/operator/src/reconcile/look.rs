@@ -105,6 +105,8 @@ impl Context {
         for held in done.held.iter().filter(|held| has_health(&held.named)) {
             let version = match self.hub.known(&held.named) {
                 Known::There(row) => row.version.max(held.version),
+                // The list that is under way will tell.
+                Known::Nothing if held.version == 0 && controller.watch.watch_dependent_resources => continue,
                 Known::Absent | Known::Nothing => held.version,
             };
             if held.health.as_ref().is_some_and(|(seen, _)| *seen == version && version != 0) {
@@ -144,24 +146,26 @@ pub(super) fn has_health(named: &Named) -> bool {
         "MutatingWebhookConfiguration",
         "HorizontalPodAutoscaler",
     ];
-    let built_in = named.kind.group.is_empty() || named.kind.group.ends_with(".k8s.io") || !named.kind.group.contains('.');
+    let built_in = named.kind.group.is_empty()
+        || named.kind.group.ends_with(".k8s.io")
+        || !named.kind.group.contains('.');
     !(built_in && ALWAYS.contains(&named.kind.kind.as_str()))
 }
 
-/// What is not ready, in words; the second says whether something failed for good.
-pub(super) fn not_ready(done: &Done) -> (Vec<String>, bool) {
+/// What is not ready, in words, and whether something failed for good; nothing when not everything was looked at yet.
+pub(super) fn not_ready(done: &Done) -> Option<(Vec<String>, bool)> {
     let mut lines = Vec::new();
     let mut failed = false;
     for held in &done.held {
         match &held.health {
             Some((_, Health::Ready)) => {}
             None if !has_health(&held.named) => {}
-            None => lines.push(format!("{}: not seen yet", held.named)),
+            None => return None,
             Some((_, health)) => {
                 failed |= matches!(health, Health::Failed(_));
                 lines.push(format!("{}: {}", held.named, health.reason().unwrap_or_default()));
             }
         }
     }
-    (lines, failed)
+    Some((lines, failed))
 }

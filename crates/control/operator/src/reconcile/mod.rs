@@ -89,7 +89,10 @@ impl Listener for Quiet {
 
     fn output(&self, pod: &str, container: &str, text: &[u8]) {
         let text = String::from_utf8_lossy(text);
-        self.0.info("output of a hook", &[("pod", &pod), ("container", &container), ("text", &text.trim_end())]);
+        self.0.info(
+            "output of a hook",
+            &[("pod", &pod), ("container", &container), ("text", &text.trim_end())],
+        );
     }
 }
 
@@ -136,7 +139,12 @@ impl Context {
         }
     }
 
-    fn engine<'e>(&'e self, store: &'e Store, listener: &'e Quiet, keeper: Option<&'e dyn Keeper>) -> Engine<'e> {
+    fn engine<'e>(
+        &'e self,
+        store: &'e Store,
+        listener: &'e Quiet,
+        keeper: Option<&'e dyn Keeper>,
+    ) -> Engine<'e> {
         Engine { store, kinds: &self.kinds, listener: listener as &dyn Listener, keeper }
     }
 

@@ -37,10 +37,19 @@ impl Context {
             ..Options::default()
         };
         match engine.uninstall(key.name(), false, &options).await {
-            Ok(_) => self.say(custom, Mood::Normal, "Uninstalled", &format!("the release {} is uninstalled", key.name())),
+            Ok(_) => self.say(
+                custom,
+                Mood::Normal,
+                "Uninstalled",
+                &format!("the release {} is uninstalled", key.name()),
+            ),
             // The record went first, with the resource's other dependents: what is remembered goes now.
-            Err(engine::Error::Store(podium_release::Error::NotFound)) => self.prune_remembered(controller, key).await?,
-            Err(engine::Error::Client(error) | engine::Error::Store(podium_release::Error::Client(error))) => {
+            Err(engine::Error::Store(podium_release::Error::NotFound)) => {
+                self.prune_remembered(controller, key).await?
+            }
+            Err(
+                engine::Error::Client(error) | engine::Error::Store(podium_release::Error::Client(error)),
+            ) => {
                 return Err(error.into());
             }
             Err(error) => return Err(Trouble::new("ReleaseFailed", "UninstallError", error)),
@@ -61,11 +70,14 @@ impl Context {
 
     /// Takes the finalizers away; a resource that is gone already is fine.
     async fn let_go(&self, controller: &Controller, custom: &Custom) -> Result<(), client::Error> {
-        let left: Vec<&str> = custom.finalizers().into_iter().filter(|name| !FINALIZERS.contains(name)).collect();
+        let left: Vec<&str> =
+            custom.finalizers().into_iter().filter(|name| !FINALIZERS.contains(name)).collect();
         // Its status may have changed meanwhile; its finalizers have not, or the version says so.
         let namespace = Some(custom.namespace()).filter(|namespace| !namespace.is_empty());
         let current = self.client.get(&controller.resource, namespace, custom.name()).await?;
-        let Some(current) = current.map(Custom).filter(|current| current.uid() == custom.uid()) else { return Ok(()) };
+        let Some(current) = current.map(Custom).filter(|current| current.uid() == custom.uid()) else {
+            return Ok(());
+        };
         let patch = json!({"metadata": {"finalizers": left, "resourceVersion": current.version()}});
         let path = format!("{}?fieldManager={MANAGER}", controller.resource.object(namespace, custom.name()));
         let body = Some(("application/merge-patch+json", patch.to_string().into_bytes()));

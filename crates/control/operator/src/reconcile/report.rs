@@ -97,19 +97,23 @@ fn good(key: &Key, done: &Done) -> Report {
     report.set.push(Condition::new("Initialized", true, "", ""));
     let (reason, message) = &done.deployed;
     report.set.push(Condition::new("Deployed", true, reason, message));
-    let (lines, failed) = look::not_ready(done);
-    report.set.push(match (lines.is_empty(), failed) {
-        (true, _) => Condition::new("Ready", true, "Ready", ""),
-        (false, false) => Condition::new("Ready", false, "NotReady", lines.join("\n")),
-        (false, true) => Condition::new("Ready", false, "Failed", lines.join("\n")),
-    });
+    if let Some((lines, failed)) = look::not_ready(done) {
+        report.set.push(match (lines.is_empty(), failed) {
+            (true, _) => Condition::new("Ready", true, "Ready", ""),
+            (false, false) => Condition::new("Ready", false, "NotReady", lines.join("\n")),
+            (false, true) => Condition::new("Ready", false, "Failed", lines.join("\n")),
+        });
+    }
     let left: Vec<String> = done
         .held
         .iter()
         .flat_map(|held| held.left.iter().map(|what| format!("{}: {what}", held.named)))
         .collect();
     let list = |items: &[String]| if items.is_empty() { Value::Null } else { json!(items) };
-    report.fields.insert("deployedRelease".to_owned(), json!({"name": key.name(), "revision": done.revision}));
+    report
+        .fields
+        .insert("deployedRelease".to_owned(), json!({"name": key.name(), "revision": done.revision}));
+    report.fields.insert("observedGeneration".to_owned(), done.generation.into());
     report.fields.insert("warnings".to_owned(), list(&done.warnings));
     report.fields.insert("leftToOthers".to_owned(), list(&left));
     report

@@ -1,0 +1,361 @@
+//! Puts everything together and keeps it running.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use podium_chart::dialect::{Dialect, HELM3};
+use podium_objects::{Kind, Resource};
+use podium_project::watches::Watch as Entry;
+use podium_runtime::client::Form;
+use podium_runtime::events::Recorder;
+use podium_runtime::lease;
+use podium_runtime::log::Log;
+use podium_runtime::measure::{self, Reconciles};
+use podium_runtime::watch::{Event, Watch};
+use podium_runtime::{Client, Kinds, client};
+use podium_serve::pages::Pages;
+use podium_serve::server::Limits;
+use podium_serve::{Health, Registry, Server};
+
+use crate::chart::{self, Chart};
+use crate::controller::Controller;
+use crate::hub::Hub;
+use crate::reconcile::Context;
+use crate::values::holder;
+
+/// How often a chart's files are looked at when they may change.
+const RELOAD: Duration = Duration::from_secs(1);
+/// The first and the longest pause between looks for a kind that is missing.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
+
+/// How an operator runs.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The entries of `watches.yaml`; their charts are paths.
+    pub watches: Vec<Entry>,
+    /// The namespaces that are watched; none is all of them.
+    pub namespaces: Vec<String>,
+    /// Where the operator itself is.
+    pub home: String,
+    /// Who it is.
+    pub identity: String,
+    /// How many resources of a kind are worked on at the same time.
+    pub concurrency: usize,
+    /// How often resources are looked at even if nothing happens.
+    pub period: Option<Duration>,
+    /// Where metrics are served; nothing is nowhere.
+    pub metrics: Option<String>,
+    /// Where probes are served; nothing is nowhere.
+    pub probes: Option<String>,
+    /// Whether one of several leads.
+    pub election: Option<Election>,
+    /// Whether override values are hidden in Events.
+    pub hide_overrides: bool,
+    /// How many revisions are kept.
+    pub history: usize,
+    /// Whether charts are loaded anew when their files change.
+    pub reload: bool,
+    /// The version of this program.
+    pub version: &'static str,
+}
+
+/// A Lease that one of several operators holds.
+#[derive(Clone, Debug)]
+pub struct Election {
+    /// Its name.
+    pub id: String,
+    /// Its namespace.
+    pub namespace: String,
+}
+
+/// Why an operator does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A chart cannot be used.
+    #[error(transparent)]
+    Chart(#[from] chart::Error),
+    /// A port cannot be had.
+    #[error(transparent)]
+    Serve(#[from] podium_serve::server::Error),
+    /// The cluster does not answer.
+    #[error(transparent)]
+    Client(#[from] client::Error),
+    /// Another one leads now.
+    #[error("another operator holds the lease now: {0}")]
+    Lost(String),
+}
+
+/// The Helm that charts of Helm operators are written for.
+const DIALECT: &Dialect = &HELM3;
+
+/// Runs until `stop` is there.
+pub async fn run(
+    client: Client,
+    settings: Settings,
+    log: Log,
+    stop: impl Future<Output = ()>,
+) -> Result<(), Error> {
+    let registry = Registry::default();
+    let (alive, ready) = (Health::default(), Health::default());
+    ready.bad("cluster", "the resources are not known yet");
+    measure::process(&registry, settings.version, "");
+    let mut charts = Vec::new();
+    for entry in &settings.watches {
+        charts.push(Rc::new(Chart::load(&entry.chart, DIALECT)?));
+    }
+    let mut servers = Vec::new();
+    let probes = Pages { alive: Some(alive), ready: Some(ready.clone()), metrics: None };
+    let metrics = Pages { metrics: Some(registry.clone()), ..Pages::default() };
+    for (address, pages) in [(&settings.probes, probes), (&settings.metrics, metrics)] {
+        if let Some(address) = address {
+            let server = Server::bind(address, Limits::default()).await?;
+            if let Some(address) = server.address() {
+                let what = if pages.metrics.is_some() { "metrics" } else { "probes" };
+                log.info("listening", &[("for", &what), ("address", &address)]);
+            }
+            servers.push((server, pages));
+        }
+    }
+    let local = tokio::task::LocalSet::new();
+    for (server, pages) in servers {
+        local.spawn_local(server.run(pages.service(), std::future::pending()));
+    }
+    let election = settings.election.clone();
+    let identity = settings.identity.clone();
+    let work = {
+        let (client, log, registry) = (client.clone(), log.clone(), registry.clone());
+        async move { operate(client, settings, charts, &log, &registry, &ready).await }
+    };
+    let work = local.run_until(async {
+        tokio::select! {
+            failed = work => failed,
+            () = stop => Ok(()),
+        }
+    });
+    let Some(Election { id, namespace }) = election else { return work.await };
+    let election = lease::Election::new(&namespace, &id, &identity);
+    measure::election(&registry, &election);
+    log.info("waiting for the lease", &[("namespace", &namespace), ("name", &id)]);
+    let trouble = |error: &client::Error| log.error("the lease cannot be had", &[("error", error)]);
+    match election.lead(&client, trouble, work).await {
+        lease::Ended::Done(ended) => ended,
+        lease::Ended::Lost(reason) => Err(Error::Lost(reason)),
+    }
+}
+
+/// Waits until the cluster knows a kind.
+async fn find(kinds: &Kinds, kind: &Kind, log: &Log) -> Resource {
+    let mut pause = PAUSES.0;
+    let mut said = false;
+    loop {
+        let why = match kinds.renew().await {
+            Ok(discovery) => match discovery.find(kind) {
+                Some(resource) => {
+                    if said {
+                        log.info("the kind is there now", &[("kind", kind)]);
+                    }
+                    return resource.clone();
+                }
+                None => {
+                    "the cluster does not know this kind yet: apply its CRD; the operator goes on by itself"
+                        .to_owned()
+                }
+            },
+            Err(error) => error.to_string(),
+        };
+        if !said {
+            log.error(&why, &[("kind", kind)]);
+            said = true;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(PAUSES.1);
+    }
+}
+
+/// Handles all watches, for ever.
+async fn operate(
+    client: Client,
+    settings: Settings,
+    charts: Vec<Rc<Chart>>,
+    log: &Log,
+    registry: &Registry,
+    ready: &Health,
+) -> Result<(), Error> {
+    let kinds = Rc::new(Kinds::new(client.clone()));
+    let places: Vec<Option<String>> = match settings.namespaces.as_slice() {
+        [] => vec![None],
+        some => some.iter().cloned().map(Some).collect(),
+    };
+    let names: BTreeSet<String> = charts.iter().map(|chart| chart.name.clone()).collect();
+    let names: Vec<String> = names.into_iter().collect();
+    let hub = Hub::new(client.clone(), log.clone(), places.clone(), &names);
+    let recorder = Recorder::new("podium-operator", &settings.identity);
+    let mut context = Context::new(client.clone(), kinds.clone(), hub.clone(), recorder.clone(), log.clone());
+    context.history = settings.history;
+    context.hide_overrides = settings.hide_overrides;
+    context.period = settings.period;
+    let context = Rc::new(context);
+    let reconciles = Reconciles::new(registry);
+    let created = registry.gauge(
+        "resource_created_at_seconds",
+        "Timestamp at which a resource was created.",
+        &["name", "namespace", "group", "version", "kind"],
+    );
+    {
+        let (client, log) = (client.clone(), log.clone());
+        tokio::task::spawn_local(async move {
+            let failed = |error: &client::Error| log.error("an Event cannot be written", &[("error", error)]);
+            match recorder.run(&client, failed).await {}
+        });
+    }
+    hub.watch(&Resource::core("Secret", "secrets", true));
+    let mut waiting = 0_usize;
+    let (told, mut begun) = tokio::sync::mpsc::unbounded_channel();
+    for (entry, chart) in settings.watches.iter().cloned().zip(charts) {
+        waiting += 1;
+        let (context, kinds, hub, client) = (context.clone(), kinds.clone(), hub.clone(), client.clone());
+        let (log, registry, reconciles) = (log.clone(), registry.clone(), reconciles.clone());
+        let (places, told, settings) = (places.clone(), told.clone(), settings.clone());
+        let created = created.clone();
+        tokio::task::spawn_local(async move {
+            let resource = find(&kinds, &entry.kind, &log).await;
+            let controller = Controller::new(entry, resource, chart, settings.home.clone(), &log, created);
+            measure::queue(&registry, &controller.name, &controller.queue);
+            hub.join(controller.clone());
+            records_known(&hub).await;
+            begin(&controller, &context, &client, &places, &reconciles, &settings);
+            while !controller.is_complete() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            let _ = told.send(());
+        });
+    }
+    while waiting > 0 && begun.recv().await.is_some() {
+        waiting -= 1;
+    }
+    ready.good("cluster");
+    log.info("all kinds are watched", &[("kinds", &settings.watches.len())]);
+    std::future::pending().await
+}
+
+/// The records are known before the first resource is looked at, so that what is right needs no reading. A cluster that
+/// does not let us list them is no reason to wait for ever.
+async fn records_known(hub: &Hub) {
+    let secrets = Kind::new("v1", "Secret");
+    let until = Instant::now() + Duration::from_secs(10);
+    while !hub.is_complete(&secrets) && Instant::now() < until {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Starts the watches and workers of a controller.
+fn begin(
+    controller: &Rc<Controller>,
+    context: &Rc<Context>,
+    client: &Client,
+    places: &[Option<String>],
+    reconciles: &Reconciles,
+    settings: &Settings,
+) {
+    let everywhere = [None];
+    let places = if controller.namespaced() { places } else { &everywhere };
+    for place in places {
+        let watch = Watch {
+            resource: controller.resource.clone(),
+            namespace: place.clone(),
+            labels: controller.watch.selector_text.clone(),
+            fields: String::new(),
+            form: Form::Whole,
+        };
+        let (controller, client) = (controller.clone(), client.clone());
+        tokio::task::spawn_local(
+            async move { match watch.run(&client, |event| controller.take(event)).await {} },
+        );
+    }
+    for source in &controller.watch.values_from {
+        for place in places {
+            let watch = Watch {
+                resource: holder(source.kind),
+                namespace: place.clone(),
+                labels: String::new(),
+                fields: format!("metadata.name={}", source.name),
+                form: Form::Metadata,
+            };
+            let (controller, client) = (controller.clone(), client.clone());
+            tokio::task::spawn_local(async move {
+                let tell = |event: Event| {
+                    if let Event::Applied(object) | Event::Deleted(object) = &event {
+                        controller.sources_changed(object);
+                    }
+                };
+                match watch.run(&client, tell).await {}
+            });
+        }
+    }
+    let workers = controller.watch.max_concurrent_reconciles.and_then(|n| usize::try_from(n).ok());
+    for _ in 0..workers.unwrap_or(settings.concurrency).max(1) {
+        let (controller, context, reconciles) = (controller.clone(), context.clone(), reconciles.clone());
+        tokio::task::spawn_local(async move {
+            while let Some(task) = controller.queue.next().await {
+                let begun = Instant::now();
+                let verdict = context.reconcile(&controller, &task.key).await;
+                reconciles.count(&controller.name, verdict, begun.elapsed());
+                controller.queue.settle(&task.key, verdict);
+            }
+        });
+    }
+    if settings.reload {
+        let (controller, log) = (controller.clone(), context.log.clone());
+        tokio::task::spawn_local(reload(controller, log));
+    }
+}
+
+/// Loads the chart of a controller anew when its files change.
+async fn reload(controller: Rc<Controller>, log: Log) {
+    let path = controller.watch.chart.clone();
+    let mut seen = stamps(&path);
+    let mut failed = String::new();
+    loop {
+        tokio::time::sleep(RELOAD).await;
+        let now = stamps(&path);
+        if now == seen {
+            continue;
+        }
+        seen = now;
+        match Chart::load(&path, DIALECT) {
+            Ok(chart) if chart.digest != controller.chart.borrow().digest => {
+                log.info("the chart has changed", &[("chart", &path)]);
+                *controller.chart.borrow_mut() = Rc::new(chart);
+                controller.wake_all();
+                failed.clear();
+            }
+            Ok(_) => failed.clear(),
+            Err(error) if error.to_string() != failed => {
+                failed = error.to_string();
+                log.error(
+                    "the chart has changed, and cannot be used: the old one stays",
+                    &[("error", &failed)],
+                );
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+/// When the files of a chart were last written, and how long they are.
+fn stamps(path: &str) -> Vec<(std::path::PathBuf, Option<std::time::SystemTime>, u64)> {
+    let mut out = Vec::new();
+    let mut work = vec![std::path::PathBuf::from(path)];
+    while let Some(path) = work.pop() {
+        let Ok(meta) = std::fs::metadata(&path) else { continue };
+        if meta.is_dir() {
+            let entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
+            work.extend(entries.map(|entry| entry.path()));
+        } else {
+            out.push((path, meta.modified().ok(), meta.len()));
+        }
+    }
+    out.sort();
+    out
+}

@@ -1,0 +1,75 @@
+//! The flags of the operator, with the names of the originals.
+
+use crate::flag::{Flag, Takes};
+
+/// Of `operator run`.
+pub const RUN: &[Flag] = &[
+    Flag::new(
+        "watches-file",
+        Takes::One("FILE"),
+        "which kinds are handled with which charts (default ./watches.yaml)",
+    ),
+    Flag::new(
+        "reconcile-period",
+        Takes::One("DURATION"),
+        "look at every resource so often even if nothing happens (default: never; changes are seen by watching)",
+    ),
+    Flag::new(
+        "max-concurrent-reconciles",
+        Takes::One("N"),
+        "how many resources of a kind are worked on at the same time (default 8)",
+    ),
+    Flag::new(
+        "metrics-bind-address",
+        Takes::One("ADDRESS"),
+        "where /metrics is served (default :8080; 0 is nowhere)",
+    ),
+    Flag::new(
+        "health-probe-bind-address",
+        Takes::One("ADDRESS"),
+        "where /healthz and /readyz are served (default :8081; 0 is nowhere)",
+    ),
+    Flag::new("leader-elect", Takes::Switch, "of several operators with the same lease, one works"),
+    Flag::new("leader-election-id", Takes::One("NAME"), "the name of that lease"),
+    Flag::new("leader-election-namespace", Takes::One("NAME"), "its namespace (default: the operator's)"),
+    Flag::new("suppress-override-values", Takes::Switch, "hide override values in Events"),
+    Flag::new(
+        "history-max",
+        Takes::One("N"),
+        "keep at most so many revisions of a release (default 10; 0 is all)",
+    ),
+    Flag::new("reload", Takes::Switch, "load charts anew when their files change: for authors"),
+    Flag::new("zap-log-level", Takes::One("LEVEL"), "debug, info (the default) or error"),
+    Flag::new("zap-encoder", Takes::One("FORM"), "console (the default) or json"),
+    Flag::new("zap-devel", Takes::Switch, "debug lines on the console, as with --zap-log-level debug"),
+];
+
+/// Flags of the originals that change nothing here.
+pub const INERT: &[Flag] = &[
+    Flag::inert("enable-http2", Takes::Switch),
+    Flag::inert("zap-stacktrace-level", Takes::One("LEVEL")),
+    Flag::inert("zap-time-encoding", Takes::One("FORM")),
+];
+
+/// The older names of some flags.
+pub const OLD: [(Flag, &str); 2] = [
+    (
+        Flag::new("metrics-addr", Takes::One("ADDRESS"), "the older name of --metrics-bind-address"),
+        "metrics-bind-address",
+    ),
+    (Flag::new("enable-leader-election", Takes::Switch, "the older name of --leader-elect"), "leader-elect"),
+];
+
+/// Flags of the originals that would need what is not there.
+pub const REFUSED: &[Flag] = &[
+    Flag::refused(
+        "metrics-secure",
+        Takes::Switch,
+        "metrics are served without TLS; keep them inside the cluster with a NetworkPolicy, or put a proxy before them",
+    ),
+    Flag::refused(
+        "metrics-require-rbac",
+        Takes::Switch,
+        "metrics are served without TLS; keep them inside the cluster with a NetworkPolicy, or put a proxy before them",
+    ),
+];

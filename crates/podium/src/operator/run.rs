@@ -1,0 +1,152 @@
+//! `podium operator run`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::ArgMatches;
+use podium_operator::{Election, Settings};
+use podium_project::watches::{Reader, Watches};
+use podium_runtime::Client;
+use podium_runtime::log::{Level, Log, Style};
+use podium_sprig::gotime;
+
+use super::flags;
+use crate::cluster::access;
+use crate::flag::{on, one, refuse};
+use crate::output::complain;
+use crate::world::Machine;
+
+const CONCURRENCY: usize = 8;
+
+/// A flag, or its older name; both at once is a mistake.
+fn either<'m>(matches: &'m ArgMatches, name: &str) -> Result<Option<&'m str>> {
+    let old = flags::OLD.iter().find(|(_, new)| *new == name).map(|(flag, _)| flag.long);
+    match (one(matches, name), old.and_then(|old| one(matches, old))) {
+        (Some(_), Some(_)) => bail!("--{name} and --{} are the same: give one", old.unwrap_or_default()),
+        (new, old) => Ok(new.or(old)),
+    }
+}
+
+fn address(matches: &ArgMatches, name: &str, default: &str) -> Result<Option<String>> {
+    let said = either(matches, name)?.unwrap_or(default);
+    Ok(Some(said.to_owned()).filter(|said| !said.is_empty() && said != "0"))
+}
+
+fn log(matches: &ArgMatches) -> Result<Log> {
+    let level = match one(matches, "zap-log-level") {
+        None if on(matches, "zap-devel") => Level::Debug,
+        None => Level::Info,
+        Some(text) => {
+            Level::parse(text).ok_or_else(|| anyhow!("--zap-log-level {text}: write debug, info or error"))?
+        }
+    };
+    let style = match one(matches, "zap-encoder").unwrap_or("console") {
+        "console" => Style::Console,
+        "json" => Style::Json,
+        other => bail!("--zap-encoder {other}: write console or json"),
+    };
+    Ok(Log::new(level, style))
+}
+
+/// Reads `watches.yaml`; its charts are paths that can be opened from here.
+pub fn watches(path: &str) -> Result<Watches> {
+    let text = std::fs::read(path).with_context(|| {
+        format!("{path} cannot be read: give --watches-file, or run this where watches.yaml is")
+    })?;
+    let machine = Machine::new(false, None);
+    let environment = |name: &str| std::env::var(name).ok();
+    let chart = |path: &str| match Path::new(path).exists() {
+        true => Ok(()),
+        false => Err("there is no such directory or archive".to_owned()),
+    };
+    let reader = Reader { file: path, environment: &environment, world: &machine, chart: &chart };
+    let watches = reader.read(&text)?;
+    for unknown in &watches.unknown {
+        complain(&format!(
+            "Warning: {}: the field {} is not known, and ignored",
+            unknown.place, unknown.field
+        ));
+    }
+    Ok(watches)
+}
+
+fn settings(matches: &ArgMatches, home: &str) -> Result<Settings> {
+    let file = one(matches, "watches-file").unwrap_or("watches.yaml");
+    let number = |name: &str| -> Result<Option<usize>> {
+        let read =
+            |text: &str| text.parse().with_context(|| format!("--{name} {text}: write a whole number"));
+        one(matches, name).map(read).transpose()
+    };
+    let period = match one(matches, "reconcile-period") {
+        None => None,
+        Some(text) => {
+            let time = gotime::Duration::parse(text)
+                .map_err(|e| anyhow!("--reconcile-period {text}: {e}; write 90s, 5m or 1h"))?;
+            Some(Duration::from_nanos(u64::try_from(time.nanoseconds()).unwrap_or(0)))
+        }
+    };
+    let namespaces = std::env::var("WATCH_NAMESPACE").unwrap_or_default();
+    let namespaces = namespaces.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
+    let leads = on(matches, "leader-elect") || on(matches, "enable-leader-election");
+    let id = one(matches, "leader-election-id").map(str::to_owned);
+    let id = id.or_else(|| std::env::var("OPERATOR_NAME").ok()).filter(|id| !id.is_empty());
+    let election = match (leads, id) {
+        (false, _) => None,
+        (true, None) => bail!("--leader-elect needs a name: give --leader-election-id NAME"),
+        (true, Some(id)) => {
+            let namespace = one(matches, "leader-election-namespace").unwrap_or(home).to_owned();
+            Some(Election { id, namespace })
+        }
+    };
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let mut random = [0_u8; 4];
+    getrandom::fill(&mut random)?;
+    Ok(Settings {
+        watches: watches(file)?.entries,
+        namespaces: namespaces.collect(),
+        home: home.to_owned(),
+        identity: format!("{}_{:08x}", host.trim(), u32::from_le_bytes(random)),
+        concurrency: number("max-concurrent-reconciles")?.unwrap_or(CONCURRENCY),
+        period,
+        metrics: address(matches, "metrics-bind-address", ":8080")?,
+        probes: address(matches, "health-probe-bind-address", ":8081")?,
+        election,
+        hide_overrides: on(matches, "suppress-override-values"),
+        history: number("history-max")?.unwrap_or(10),
+        reload: on(matches, "reload"),
+        version: env!("CARGO_PKG_VERSION"),
+    })
+}
+
+/// Ends when somebody wants the operator to end.
+async fn stopped() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupted), Ok(mut ended)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupted.recv() => {}
+        _ = ended.recv() => {}
+    }
+}
+
+/// Runs until it is told to end.
+pub fn run(matches: &ArgMatches) -> Result<()> {
+    refuse(flags::REFUSED, matches)?;
+    let log = log(matches)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let client = Client::new(&access(matches)).await?;
+        let settings = settings(matches, client.namespace())?;
+        for watch in &settings.watches {
+            log.info(
+                "watching",
+                &[("kind", &watch.kind), ("chart", &watch.chart), ("selector", &watch.selector_text)],
+            );
+        }
+        Ok(podium_operator::run(client, settings, log.clone(), stopped()).await?)
+    })
+}

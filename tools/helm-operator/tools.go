@@ -1,0 +1,6 @@
+//go:build tools
+
+// Package tools pins an original operator.
+package tools
+
+import _ "github.com/operator-framework/operator-sdk/cmd/helm-operator"
