@@ -83,7 +83,7 @@ impl Context {
             ..Done::default()
         };
         if let Some(held) = self.still_there(controller, key, &digest) {
-            done.held = held;
+            done.held = with_left(held, &custom);
             done.revision =
                 self.hub.record(controller.place(key), key.name()).map_or(0, |record| record.revision);
             done.deployed = deployed_before(&custom, done.revision);
