@@ -10,9 +10,9 @@ use podium_project::crd::{Names, Options, crd, with_subcharts};
 use serde_json::Value;
 
 use crate::chart::input::{dialect, locate};
-use crate::cluster::tree;
 use crate::flag::{Flag, Takes, list, many, on, one};
 use crate::output::{complain, print};
+use podium_converge::object::tree;
 
 /// The flags of this command alone.
 pub const FLAGS: &[Flag] = &[
