@@ -381,8 +381,12 @@ impl Bench<'_> {
                     times.push(at.saturating_duration_since(begin).as_secs_f64());
                     break;
                 }
-                if begin.elapsed() > Duration::from_secs(60) {
-                    return Err(format!("{}: {name} did not follow a change", self.subject.name()).into());
+                if begin.elapsed() > Duration::from_secs(30) {
+                    // It is told, and counts as what it took at least.
+                    let mut err = std::io::stderr().lock();
+                    writeln!(err, "{}: {name} did not follow a change in 30 s", self.subject.name())?;
+                    times.push(begin.elapsed().as_secs_f64());
+                    break;
                 }
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
@@ -404,7 +408,7 @@ impl Bench<'_> {
             tasks.spawn(async move {
                 for number in share {
                     let body = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": format!("s{number}")},
-                        "data": {"a": "eA==".repeat(64)}});
+                        "data": {"a": "eHh4".repeat(64)}});
                     if let Err(error) = client.create(&secrets, Some("foreign"), &body, "bench").await {
                         return Err(error.to_string());
                     }

@@ -39,7 +39,13 @@ impl Context {
 
     /// Reads the resource and does what has to be done.
     pub(super) async fn bring(&self, controller: &Controller, key: &Key) -> Result<Verdict, Trouble> {
-        let Some(object) = self.client.get(&controller.resource, key.namespace(), key.name()).await? else {
+        // What the watch has told is as good as what the server would say, as long as nothing was done with it.
+        let told = controller.change(key, |card| card.body.take()).flatten();
+        let object = match told {
+            Some(told) => Some(*told),
+            None => self.client.get(&controller.resource, key.namespace(), key.name()).await?,
+        };
+        let Some(object) = object else {
             controller.forget(key);
             return Ok(Verdict::Done);
         };
@@ -139,6 +145,7 @@ impl Context {
         let name = custom.name();
         let chart = controller.chart.borrow().clone();
         let state = |error| release_trouble(true, error);
+        let place = controller.place(&custom.key()).to_owned();
         let mut past = engine.past(name).await.map_err(state)?;
         engine.recover(&mut past, Duration::ZERO).await.map_err(state)?;
         if past.last().is_some_and(|last| last.info.status == "uninstalling") {
@@ -159,12 +166,8 @@ impl Context {
             return Err(Trouble::irreconcilable("ReconcileError", message));
         }
         let install = past.is_over();
-        let facts = Facts {
-            name: name.to_owned(),
-            namespace: controller.place(&custom.key()).to_owned(),
-            is_upgrade: !install,
-            revision: past.next(),
-        };
+        let facts =
+            Facts { name: name.to_owned(), namespace: place, is_upgrade: !install, revision: past.next() };
         let capabilities = self.capabilities().await?;
         let job =
             Job { chart: &chart, client: &self.client, kinds: &self.kinds, capabilities: &capabilities };
