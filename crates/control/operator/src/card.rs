@@ -1,5 +1,7 @@
 //! What is remembered of a custom resource between reconciles.
 
+use std::collections::BTreeMap;
+
 use podium_converge::Named;
 use podium_converge::plan::Step;
 use podium_kinds::Health;
@@ -10,6 +12,8 @@ use serde_json::{Value, json};
 pub struct Card {
     /// What it wants, as a number.
     pub wish: u64,
+    /// Its labels, which decide who answers for it.
+    pub labels: BTreeMap<String, String>,
     /// Its status as the server has it.
     pub status: Value,
     /// What has been done for it.

@@ -141,6 +141,7 @@ impl Controller {
         let card = cards.entry(key.clone()).or_default();
         let news = card.wish != wish;
         card.wish = wish;
+        card.labels = custom.labels();
         card.status = custom.status();
         card.body = news.then(|| Box::new(custom.0));
         drop(cards);

@@ -130,6 +130,12 @@ impl Hub {
             .is_some_and(|stores| stores.iter().all(|store| store.borrow().is_complete()))
     }
 
+    /// Looks at all resources.
+    pub fn wake_all(&self) {
+        let controllers = self.controllers.borrow().clone();
+        controllers.iter().for_each(|controller| controller.wake_all());
+    }
+
     /// What is known of a release.
     pub fn record(&self, namespace: &str, name: &str) -> Option<Record> {
         self.records.borrow().get(&Key::new(Some(namespace), name)).cloned()
@@ -173,8 +179,7 @@ impl Hub {
             }
         }
         if matches!(event, Event::End) {
-            let controllers = self.controllers.borrow().clone();
-            controllers.iter().for_each(|controller| controller.wake_all());
+            self.wake_all();
         }
     }
 

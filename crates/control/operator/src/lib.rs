@@ -18,6 +18,7 @@ mod keeper;
 mod names;
 mod reconcile;
 mod render;
+mod roster;
 mod run;
 mod status;
 mod values;

@@ -20,12 +20,16 @@ use podium_serve::{Health, Registry, Server};
 
 use crate::chart::{self, Chart};
 use crate::controller::Controller;
+use crate::custom::Custom;
 use crate::hub::Hub;
 use crate::reconcile::Context;
+use crate::roster::Roster;
 use crate::values::holder;
 
 /// How often a chart's files are looked at when they may change.
 const RELOAD: Duration = Duration::from_secs(1);
+/// How long other operators are waited for before a resource counts as nobody's.
+const HEARING: Duration = Duration::from_secs(2);
 /// The first and the longest pause between looks for a kind that is missing.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
 
@@ -38,8 +42,10 @@ pub struct Settings {
     pub namespaces: Vec<String>,
     /// Where the operator itself is.
     pub home: String,
-    /// Who it is.
+    /// Who it is; another one after each start.
     pub identity: String,
+    /// The pod or machine that it runs on.
+    pub host: String,
     /// How many resources of a kind are worked on at the same time.
     pub concurrency: usize,
     /// How often resources are looked at even if nothing happens.
@@ -191,7 +197,15 @@ async fn operate(
     let names: Vec<String> = names.into_iter().collect();
     let hub = Hub::new(client.clone(), log.clone(), places.clone(), &names);
     let recorder = Recorder::new("podium-operator", &settings.identity);
-    let mut context = Context::new(client.clone(), kinds.clone(), hub.clone(), recorder.clone(), log.clone());
+    let roster = Roster::new(&settings.home, &settings.host, &settings.watches, &settings.namespaces);
+    let mut context = Context::new(
+        client.clone(),
+        kinds.clone(),
+        hub.clone(),
+        roster.clone(),
+        recorder.clone(),
+        log.clone(),
+    );
     context.history = settings.history;
     context.hide_overrides = settings.hide_overrides;
     context.period = settings.period;
@@ -210,6 +224,12 @@ async fn operate(
         });
     }
     hub.watch(&Resource::core("Secret", "secrets", true));
+    {
+        // Who may only see its own namespace can only see operators there.
+        let place = (!settings.namespaces.is_empty()).then(|| settings.home.clone());
+        let hub = hub.clone();
+        roster.begin(&client, &settings.identity, place, log, move || hub.wake_all());
+    }
     let mut waiting = 0_usize;
     let (told, mut begun) = tokio::sync::mpsc::unbounded_channel();
     for (entry, chart) in settings.watches.iter().cloned().zip(charts) {
@@ -273,6 +293,9 @@ fn begin(
             async move { match watch.run(&client, |event| controller.take(event)).await {} },
         );
     }
+    if !controller.watch.selector_text.is_empty() {
+        places.iter().for_each(|place| orphans(controller, context, client, place.clone()));
+    }
     for source in &controller.watch.values_from {
         for place in places {
             let watch = Watch {
@@ -309,6 +332,35 @@ fn begin(
         let (controller, log) = (controller.clone(), context.log.clone());
         tokio::task::spawn_local(reload(controller, log));
     }
+}
+
+/// Looks for resources that no selector chooses. Their bodies are not needed: only whose they are.
+fn orphans(controller: &Rc<Controller>, context: &Rc<Context>, client: &Client, place: Option<String>) {
+    let watch = Watch { namespace: place, ..Watch::new(controller.resource.clone(), Form::Metadata) };
+    let (controller, context, client) = (controller.clone(), context.clone(), client.clone());
+    tokio::task::spawn_local(async move {
+        let tell = |event: Event| {
+            let Event::Applied(object) = event else { return };
+            let custom = Custom(object);
+            let (labels, key) = (custom.labels(), custom.key());
+            if controller.watch.selector.matches(&labels) {
+                return;
+            }
+            let (controller, context) = (controller.clone(), context.clone());
+            tokio::task::spawn_local(async move {
+                // Those who may answer for it are heard of first.
+                tokio::time::sleep(HEARING).await;
+                let Some(why) = context.roster.orphan(&controller.watch.kind, &key, &labels) else { return };
+                let found = context.client.get(&controller.resource, key.namespace(), key.name()).await;
+                if let Ok(Some(object)) = found
+                    && Custom(object.clone()).labels() == labels
+                {
+                    context.report_orphan(&controller, &object, &why).await;
+                }
+            });
+        };
+        match watch.run(&client, tell).await {}
+    });
 }
 
 /// Loads the chart of a controller anew when its files change.

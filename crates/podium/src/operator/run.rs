@@ -99,14 +99,18 @@ fn settings(matches: &ArgMatches, home: &str) -> Result<Settings> {
             Some(Election { id, namespace })
         }
     };
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = std::env::var("POD_NAME").ok().filter(|name| !name.is_empty());
+    let host =
+        host.unwrap_or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default());
+    let host = host.trim().to_owned();
     let mut random = [0_u8; 4];
     getrandom::fill(&mut random)?;
     Ok(Settings {
         watches: watches(file)?.entries,
         namespaces: namespaces.collect(),
         home: home.to_owned(),
-        identity: format!("{}_{:08x}", host.trim(), u32::from_le_bytes(random)),
+        identity: format!("{host}_{:08x}", u32::from_le_bytes(random)),
+        host,
         concurrency: number("max-concurrent-reconciles")?.unwrap_or(CONCURRENCY),
         period,
         metrics: address(matches, "metrics-bind-address", ":8080")?,

@@ -22,6 +22,7 @@ use podium_sprig::gotime::Location;
 use crate::controller::Controller;
 use crate::custom::Custom;
 use crate::hub::Hub;
+use crate::roster::{Role, Roster};
 
 /// What all reconciles of a process share.
 pub struct Context {
@@ -31,6 +32,8 @@ pub struct Context {
     pub kinds: Rc<Kinds>,
     /// What watches tell.
     pub hub: Rc<Hub>,
+    /// Which operators there are.
+    pub roster: Rc<Roster>,
     /// Where Events go.
     pub recorder: Recorder,
     /// Where lines go.
@@ -98,11 +101,19 @@ impl Listener for Quiet {
 
 impl Context {
     /// Of a cluster.
-    pub fn new(client: Client, kinds: Rc<Kinds>, hub: Rc<Hub>, recorder: Recorder, log: Log) -> Self {
+    pub fn new(
+        client: Client,
+        kinds: Rc<Kinds>,
+        hub: Rc<Hub>,
+        roster: Rc<Roster>,
+        recorder: Recorder,
+        log: Log,
+    ) -> Self {
         Self {
             client,
             kinds,
             hub,
+            roster,
             recorder,
             log,
             history: 10,
@@ -158,6 +169,10 @@ impl Context {
             controller.forget(key);
             return Verdict::Done;
         };
+        if let Role::StandBy(who) = self.roster.role(&controller.watch.kind, key, &card.labels) {
+            self.log.debug("somebody older answers", &[("resource", key), ("operator", &who)]);
+            return Verdict::Done;
+        }
         let result = match self.is_settled(controller, key, &card) {
             true => self.look(controller, key).await,
             false => self.bring(controller, key).await,

@@ -11,13 +11,43 @@ use crate::card::Done;
 use crate::controller::Controller;
 use crate::custom::Custom;
 use crate::names::MANAGER;
+use crate::roster::Role;
 use crate::status::{Condition, Report};
 
+/// The condition that says who answers for a resource, where that is a question.
+pub const ANSWERED: &str = "Answered";
+
 impl Context {
+    /// Says of a resource that nobody answers for it.
+    pub async fn report_orphan(&self, controller: &Controller, object: &Value, why: &str) {
+        let custom = Custom(object.clone());
+        let report =
+            Report { set: vec![Condition::new(ANSWERED, false, "NoOperator", why)], ..Report::default() };
+        let log = self.log.with("controller", &controller.name).with("resource", custom.key());
+        match self.write_status(controller, &custom.key(), &custom.status(), &report).await {
+            Ok(Some(after)) => {
+                log.info(why, &[]);
+                self.say(&after, Mood::Warning, "NoOperator", why);
+            }
+            Ok(None) => {}
+            Err(error) => log.error("the status cannot be written", &[("error", &error)]),
+        }
+    }
+
     /// Says how a release is that was brought about.
     pub(super) async fn report(&self, controller: &Controller, key: &Key) -> Result<(), client::Error> {
-        let Some(done) = controller.card(key).and_then(|card| card.done) else { return Ok(()) };
-        self.write(controller, key, &good(key, &done), None).await
+        let Some(card) = controller.card(key) else { return Ok(()) };
+        let Some(done) = card.done else { return Ok(()) };
+        let mut report = good(key, &done);
+        match self.roster.role(&controller.watch.kind, key, &card.labels) {
+            Role::Contested(others) => {
+                let message =
+                    format!("this operator is the oldest; these would answer too: {}", others.join(", "));
+                report.set.push(Condition::new(ANSWERED, true, "SeveralOperators", message));
+            }
+            _ => report.clear.push(ANSWERED),
+        }
+        self.write(controller, key, &report, None).await
     }
 
     /// Says why a resource is not as it should be, and when it is tried again.
@@ -48,9 +78,27 @@ impl Context {
         trouble: Option<&Trouble>,
     ) -> Result<(), client::Error> {
         let Some(card) = controller.card(key) else { return Ok(()) };
-        let Some(status) = report.apply(&card.status, Timestamp::now()) else { return Ok(()) };
+        let Some(after) = self.write_status(controller, key, &card.status, report).await? else {
+            return Ok(());
+        };
+        controller.change(key, |card| card.status = after.status());
+        if let Some(trouble) = trouble {
+            self.say(&after, Mood::Warning, trouble.reason, &trouble.message);
+        }
+        Ok(())
+    }
+
+    /// Writes a status; gives the resource afterwards, or nothing when there was nothing to say or nobody to say it of.
+    async fn write_status(
+        &self,
+        controller: &Controller,
+        key: &Key,
+        before: &Value,
+        report: &Report,
+    ) -> Result<Option<Custom>, client::Error> {
+        let Some(status) = report.apply(before, Timestamp::now()) else { return Ok(None) };
         let path = controller.resource.object(key.namespace(), key.name());
-        let patch = json!({"status": difference(&card.status, &status)}).to_string().into_bytes();
+        let patch = json!({"status": difference(before, &status)}).to_string().into_bytes();
         let send = async |path: String| {
             let body = Some(("application/merge-patch+json", patch.clone()));
             self.client.request(Method::PATCH, &path, body).await
@@ -62,16 +110,11 @@ impl Context {
             }
             answer => answer,
         };
-        let after = match answer {
+        match answer {
             // It is gone: there is nothing to say any more.
-            Err(client::Error::Refused(status)) if status.is_not_found() => return Ok(()),
-            answer => Custom(answer?),
-        };
-        controller.change(key, |card| card.status = after.status());
-        if let Some(trouble) = trouble {
-            self.say(&after, Mood::Warning, trouble.reason, &trouble.message);
+            Err(client::Error::Refused(status)) if status.is_not_found() => Ok(None),
+            answer => answer.map(|object| Some(Custom(object))),
         }
-        Ok(())
     }
 }
 
