@@ -18,6 +18,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
+pub use check::takes;
 pub use infer::infer;
 
 /// What the resources are called.

@@ -2,12 +2,14 @@
 
 use serde_json::Value;
 
-/// Whether a value would be taken, with no field dropped.
-pub fn fits(schema: &Value, value: &Value) -> bool {
+/// Whether a server would take a value, and lose no field of it. Formats are not checked: a text that has to have one
+/// counts as refused.
+pub fn takes(schema: &Value, value: &Value) -> bool {
     let flag = |name: &str| schema[name] == Value::Bool(true);
     let open = flag("x-kubernetes-preserve-unknown-fields");
     if value.is_null() {
-        return flag("nullable");
+        let nowhere = schema.get("type").is_none() && schema.get("x-kubernetes-int-or-string").is_none();
+        return (flag("nullable") || nowhere) && rules(schema, value);
     }
     let typed = match schema["type"].as_str() {
         Some("object") => value.is_object(),
@@ -26,10 +28,10 @@ fn inside(schema: &Value, value: &Value, open: bool) -> bool {
     match value {
         Value::Object(fields) => fields.iter().all(|(name, field)| {
             let named = schema["properties"].get(name).or_else(|| schema.get("additionalProperties"));
-            named.map_or(open, |schema| fits(schema, field))
+            named.map_or(open, |schema| takes(schema, field))
         }),
         Value::Array(items) => {
-            items.iter().all(|item| schema.get("items").map_or(open, |schema| fits(schema, item)))
+            items.iter().all(|item| schema.get("items").map_or(open, |schema| takes(schema, item)))
         }
         _ => true,
     }
@@ -60,7 +62,8 @@ fn rules(schema: &Value, value: &Value) -> bool {
     };
     let branches = |name: &str| schema[name].as_array().into_iter().flatten();
     simple
-        && schema["enum"].as_array().is_none_or(|list| list.contains(value))
+        // Null is never found among the values of an enum.
+        && schema["enum"].as_array().is_none_or(|list| list.contains(value) && !value.is_null())
         && branches("allOf").all(|branch| deep_rules(branch, value))
         && (schema["anyOf"].is_null() || branches("anyOf").any(|branch| deep_rules(branch, value)))
         && (schema["oneOf"].is_null()

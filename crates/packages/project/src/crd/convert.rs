@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::check::fits;
+use super::check::takes;
 use super::flatten::{Flat, Schema, Trail};
 use super::{Note, Options, Problem};
 
@@ -33,6 +33,9 @@ const FORMATS: [&str; 16] = [
     "cidr",
     "mac",
 ];
+
+/// The types of JSON Schema.
+const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
 /// Words that a structural schema has no word for.
 const UNSAID: [&str; 14] = [
@@ -92,8 +95,13 @@ pub struct Converter<'a> {
     pub notes: Vec<Note>,
     /// What is wrong.
     pub problems: Vec<Problem>,
+    /// How often something was left unsaid.
+    pub dropped: usize,
     /// How much was written out.
     pub parts: usize,
+    /// How often a reference is followed on the way to a place. Once is too little for a part that is used by another
+    /// part at the same place.
+    pub repeats: usize,
 }
 
 /// The structural schema of values, and what it does not say.
@@ -107,9 +115,23 @@ pub fn convert(
         ["draft-03", "draft-04", "draft-05", "draft-06", "draft-07"].iter().any(|old| draft.contains(old));
     let mut anchors = HashMap::new();
     collect_anchors(schema, &mut anchors, 0);
-    let (notes, problems) = (Vec::new(), Vec::new());
-    let mut converter = Converter { root: schema, old, anchors, options, notes, problems, parts: 0 };
+    let mut converter = Converter {
+        root: schema,
+        old,
+        anchors,
+        options,
+        notes: Vec::new(),
+        problems: Vec::new(),
+        dropped: 0,
+        parts: 0,
+        repeats: 2,
+    };
     let mut spec = converter.structure(schema, Trail { values, ..Trail::default() });
+    if converter.parts > MAX_PARTS {
+        // Parts that refer to each other grow fast.
+        converter = Converter { notes: Vec::new(), problems: Vec::new(), parts: 0, repeats: 1, ..converter };
+        spec = converter.structure(schema, Trail { values, ..Trail::default() });
+    }
     if converter.parts > MAX_PARTS {
         converter.problems.push(Problem::TooLarge(MAX_PARTS));
     }
@@ -322,7 +344,9 @@ impl Converter<'_> {
                     trail.values.and_then(|v| v.get(name.as_str()?)).is_some_and(|v| !v.is_null())
                 };
                 for name in names.iter().filter(|name| name.is_string()) {
-                    if !distinct.contains(name) && !has(name) {
+                    if has(name) {
+                        self.dropped += 1;
+                    } else if !distinct.contains(name) {
                         distinct.push(name.clone());
                     }
                 }
@@ -331,7 +355,7 @@ impl Converter<'_> {
                 }
             }
             // Counted with the defaults, which a resource does not have.
-            ("minProperties", _) if trail.values.is_some_and(Value::is_object) => {}
+            ("minProperties", _) if trail.values.is_some_and(Value::is_object) => self.dropped += 1,
             (_, Value::Number(number)) if number.is_u64() => drop(out.insert(word.to_owned(), value)),
             _ => self.note(trail, &format!("{word:?} cannot be understood")),
         }
@@ -348,7 +372,10 @@ impl Converter<'_> {
             properties.insert(name.clone(), self.structure(schema, trail.below(name)));
         }
         let patterns = flat.get("patternProperties").and_then(Value::as_object).filter(|map| !map.is_empty());
-        let rest = flat.get("additionalProperties").or_else(|| flat.get("unevaluatedProperties"));
+        // What conditions look at counts as known, and is not known here.
+        let conditional = ["if", "dependentSchemas"].iter().any(|word| flat.contains_key(*word));
+        let unevaluated = flat.get("unevaluatedProperties").filter(|_| !conditional);
+        let rest = flat.get("additionalProperties").or(unevaluated);
         let closed = match rest {
             Some(Value::Bool(open)) => !open,
             Some(_) => false,
@@ -412,7 +439,7 @@ impl Converter<'_> {
     fn default(&mut self, flat: &Schema, out: &mut Value, trail: &Trail<'_>) {
         if let Some(default) = flat.get("default") {
             let default = whole(default);
-            if fits(out, &default) {
+            if takes(out, &default) {
                 out["default"] = default;
             } else {
                 self.note(trail, "the default does not fit the schema and is left out");
@@ -427,7 +454,7 @@ impl Converter<'_> {
             && fields.is_some_and(|fields| fields.values().any(|f| f.get("default").is_some()));
         let value = if inner { json!({}) } else { whole(value) };
         // Anything that is open may be of another shape in the next version of the chart.
-        if (inner || !value.is_object()) && fits(out, &value) {
+        if (inner || !value.is_object()) && takes(out, &value) {
             out["default"] = value;
         }
     }
@@ -466,6 +493,7 @@ pub fn types(flat: &Schema) -> Vec<String> {
         Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         _ => Vec::new(),
     };
+    types.retain(|t| TYPES.contains(&t.as_str()));
     types.sort();
     types.dedup();
     if types.iter().any(|t| t == "number") {

@@ -109,8 +109,13 @@ impl Converter<'_> {
             branches.extend(object.get("allOf").and_then(Value::as_array).into_iter().flatten().cloned());
         }
         let mut left = Vec::new();
+        let before = trail.followed.clone();
         for branch in branches {
-            match self.flatten(&branch, trail) {
+            // What one branch refers to, another one may refer to as well.
+            let mut inner = Trail { followed: before.clone(), depth: trail.depth + 1, ..trail.clone() };
+            let flattened = self.flatten(&branch, &mut inner);
+            trail.followed.extend(inner.followed.into_iter().skip(before.len()));
+            match flattened {
                 Flat::Says(mut more) => {
                     left.extend(
                         more.remove("allOf").and_then(|list| list.as_array().cloned()).unwrap_or_default(),
@@ -142,7 +147,8 @@ impl Converter<'_> {
             }
             return known;
         };
-        if trail.followed.iter().any(|before| before == reference) {
+        let times = trail.followed.iter().filter(|before| *before == reference).count();
+        if times >= self.repeats {
             self.note(trail, &format!("{reference:?} refers to itself; any value is taken from here on"));
             return None;
         }
@@ -169,6 +175,7 @@ impl Converter<'_> {
 
     /// Says what cannot be said.
     pub fn note(&mut self, trail: &Trail<'_>, text: &str) {
+        self.dropped += 1;
         let note = Note { path: trail.path.clone(), text: text.to_owned() };
         if !self.notes.contains(&note) {
             self.notes.push(note);

@@ -8,6 +8,10 @@ use serde_json::{Map, Value, json};
 use super::convert::{Converter, Kind, constant, nullable, told, types};
 use super::flatten::{Flat, Schema, Trail, merge};
 
+/// Rules of one type that hold beside those of another.
+const MERGED: [&str; 7] =
+    ["pattern", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"];
+
 impl Converter<'_> {
     /// Writes the branches of a place out, and lifts types and fields from them.
     pub fn settle(&mut self, flat: &mut Schema, trail: &Trail<'_>) {
@@ -15,6 +19,7 @@ impl Converter<'_> {
             let Some(Value::Array(given)) = flat.remove(word) else { continue };
             let mut branches: Vec<Schema> = Vec::new();
             let mut trivial = false;
+            let dropped = self.dropped;
             for branch in &given {
                 match self.flatten(branch, &mut trail.clone()) {
                     Flat::Says(mut branch) => {
@@ -25,6 +30,8 @@ impl Converter<'_> {
                     Flat::Never => {}
                 }
             }
+            // One more or one less that holds is not the same for `oneOf`.
+            trivial |= word == "oneOf" && self.dropped > dropped;
             if trivial {
                 if word == "oneOf" {
                     self.note(trail, "\"oneOf\" is not checked by the server");
@@ -33,7 +40,8 @@ impl Converter<'_> {
             }
             let before = branches.len();
             branches.retain(|branch| !only_null(branch));
-            if branches.len() < before {
+            let null = branches.len() < before;
+            if null {
                 flat.insert("nullable".to_owned(), true.into());
             }
             match branches.len() {
@@ -45,6 +53,9 @@ impl Converter<'_> {
                     {
                         all.push(Value::Object(rest));
                     }
+                    if null {
+                        and_null(flat);
+                    }
                 }
                 _ => self.lift(word, branches, flat, trail),
             }
@@ -55,6 +66,13 @@ impl Converter<'_> {
         if types(flat).is_empty() {
             let each: Vec<Vec<String>> = branches.iter().map(known_types).collect();
             if each.iter().all(|types| !types.is_empty()) {
+                let guessed = |branch: &Schema| types(branch).is_empty() && !branch.contains_key("enum");
+                if branches.iter().any(guessed) {
+                    self.note(
+                        trail,
+                        &format!("no type is said in {word:?}; {} is assumed", each.concat().join(", ")),
+                    );
+                }
                 let mut all: Vec<String> = each.into_iter().flatten().collect();
                 all.sort();
                 all.dedup();
@@ -72,26 +90,35 @@ impl Converter<'_> {
                     self.lift_fields(&branches, flat, trail);
                 }
                 if one == "array" && !flat.contains_key("items") {
-                    let items: Vec<Value> =
-                        distinct(branches.iter().filter_map(|branch| branch.get("items")));
-                    let items: Vec<Value> =
-                        items.iter().map(|items| self.skeleton(items, &mut trail.clone())).collect();
-                    insert_either(flat, "items", distinct(items.iter()));
+                    let shapes: Vec<Value> = branches
+                        .iter()
+                        .map(|branch| branch.get("items").cloned().unwrap_or(Value::Bool(true)))
+                        .map(|items| self.skeleton(&items, &mut trail.clone()))
+                        .collect();
+                    insert_either(flat, "items", shapes);
                 }
                 flat.insert(word.to_owned(), branches.into_iter().map(Value::Object).collect());
             }
             // Branches of different types: each rule is about its own type only, so all of them hold together.
             _ => {
+                let number = |kind: String| if kind == "integer" { "number".to_owned() } else { kind };
+                let each: Vec<Vec<String>> = branches
+                    .iter()
+                    .map(|branch| known_types(branch).into_iter().map(number).collect())
+                    .collect();
+                let alone = |at: usize| {
+                    let others = each.iter().enumerate().filter(|(other, _)| *other != at);
+                    let mut others = others.flat_map(|(_, types)| types);
+                    each.get(at).is_some_and(|own| !others.any(|other| own.contains(other)))
+                };
                 let mut lost = false;
-                for mut branch in branches {
+                for (at, mut branch) in branches.into_iter().enumerate() {
                     for word in ["type", "nullable", "title", "description"] {
                         branch.remove(word);
                     }
-                    lost |= branch.contains_key("enum") || branch.contains_key("properties");
-                    branch.retain(|word, _| {
-                        matches!(word.as_str(), "pattern" | "minLength" | "maxLength" | "minimum" | "maximum")
-                    });
-                    lost |= !merge(flat, branch).is_empty();
+                    let before = branch.len();
+                    branch.retain(|word, _| MERGED.contains(&word.as_str()) && alone(at));
+                    lost |= branch.len() < before || !merge(flat, branch).is_empty();
                 }
                 if lost {
                     self.note(trail, &format!("{word:?} is not checked by the server"));
@@ -100,38 +127,39 @@ impl Converter<'_> {
         }
     }
 
-    /// Fields that only branches name are named outside too, with their types.
+    /// Fields that only branches name are named outside too, with the types that all branches leave them.
     fn lift_fields(&mut self, branches: &[Schema], flat: &mut Schema, trail: &Trail<'_>) {
-        let closed = |branch: &Schema| branch.get("additionalProperties") == Some(&Value::Bool(false));
         let mut properties = flat.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
-        let mut found: Map<String, Value> = Map::new();
-        for branch in branches {
-            for (name, schema) in branch.get("properties").and_then(Value::as_object).into_iter().flatten() {
-                let list = found.entry(name.clone()).or_insert_with(|| json!([]));
-                if let Some(list) = list.as_array_mut() {
-                    let shape = self.skeleton(schema, &mut trail.below(name));
-                    if !list.contains(&shape) {
-                        list.push(shape);
-                    }
+        let fields = |branch: &Schema| {
+            branch.get("properties").and_then(Value::as_object).cloned().unwrap_or_default()
+        };
+        let mut names: Vec<String> =
+            branches.iter().flat_map(|branch| fields(branch).into_iter().map(|(name, _)| name)).collect();
+        names.sort();
+        names.dedup();
+        for name in names {
+            let mut shapes: Vec<Value> = Vec::new();
+            for branch in branches {
+                match fields(branch).get(&name) {
+                    Some(schema) => shapes.push(self.skeleton(schema, &mut trail.below(&name))),
+                    None if is_closed(branch) => {}
+                    None => shapes.push(Value::Bool(true)),
                 }
             }
-        }
-        for (name, shapes) in found {
-            let shapes = shapes.as_array().cloned().unwrap_or_default();
             match properties.get(&name) {
                 None => insert_either(&mut properties, &name, shapes),
                 Some(there) => {
+                    let shapes = distinct(shapes);
                     let deep =
-                        |shape: &&Value| shape.get("properties").is_some() || shape.get("items").is_some();
-                    let mut all = vec![there.clone()];
-                    all.extend(shapes.iter().filter(deep).cloned());
-                    if all.len() > 1 {
-                        properties.insert(name, json!({ "allOf": all }));
+                        |shape: &Value| shape.get("properties").is_some() || shape.get("items").is_some();
+                    if shapes.iter().any(deep) && !shapes.contains(&Value::Bool(true)) {
+                        let both = json!({ "allOf": [there, { "anyOf": shapes }] });
+                        properties.insert(name, both);
                     }
                 }
             }
         }
-        if !flat.contains_key("additionalProperties") && branches.iter().all(closed) {
+        if !flat.contains_key("additionalProperties") && branches.iter().all(is_closed) {
             flat.insert("additionalProperties".to_owned(), false.into());
         }
         if !properties.is_empty() {
@@ -222,6 +250,7 @@ impl Converter<'_> {
 
     fn negation(&mut self, not: &Value, out: &mut Value, trail: &Trail<'_>) {
         let mut lost = false;
+        let dropped = self.dropped;
         let rule = match self.flatten(not, &mut trail.clone()) {
             Flat::Says(mut not) => {
                 constant(&mut not);
@@ -229,6 +258,7 @@ impl Converter<'_> {
             }
             _ => Value::Null,
         };
+        lost |= self.dropped > dropped;
         if lost || rule.as_object().is_none_or(Map::is_empty) {
             self.note(trail, "\"not\" is not checked by the server");
         } else {
@@ -238,6 +268,8 @@ impl Converter<'_> {
 
     /// What of a branch is a rule about fields that the structural schema names.
     fn strip(&mut self, branch: &Schema, structure: &Value, lost: &mut bool, trail: &Trail<'_>) -> Value {
+        // A branch may have branches, and they may refer to it.
+        let trail = &Trail { depth: trail.depth + 1, ..trail.clone() };
         let mut branch = branch.clone();
         constant(&mut branch);
         let kind = match structure["type"].as_str() {
@@ -245,9 +277,17 @@ impl Converter<'_> {
             None => Kind::Any,
         };
         let mut out = Map::new();
+        if structure.get("nullable").is_some() {
+            and_null(&mut branch);
+        }
+        let null =
+            branch.get("enum").and_then(Value::as_array).is_some_and(|list| list.contains(&Value::Null));
+        *lost |= null && kind != Kind::One("string".to_owned());
+        let dropped = self.dropped;
         self.rules(&branch, &kind, &mut out, trail);
         let said = types(&branch);
         *lost |= !said.is_empty() && !said.iter().any(|said| structure["type"].as_str() == Some(said));
+        *lost |= !said.is_empty() && structure.get("nullable").is_some() && !nullable(&branch);
         for (word, value) in &branch {
             match (word.as_str(), value) {
                 ("properties", Value::Object(fields)) => {
@@ -288,9 +328,9 @@ impl Converter<'_> {
                     }
                     let mut flat = Map::new();
                     flat.insert(word.clone(), self.flattened(value, trail));
-                    let notes = self.notes.len();
+                    let dropped = self.dropped;
                     self.join(&flat, &mut inner, trail);
-                    *lost |= self.notes.len() > notes;
+                    *lost |= self.dropped > dropped;
                     for word in ["anyOf", "oneOf", "allOf"] {
                         if let Some(rules) = inner.get(word) {
                             out.insert(word.to_owned(), rules.clone());
@@ -299,7 +339,8 @@ impl Converter<'_> {
                 }
                 ("additionalProperties" | "unevaluatedProperties", Value::Bool(false)) => {
                     let fields = |of: Option<&Value>| of.and_then(Value::as_object).map_or(0, Map::len);
-                    let open = structure.get("x-kubernetes-preserve-unknown-fields").is_some();
+                    let open = structure.get("x-kubernetes-preserve-unknown-fields").is_some()
+                        || structure.get("additionalProperties").is_some();
                     *lost |= open || fields(branch.get("properties")) != fields(structure.get("properties"));
                 }
                 ("additionalProperties" | "unevaluatedProperties", Value::Bool(true)) => {}
@@ -313,6 +354,7 @@ impl Converter<'_> {
                 _ => *lost = true,
             }
         }
+        *lost |= self.dropped > dropped;
         Value::Object(out)
     }
 
@@ -336,21 +378,39 @@ fn only_null(branch: &Schema) -> bool {
     branch.get("type") == Some(&Value::from("null")) || branch.get("enum") == Some(&json!([null]))
 }
 
-fn distinct<'v>(values: impl Iterator<Item = &'v Value>) -> Vec<Value> {
+/// Whether a branch takes no fields but those that it names.
+fn is_closed(branch: &Schema) -> bool {
+    branch.get("additionalProperties") == Some(&Value::Bool(false))
+        && !branch.contains_key("patternProperties")
+}
+
+/// Null is a value too: an enum has to name it.
+fn and_null(flat: &mut Schema) {
+    if let Some(list) = flat.get_mut("enum").and_then(Value::as_array_mut)
+        && !list.contains(&Value::Null)
+    {
+        list.push(Value::Null);
+    }
+}
+
+fn distinct(values: Vec<Value>) -> Vec<Value> {
     let mut out: Vec<Value> = Vec::new();
     for value in values {
-        if !out.contains(value) {
-            out.push(value.clone());
+        if !out.contains(&value) {
+            out.push(value);
         }
     }
     out
 }
 
-/// Puts one of several schemas at a key.
-fn insert_either(map: &mut Schema, key: &str, mut shapes: Vec<Value>) {
-    match shapes.len() {
-        0 => {}
-        1 => drop(map.insert(key.to_owned(), shapes.pop().unwrap_or(Value::Bool(true)))),
-        _ => drop(map.insert(key.to_owned(), json!({ "anyOf": shapes }))),
-    }
+/// Puts one of several schemas at a key; anything if one of them takes anything.
+fn insert_either(map: &mut Schema, key: &str, shapes: Vec<Value>) {
+    let mut shapes = distinct(shapes);
+    let schema = match shapes.len() {
+        0 => return,
+        _ if shapes.contains(&Value::Bool(true)) => Value::Bool(true),
+        1 => shapes.pop().unwrap_or(Value::Bool(true)),
+        _ => json!({ "anyOf": shapes }),
+    };
+    map.insert(key.to_owned(), schema);
 }

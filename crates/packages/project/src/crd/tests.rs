@@ -102,7 +102,7 @@ fn what_cannot_be_said_is_noted_where_it_is() {
             json!({ "$ref": "https://x.io/y" }),
             "a: \"https://x.io/y\" is another document, which is not read; any value is taken",
         ),
-        (json!({ "$ref": "#" }), "a.a: \"#\" refers to itself; any value is taken from here on"),
+        (json!({ "$ref": "#" }), "a.a.a: \"#\" refers to itself; any value is taken from here on"),
         (
             json!({ "type": "array", "items": [true] }),
             "a: items that differ by their position cannot be said; any item is taken",
