@@ -214,6 +214,21 @@ impl Place<'_> {
         Ok((apply(&body, Apply { force: true, ..how }).await?, notes))
     }
 
+    /// Makes fields that a client wrote ours, in objects that are there: nobody who applies them next has a conflict.
+    pub async fn take_over(&self, objects: &[Named]) -> Result<(), client::Error> {
+        let discovery = self.kinds.known().await?;
+        for object in objects {
+            let Some(resource) = discovery.find(&object.kind) else { continue };
+            let named = self.placed(object, Some(resource));
+            let live = self.live(resource, &named).await?;
+            if let Some(patch) = live.as_ref().and_then(managers::patch) {
+                let namespace = named.namespace.as_deref();
+                self.client.merge(resource, namespace, &named.name, &patch, MANAGER).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// The objects before that are not wanted any more, the last one first; those that are gone already are left out.
     pub(crate) async fn unwanted(
         &self,

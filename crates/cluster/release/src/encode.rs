@@ -66,7 +66,7 @@ impl Release {
         Ok(base64_encode(&packed.map_err(|e| failed(e.to_string()))?))
     }
 
-    fn fields<'a>(&'a self, chart: Option<&'a Node>) -> Out<'a> {
+    pub(crate) fn fields<'a>(&'a self, chart: Option<&'a Node>) -> Out<'a> {
         let info = &self.info;
         let info = Fields::default()
             .maybe("first_deployed", json_time(info.first_deployed.as_ref()))

@@ -1,4 +1,6 @@
 //! x
 use serde_json::Value;
 /// x
-pub fn upgrade(_: &Value, _: &Value) -> Result<(), Vec<String>> { Ok(()) }
+pub fn upgrade(_: &Value, _: &Value) -> Result<(), Vec<String>> {
+    Ok(())
+}

@@ -178,14 +178,14 @@ fn report(steps: &[Step]) {
 }
 
 fn show_release(release: &Release, format: Format, hide_notes: bool) -> Result<()> {
+    if format != Format::Table {
+        return print_out(&show::changed(release), format);
+    }
     let mut release = release.clone();
     if hide_notes {
         release.info.notes.clear();
     }
-    match format {
-        Format::Table => print(show::status_text(&release, &Live::default()).as_bytes()),
-        format => print_out(&show::status(&release, &Live::default()), format),
-    }
+    print(show::status_text(&release, &Live::default()).as_bytes())
 }
 
 /// Which of the two a chart is for.

@@ -39,6 +39,13 @@ impl Past {
         self.last().map_or(1, |last| last.revision + 1)
     }
 
+    /// The hooks of the last revision, when it was written by a client and not applied by the server.
+    pub fn client_hooks(&self) -> Vec<Named> {
+        let last = self.last().filter(|last| last.apply_method != "ssa");
+        let hooks = last.into_iter().flat_map(|last| &last.hooks);
+        hooks.flat_map(|hook| named::named(&hook.manifest)).collect()
+    }
+
     /// The objects that may be there: of the deployed revision, and of those after it that failed half-way.
     pub fn objects(&self) -> Vec<Named> {
         let mut all: Vec<Named> = Vec::new();
