@@ -23,12 +23,12 @@ const POLICIES: [&str; 5] =
     ["", "before-hook-creation", "hook-succeeded", "hook-failed", "before-hook-creation,hook-succeeded"];
 
 /// Writes the versions of the chart of a story. `token` is a word that stands for whoever acts in it; everything else is
-/// the same for all.
-pub fn write(folder: &Path, token: &str, seed: u64) {
+/// the same for all. Hooks that helm 3 runs too are deleted before they run again: it cannot do without.
+pub fn write(folder: &Path, token: &str, seed: u64, helm3: bool) {
     for version in 1..=VERSIONS {
         let chart = folder.join(format!("v{version}"));
         let mut random = Random::for_case(seed, "chart", version as u64);
-        for (name, text) in files(&mut random, version) {
+        for (name, text) in files(&mut random, version, helm3) {
             let path = chart.join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text.replace("TOKEN", token)).unwrap();
@@ -36,7 +36,7 @@ pub fn write(folder: &Path, token: &str, seed: u64) {
     }
 }
 
-fn files(random: &mut Random, version: usize) -> Vec<(&'static str, String)> {
+fn files(random: &mut Random, version: usize, helm3: bool) -> Vec<(&'static str, String)> {
     let mut files = vec![
         (
             "Chart.yaml",
@@ -51,7 +51,7 @@ fn files(random: &mut Random, version: usize) -> Vec<(&'static str, String)> {
         ("crds/thing.yaml", CRD.to_owned()),
         ("files/text.txt", format!("a file of version {version}\n")),
         ("templates/all.yaml", objects(random, version)),
-        ("templates/hooks.yaml", hooks(random)),
+        ("templates/hooks.yaml", hooks(random, helm3)),
         ("templates/fail.yaml", FAIL.to_owned()),
     ];
     if random.chance(70) {
@@ -110,16 +110,16 @@ fn objects(random: &mut Random, version: usize) -> String {
     out
 }
 
-fn hooks(random: &mut Random) -> String {
+fn hooks(random: &mut Random, helm3: bool) -> String {
     let mut out = String::new();
     for number in 0..random.below(4) {
         let mut events = some(random, &EVENTS);
         events.truncate(4);
-        let (events, policy) = (events.join(","), random.pick(&POLICIES));
-        let policy = if policy.is_empty() {
-            String::new()
-        } else {
-            format!("    helm.sh/hook-delete-policy: {policy}\n")
+        let events = events.join(",");
+        let policy = match random.pick(&POLICIES) {
+            "" => String::new(),
+            policy if helm3 => format!("    helm.sh/hook-delete-policy: before-hook-creation,{policy}\n"),
+            policy => format!("    helm.sh/hook-delete-policy: {policy}\n"),
         };
         let weight = random.between(-2, 2);
         let body = if random.chance(12) { POD } else { "data: { a: \"{{ .Release.Revision }}\" }" };

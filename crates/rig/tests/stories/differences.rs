@@ -50,7 +50,8 @@ pub fn all(moment: &Moment<'_>) -> Vec<Difference> {
         [("record", &theirs.records, &ours.records), ("object", &theirs.objects, &ours.objects)]
     {
         let keys: BTreeSet<&String> = theirs.keys().chain(ours.keys()).collect();
-        for key in keys {
+        // Helm 3 does not take away what an object has more that was kept from before.
+        for key in keys.into_iter().filter(|key| !moment.helm3 || !key.contains("-kept")) {
             let get = |map: &BTreeMap<String, Value>| {
                 let mut found = map.get(key).cloned().unwrap_or(Value::Null);
                 if moment.helm3 {
@@ -123,12 +124,21 @@ const RULES: &[Rule] = &[
     }),
     // What is there after a change that failed half-way.
     ("R2", |moment, difference| moment.dirty && difference.place.starts_with("object ")),
-    // What a failed change made and nobody wants.
+    ("R4", |_, difference| {
+        difference.place.contains(".labels.") && difference.theirs == "null" && difference.ours.is_null()
+    }),
+    ("R5", |_, difference| {
+        difference.place.ends_with(".status")
+            && difference.theirs == "superseded"
+            && difference.ours == "failed"
+    }),
+    // What a failed change made and nobody wants; what it wanted and is kept is told of too.
     ("R3", |moment, difference| {
-        moment.failures
-            && difference.place.starts_with("object ")
-            && (difference.ours.is_null() || moment.actor != Actor::Podium && difference.theirs.is_null())
-            && !difference.place.contains('.')
+        let Difference { place, theirs, ours } = difference;
+        let object = place.starts_with("object ") && !place.contains('.');
+        let missing = ours.is_null() || moment.actor != Actor::Podium && theirs.is_null();
+        let told = |value: &Value| value.as_str().is_some_and(|text| text.contains("were kept due to"));
+        moment.failures && (object && missing || place == "stdout" && (told(ours) || told(theirs)))
     }),
 ];
 

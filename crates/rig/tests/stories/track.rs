@@ -54,9 +54,9 @@ pub struct Seen {
 
 impl<'c> Track<'c> {
     /// Makes the namespace and the charts.
-    pub fn new(cluster: &'c Cluster, token: String, seed: u64) -> Self {
+    pub fn new(cluster: &'c Cluster, token: String, seed: u64, helm3: bool) -> Self {
         let charts = cluster.folder().join("stories").join(&token);
-        crate::charts::write(&charts, &token, seed);
+        crate::charts::write(&charts, &token, seed, helm3);
         cluster.namespace(&token).unwrap();
         Track { cluster, token, charts }
     }
@@ -118,7 +118,9 @@ impl<'c> Track<'c> {
     fn add(&self, seen: &mut Seen, kind: &str, object: &Value) {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let mine = kind != "ClusterRole" || name.starts_with(&self.token);
-        let going = object["metadata"].get("deletionTimestamp").is_some();
+        // Pods of controllers come and go by themselves, also when they were orphaned.
+        let made = kind == "Pod" && object["metadata"].get("generateName").is_some();
+        let going = made || object["metadata"].get("deletionTimestamp").is_some();
         if !mine || going || object["metadata"].get("ownerReferences").is_some() {
             return;
         }

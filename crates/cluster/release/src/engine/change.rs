@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::{Engine, Error, Options, Outcome, Past, owner};
 use crate::draft::Draft;
+use crate::encode::ROOM;
 use crate::hooks::Moment;
 use crate::record::{Info, Release};
 
@@ -162,15 +163,24 @@ impl Engine<'_> {
             release.info.description = "Dry run complete".to_owned();
             return Ok(Outcome { release, steps: crd_steps });
         }
-        if options.create_namespace {
-            self.make_namespace(&release.namespace).await?;
+        match verb {
+            Verb::Install if options.create_namespace => self.make_namespace(&release.namespace).await?,
+            Verb::Install => self.needs_namespace(&release.namespace).await?,
+            _ => {}
+        }
+        if let Some(size) = record.whole {
+            self.listener.warn(&format!(
+                "the record of revision {} would need {size} bytes, and a Secret or ConfigMap holds {ROOM}: the chart is stored \
+                 without its templates and files, which no upgrade or rollback needs",
+                release.revision
+            ));
         }
         place.apply_crds(&crds, &crd_steps).await?;
         match verb {
             Verb::Install => self.replace(past).await?,
             _ => self.make_room(past, options.history).await?,
         }
-        self.store.create(&release, record).await?;
+        self.store.create(&release, record.object).await?;
         let (before, client_hooks) = (past.objects(), past.client_hooks());
         let client_hooks = &client_hooks;
         let work = Work { verb, place, objects: &objects, before: &before, client_hooks, options, rules };
@@ -347,6 +357,16 @@ impl Engine<'_> {
             self.store.delete(entry).await?;
         }
         Ok(())
+    }
+
+    /// Objects before anything is written when the namespace is missing; who may not see it finds out later.
+    async fn needs_namespace(&self, name: &str) -> Result<(), Error> {
+        let resource = Resource::core("Namespace", "namespaces", false);
+        match self.store.client.get(&resource, None, name).await {
+            Ok(None) => Err(Error::NoNamespace(name.to_owned())),
+            Err(client::Error::Refused(_)) | Ok(Some(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     async fn make_namespace(&self, name: &str) -> Result<(), Error> {
