@@ -50,7 +50,7 @@ fn a_release_that_a_kill_left_pending_is_recovered() {
         assert!(pending.last().unwrap().starts_with("pending-"), "{pending:?}");
         let again = format!("upgrade {release} slow --set hook=false");
         space.podium(&again).bad(&["in progress", pending.last().unwrap(), " s", "--recover"]);
-        space.podium(&format!("{again} --recover")).good().tells(&["was interrupted", release]);
+        space.podium(&format!("{again} --recover --timeout 60s")).good().tells(&["was interrupted", release]);
         let told = space.history(release);
         let (state, description) = &told[told.len() - 2];
         assert!(state == "failed" && description.contains("Interrupted"), "{told:?}");
@@ -92,7 +92,7 @@ fn what_the_user_interrupts_counts_as_failed() {
         let told = space.history("a");
         let (state, description) = told.last().unwrap();
         assert!(state == "failed" && description.contains("Interrupted"), "{told:?}");
-        space.podium("upgrade a slow --wait").good();
+        space.podium("upgrade a slow --set ready=true --wait --timeout 60s").good();
         assert_eq!(space.states("a").last().unwrap(), "deployed");
         space.podium("uninstall a --wait").good();
     }

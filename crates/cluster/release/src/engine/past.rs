@@ -64,7 +64,7 @@ impl Past {
 impl Engine<'_> {
     /// Reads what matters of a release; nothing when there is none.
     pub async fn past(&self, name: &str) -> Result<Past, Error> {
-        let entries = self.store.entries_of(name).await?;
+        let mut entries = self.store.entries_of(name).await?;
         let deployed = entries.iter().rposition(|entry| entry.status() == "deployed").unwrap_or(0);
         let mut revisions = Vec::new();
         for answer in self.store.read_all(entries.iter().skip(deployed).cloned().collect()).await {
@@ -72,6 +72,13 @@ impl Engine<'_> {
                 // It was taken away since.
                 Err(store::Error::NotFound) => {}
                 answer => revisions.push(answer?),
+            }
+        }
+        // Somebody may have been at it between the list and the reading.
+        for entry in &mut entries {
+            let read = revisions.iter().find(|release: &&Release| release.revision == entry.revision());
+            if let Some(release) = read {
+                entry.labels.clone_from(&release.labels);
             }
         }
         Ok(Past { revisions, entries })
