@@ -29,6 +29,9 @@ pub enum Error {
     /// Objects cannot be had; what comes before them may have been written.
     #[error("{}", blocked(.0))]
     Blocked(Vec<Step>),
+    /// Objects are somebody else's; nothing was written.
+    #[error("{}", blocked(.0))]
+    Foreign(Vec<Step>),
     /// A kind that the release defines is not there in time.
     #[error("the kind {kind} is defined by this release, but the server does not know it after {} s", .after.as_secs())]
     Kind {
@@ -79,7 +82,7 @@ impl Place<'_> {
             }
         }
         let barred: Vec<Step> = all.iter().filter_map(|seen| self.barred(seen, rules)).collect();
-        if barred.is_empty() { Ok(all) } else { Err(Error::Blocked(barred)) }
+        if barred.is_empty() { Ok(all) } else { Err(Error::Foreign(barred)) }
     }
 
     /// Applies objects that were looked at, in their order; those of one kind that follow each other at the same time.

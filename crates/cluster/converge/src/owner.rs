@@ -19,12 +19,23 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// Whether an object is somebody else's, in Helm's words. One that a release wrote, and that only lost marks, is
-    /// still the release's.
+    /// Whose an object is, if it is somebody else's. One that a release wrote, and that only lost marks, is still the
+    /// release's.
     pub fn bars(&self, object: &Value) -> Option<String> {
+        self.objection(object)?;
+        let mark = |field: &str, key: &str| object.get("metadata")?.get(field)?.get(key)?.as_str();
+        let (name, namespace) = (mark("annotations", RELEASE_NAME), mark("annotations", RELEASE_NAMESPACE));
+        let same = |found: Option<&str>, own: &str| found.is_none_or(|found| found == own);
+        if !same(name, &self.name) || !same(namespace, &self.namespace) {
+            let (name, namespace) = (name.unwrap_or(&self.name), namespace.unwrap_or(&self.namespace));
+            return Some(format!("it belongs to the release {name:?} of the namespace {namespace:?}"));
+        }
+        if let Some(other) = mark("labels", MANAGED_BY.0).filter(|by| *by != MANAGED_BY.1) {
+            return Some(format!("its label {} says {other:?}", MANAGED_BY.0));
+        }
         let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
         let written = entries.into_iter().flatten().any(|e| e.get("manager").is_some_and(|m| m == "helm"));
-        self.objection(object).filter(|why| !written || why.contains("must equal"))
+        (!written).then(|| "it belongs to no release".to_owned())
     }
 
     /// Why an object is not this release's, in Helm's words; nothing when it is.

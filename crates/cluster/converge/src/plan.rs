@@ -18,6 +18,9 @@ pub const MANAGER: &str = "helm";
 /// The annotation that keeps an object when its release does not want it any more.
 const POLICY: &str = "/metadata/annotations/helm.sh~1resource-policy";
 
+/// How often an object is tried that others change at the same time.
+const TRIES: usize = 10;
+
 /// What becomes of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
@@ -218,7 +221,7 @@ impl Place<'_> {
             if rules.dry_run {
                 notes.push("fields that a client wrote become the release's; those that it does not have any more go".to_owned());
             } else {
-                live = Some(self.client.merge(resource, namespace, &named.name, &patch, MANAGER).await?);
+                live = self.hand_over(resource, named, patch).await?;
             }
         }
         let how = Apply { manager: MANAGER, force: false, dry_run: rules.dry_run };
@@ -238,6 +241,43 @@ impl Place<'_> {
         }
         notes.sort();
         Ok((apply(&body, Apply { force: true, ..how }).await?, notes))
+    }
+
+    /// Makes fields that a client wrote ours, in objects that are there: nobody who applies them next has a conflict.
+    pub async fn take_over(&self, objects: &[Named]) -> Result<(), client::Error> {
+        let discovery = self.kinds.known().await?;
+        for object in objects {
+            let Some(resource) = discovery.find(&object.kind) else { continue };
+            let named = self.placed(object, Some(resource));
+            let live = self.live(resource, &named).await?;
+            if let Some(patch) = live.as_ref().and_then(managers::patch) {
+                self.hand_over(resource, &named, patch).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands fields over that a client wrote; again, when somebody has changed the object meanwhile.
+    async fn hand_over(
+        &self,
+        resource: &Resource,
+        named: &Named,
+        mut patch: Value,
+    ) -> Result<Option<Value>, client::Error> {
+        let namespace = named.namespace.as_deref();
+        for _ in 1..TRIES {
+            match self.client.merge(resource, namespace, &named.name, &patch, MANAGER).await {
+                Err(client::Error::Refused(status)) if status.code == 409 => {}
+                Err(client::Error::Refused(status)) if status.is_not_found() => return Ok(None),
+                other => return other.map(Some),
+            }
+            let live = self.live(resource, named).await?;
+            match live.as_ref().and_then(managers::patch) {
+                Some(next) => patch = next,
+                None => return Ok(live),
+            }
+        }
+        self.client.merge(resource, namespace, &named.name, &patch, MANAGER).await.map(Some)
     }
 
     /// The objects before that are not wanted any more, the last one first; those that are gone already are left out.

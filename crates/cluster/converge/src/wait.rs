@@ -124,6 +124,11 @@ impl Place<'_> {
         Ok(match (live, until) {
             (None, Until::Gone) => Health::Ready,
             (Some(_), Until::Gone) => Health::Waiting("it is still there".to_owned()),
+            // It was just made: waiting brings nobody to make it again.
+            (None, Until::Complete) => Health::Failed(
+                "it is gone before it was seen to end: somebody deleted it, or its ttlSecondsAfterFinished is too short"
+                    .to_owned(),
+            ),
             (None, _) => Health::Waiting("it is not there".to_owned()),
             (Some(live), Until::Complete) => completion(&live),
             // Nobody works on it: Helm does not wait for it either.

@@ -41,17 +41,27 @@ pub enum Error {
     },
 }
 
+/// A record as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encoded {
+    /// What a Secret or ConfigMap holds.
+    pub text: Vec<u8>,
+    /// The bytes that it would have with its chart's templates and files, when there was no room for them.
+    pub whole: Option<usize>,
+}
+
 impl Release {
     /// The text that a Secret or ConfigMap holds. A record that has no room with its chart's templates and files is
     /// stored without them: Helm does not need them either.
-    pub fn encode(&self) -> Result<Vec<u8>, Error> {
-        let whole = self.text(self.chart.as_ref())?;
-        if whole.len() <= ROOM {
-            return Ok(whole);
+    pub fn encode(&self) -> Result<Encoded, Error> {
+        let text = self.text(self.chart.as_ref())?;
+        if text.len() <= ROOM {
+            return Ok(Encoded { text, whole: None });
         }
+        let whole = Some(text.len());
         let slim = self.chart.clone().map(slim);
         match self.text(slim.as_ref())? {
-            text if text.len() <= ROOM => Ok(text),
+            text if text.len() <= ROOM => Ok(Encoded { text, whole }),
             text => {
                 Err(Error::Size { name: self.name.clone(), size: text.len(), manifest: self.manifest.len() })
             }
@@ -66,7 +76,7 @@ impl Release {
         Ok(base64_encode(&packed.map_err(|e| failed(e.to_string()))?))
     }
 
-    fn fields<'a>(&'a self, chart: Option<&'a Node>) -> Out<'a> {
+    pub(crate) fn fields<'a>(&'a self, chart: Option<&'a Node>) -> Out<'a> {
         let info = &self.info;
         let info = Fields::default()
             .maybe("first_deployed", json_time(info.first_deployed.as_ref()))
@@ -144,13 +154,13 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let before = release(10);
-        let after = Release::decode(&before.encode().unwrap(), &Location::UTC).unwrap();
+        let after = Release::decode(&before.encode().unwrap().text, &Location::UTC).unwrap();
         assert_eq!(format!("{before:?}"), format!("{after:?}"));
     }
 
     #[test]
     fn a_large_chart_is_stored_without_its_templates() {
-        let after = Release::decode(&release(2 << 20).encode().unwrap(), &Location::UTC).unwrap();
+        let after = Release::decode(&release(2 << 20).encode().unwrap().text, &Location::UTC).unwrap();
         let chart = after.chart.unwrap();
         assert!(chart.get("templates").is_none() && chart.get("values").is_some());
     }

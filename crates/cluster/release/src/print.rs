@@ -148,6 +148,11 @@ pub fn status<'a>(release: &'a Release, live: &'a Live) -> Out<'a> {
         .done()
 }
 
+/// What `release install` and `upgrade` give programs: everything, with the chart.
+pub fn changed(release: &Release) -> Out<'_> {
+    release.fields(release.chart.as_ref())
+}
+
 pub(crate) fn hook(hook: &Hook) -> Out<'_> {
     let Run { started_at, completed_at, phase } = &hook.last_run;
     let run = Fields::default()

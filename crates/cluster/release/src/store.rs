@@ -131,6 +131,15 @@ fn texts(object: &Value, path: &str) -> BTreeMap<String, String> {
     pairs.collect()
 }
 
+/// A new record that is not written yet.
+#[derive(Clone, Debug)]
+pub struct Drafted {
+    /// The Secret or ConfigMap.
+    pub object: Value,
+    /// The bytes that it would need with its chart's templates and files, when there was no room for them.
+    pub whole: Option<usize>,
+}
+
 /// The releases of a namespace, or of all.
 #[derive(Clone)]
 pub struct Store {
@@ -252,8 +261,9 @@ impl Store {
     }
 
     /// The object of a new record, before anything is written: it may have no room.
-    pub fn draft(&self, release: &Release) -> Result<Value, Error> {
-        self.object(release, "createdAt")
+    pub fn draft(&self, release: &Release) -> Result<Drafted, Error> {
+        let encoded = release.encode()?;
+        Ok(Drafted { object: self.object(release, &encoded.text, "createdAt"), whole: encoded.whole })
     }
 
     /// Writes a new record; says so when somebody has written one with this number.
@@ -269,7 +279,7 @@ impl Store {
 
     /// Writes a record over the one that is there.
     pub async fn update(&self, release: &Release) -> Result<(), Error> {
-        let object = self.object(release, "modifiedAt")?;
+        let object = self.object(release, &release.encode()?.text, "modifiedAt");
         let resource = self.driver.resource();
         let key = key(&release.name, release.revision);
         self.client.replace(&resource, Some(&release.namespace), &key, &object, MANAGER).await?;
@@ -291,8 +301,7 @@ impl Store {
         }
     }
 
-    fn object(&self, release: &Release, stamp: &str) -> Result<Value, Error> {
-        let text = release.encode()?;
+    fn object(&self, release: &Release, text: &[u8], stamp: &str) -> Value {
         let mut labels: BTreeMap<&str, String> =
             release.labels.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
         labels.retain(|key, _| !SYSTEM.contains(key));
@@ -312,16 +321,16 @@ impl Store {
         if let Some(owner) = &self.owner {
             metadata["ownerReferences"] = json!([owner]);
         }
-        Ok(match self.driver {
+        match self.driver {
             Driver::Secrets => json!({
                 "apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "helm.sh/release.v1",
-                "data": {"release": String::from_utf8_lossy(&base64_encode(&text))},
+                "data": {"release": String::from_utf8_lossy(&base64_encode(text))},
             }),
             Driver::ConfigMaps => json!({
                 "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata,
-                "data": {"release": String::from_utf8_lossy(&text)},
+                "data": {"release": String::from_utf8_lossy(text)},
             }),
-        })
+        }
     }
 }
 

@@ -28,7 +28,8 @@ pub fn render(
         input.release.is_upgrade = true;
         reuse(input, base, matches)?;
     }
-    input.release.revision = past.next();
+    // As in Helm, also where a name is taken again and the record has a higher number.
+    input.release.revision = if past.is_over() { 1 } else { past.next() };
     input.capabilities = cluster.capabilities()?;
     input.world.cluster = Some(cluster.clone());
     let prepared = input.prepare()?;

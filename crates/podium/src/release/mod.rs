@@ -102,7 +102,6 @@ fn changing() -> Vec<Command> {
             flags::MAKE,
             flags::CHANGE,
             flags::DRY_RUN,
-            flags::REVISE,
             flags::OUTPUT,
             chart::flags::REFUSED,
             flags::CHANGE_REFUSED,
@@ -133,7 +132,7 @@ fn changing() -> Vec<Command> {
              and named. A release that a crash left in the middle of a change is recovered.\n\n\
              Examples:\n  podium release upgrade demo ./mychart --set replicas=3\n  \
              podium release upgrade -i demo ./mychart -f prod.yaml --wait --timeout 10m",
-            &[flags::UPGRADE, flags::REUSE],
+            &[flags::UPGRADE, flags::REUSE, flags::REVISE],
         ),
         make(
             "adopt",
@@ -141,7 +140,7 @@ fn changing() -> Vec<Command> {
             "The same as `upgrade --install --take-ownership`. `podium release diff --take-ownership` shows beforehand what would\n\
              be adopted and which fields would change.\n\n\
              Example:\n  podium release adopt demo ./mychart -f as-it-is.yaml",
-            &[flags::REUSE],
+            &[flags::REUSE, flags::REVISE],
         ),
         with_flags(
             Command::new("rollback")

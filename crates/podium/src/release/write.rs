@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
+use podium_converge::apply;
 use podium_converge::plan::{Action, Step};
 use podium_converge::wait::Until;
 use podium_release::engine::{Engine, Error, Options, Past};
@@ -178,14 +179,14 @@ fn report(steps: &[Step]) {
 }
 
 fn show_release(release: &Release, format: Format, hide_notes: bool) -> Result<()> {
+    if format != Format::Table {
+        return print_out(&show::changed(release), format);
+    }
     let mut release = release.clone();
     if hide_notes {
         release.info.notes.clear();
     }
-    match format {
-        Format::Table => print(show::status_text(&release, &Live::default()).as_bytes()),
-        format => print_out(&show::status(&release, &Live::default()), format),
-    }
+    print(show::status_text(&release, &Live::default()).as_bytes())
 }
 
 /// Which of the two a chart is for.
@@ -215,10 +216,18 @@ pub fn change(way: Way, command: &str, matches: &ArgMatches) -> Result<()> {
     if install && way == Way::Upgrade && format == Format::Table {
         print(format!("Release {name:?} does not exist. Installing it now.\n").as_bytes())?;
     }
-    let failed = |error: anyhow::Error| match (way, install) {
-        (Way::Install, _) => anyhow!("INSTALLATION FAILED: {error}"),
-        (_, false) => anyhow!("UPGRADE FAILED: {error}"),
-        (_, true) => error,
+    let failed = |error: anyhow::Error| {
+        let error = match error.downcast_ref() {
+            Some(Error::Apply(apply::Error::Foreign(_))) => anyhow!(
+                "{error}\nNothing was written. `podium release adopt {name} CHART` makes such objects the release's own"
+            ),
+            _ => error,
+        };
+        match (way, install) {
+            (Way::Install, _) => anyhow!("INSTALLATION FAILED: {error}"),
+            (_, false) => anyhow!("UPGRADE FAILED: {error}"),
+            (_, true) => error,
+        }
     };
     if !install && past.is_over() {
         return Err(failed(anyhow!(

@@ -103,11 +103,15 @@ fn follow(events: impl Read, kubectl: &Kubectl) {
         // What is refused was decided on an old state of the pod: the event of the newer one is on its way.
         let _ = match next(pod, taken) {
             Step::Nothing => Ok(String::new()),
-            Step::Delete => run(kubectl().args(["delete", "pod", &name, "-n", &namespace]).args([
-                "--grace-period=0",
-                "--force",
-                "--wait=false",
-            ])),
+            Step::Delete => {
+                // Only this pod: one of the same name may be there already.
+                let options = json!({
+                    "apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0,
+                    "preconditions": { "uid": pod["metadata"]["uid"] },
+                });
+                let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
+                feed(kubectl().args(["delete", "--raw", &path, "-f", "-"]), &options)
+            }
             Step::Bind(binding) => {
                 let path = format!("/api/v1/namespaces/{namespace}/pods/{name}/binding");
                 feed(kubectl().args(["create", "--raw", &path, "-f", "-"]), &binding)

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::{Engine, Error, Options, Outcome, Past, owner};
 use crate::draft::Draft;
+use crate::encode::ROOM;
 use crate::hooks::Moment;
 use crate::record::{Info, Release};
 
@@ -78,6 +79,7 @@ struct Work<'w> {
     place: Place<'w>,
     objects: &'w [Object],
     before: &'w [Named],
+    client_hooks: &'w [Named],
     options: &'w Options,
     rules: Rules,
 }
@@ -163,14 +165,27 @@ impl Engine<'_> {
             release.info.description = "Dry run complete".to_owned();
             return Ok(Outcome { release, steps: crd_steps });
         }
-        if options.create_namespace {
-            self.make_namespace(&release.namespace).await?;
+        match verb {
+            Verb::Install if options.create_namespace => self.make_namespace(&release.namespace).await?,
+            Verb::Install => self.needs_namespace(&release.namespace).await?,
+            _ => {}
+        }
+        if let Some(size) = record.whole {
+            self.listener.warn(&format!(
+                "the record of revision {} would need {size} bytes, and a Secret or ConfigMap holds {ROOM}: the chart is stored \
+                 without its templates and files, which no upgrade or rollback needs",
+                release.revision
+            ));
         }
         place.apply_crds(&crds, &crd_steps).await?;
-        self.make_room(past, options.history).await?;
-        self.store.create(&release, record).await?;
-        let before = past.objects();
-        let work = Work { verb, place, objects: &objects, before: &before, options, rules };
+        match verb {
+            Verb::Install => self.replace(past).await?,
+            _ => self.make_room(past, options.history).await?,
+        }
+        self.store.create(&release, record.object).await?;
+        let (before, client_hooks) = (past.objects(), past.client_hooks());
+        let client_hooks = &client_hooks;
+        let work = Work { verb, place, objects: &objects, before: &before, client_hooks, options, rules };
         let mut steps = crd_steps;
         match self.perform(&mut release, &work, seen, &mut steps).await {
             Ok(()) => {
@@ -240,6 +255,8 @@ impl Engine<'_> {
             let ran = self.run_hooks(release, &Moment::new(event, work.options.timeout)).await;
             ran.map_err(|why| Error::Hook((words.hook_failed)(event, why.to_string())))
         };
+        // What hooks left of the time when a client wrote them would be in the way of whoever applies them next.
+        work.place.take_over(work.client_hooks).await?;
         hooks(release, words.pre).await?;
         work.place.apply_all(seen, work.rules, work.options.timeout, steps).await?;
         steps.extend(work.place.prune(work.before, work.objects, Propagation::Background).await?);
@@ -265,6 +282,12 @@ impl Engine<'_> {
         release.info.description = format!("{} {:?} failed: {error}", verb.words().noun, release.name);
         if let Err(second) = self.store.update(&release).await {
             return Error::Stuck { first: Box::new(error), second: Box::new(second.into()) };
+        }
+        if verb == Verb::Rollback
+            && matches!(error, Error::Apply(_))
+            && let Err(second) = self.give_up(past).await
+        {
+            return Error::Stuck { first: Box::new(error), second: Box::new(second) };
         }
         if options.cleanup {
             let made =
@@ -298,6 +321,23 @@ impl Engine<'_> {
         Box::pin(self.rollback(name, &past, Some(to), options)).await.map(drop)
     }
 
+    /// The last revision is no longer what is there, when a rollback has changed some of its objects.
+    async fn give_up(&self, past: &Past) -> Result<(), Error> {
+        let Some(last) = past.last() else { return Ok(()) };
+        let mut last = last.clone();
+        last.info.status = "superseded".to_owned();
+        Ok(self.store.update(&last).await?)
+    }
+
+    /// The last revision of a release whose name is taken again is old now; one that failed stays what it is.
+    async fn replace(&self, past: &Past) -> Result<(), Error> {
+        let Some(last) = past.last().filter(|last| last.info.status != "failed") else { return Ok(()) };
+        let mut last = last.clone();
+        last.info.status = "superseded".to_owned();
+        last.info.description = "superseded by new release".to_owned();
+        Ok(self.store.update(&last).await?)
+    }
+
     /// All revisions that were deployed are old now.
     async fn supersede(&self, past: &Past) -> Result<(), Error> {
         for entry in past.entries.iter().filter(|entry| entry.status() == "deployed") {
@@ -323,6 +363,16 @@ impl Engine<'_> {
             self.store.delete(entry).await?;
         }
         Ok(())
+    }
+
+    /// Objects before anything is written when the namespace is missing; who may not see it finds out later.
+    async fn needs_namespace(&self, name: &str) -> Result<(), Error> {
+        let resource = Resource::core("Namespace", "namespaces", false);
+        match self.store.client.get(&resource, None, name).await {
+            Ok(None) => Err(Error::NoNamespace(name.to_owned())),
+            Err(client::Error::Refused(_)) | Ok(Some(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     async fn make_namespace(&self, name: &str) -> Result<(), Error> {

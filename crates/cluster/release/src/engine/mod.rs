@@ -49,6 +49,9 @@ pub enum Error {
     /// The name is taken.
     #[error("cannot reuse a name that is still in use")]
     InUse,
+    /// It has no place.
+    #[error("the namespace {0:?} is not there: make it, or add --create-namespace")]
+    NoNamespace(String),
     /// There is nothing to upgrade.
     #[error("{0:?} has no deployed releases")]
     NothingDeployed(String),

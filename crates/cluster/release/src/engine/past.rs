@@ -39,6 +39,13 @@ impl Past {
         self.last().map_or(1, |last| last.revision + 1)
     }
 
+    /// The hooks of the last revision, when it was written by a client and not applied by the server.
+    pub fn client_hooks(&self) -> Vec<Named> {
+        let last = self.last().filter(|last| last.apply_method != "ssa");
+        let hooks = last.into_iter().flat_map(|last| &last.hooks);
+        hooks.flat_map(|hook| named::named(&hook.manifest)).collect()
+    }
+
     /// The objects that may be there: of the deployed revision, and of those after it that failed half-way.
     pub fn objects(&self) -> Vec<Named> {
         let mut all: Vec<Named> = Vec::new();
@@ -57,7 +64,7 @@ impl Past {
 impl Engine<'_> {
     /// Reads what matters of a release; nothing when there is none.
     pub async fn past(&self, name: &str) -> Result<Past, Error> {
-        let entries = self.store.entries_of(name).await?;
+        let mut entries = self.store.entries_of(name).await?;
         let deployed = entries.iter().rposition(|entry| entry.status() == "deployed").unwrap_or(0);
         let mut revisions = Vec::new();
         for answer in self.store.read_all(entries.iter().skip(deployed).cloned().collect()).await {
@@ -65,6 +72,13 @@ impl Engine<'_> {
                 // It was taken away since.
                 Err(store::Error::NotFound) => {}
                 answer => revisions.push(answer?),
+            }
+        }
+        // Somebody may have been at it between the list and the reading.
+        for entry in &mut entries {
+            let read = revisions.iter().find(|release: &&Release| release.revision == entry.revision());
+            if let Some(release) = read {
+                entry.labels.clone_from(&release.labels);
             }
         }
         Ok(Past { revisions, entries })
