@@ -28,7 +28,7 @@ const STATUS: &[&str] = &["get", "patch", "update"];
 const FINALIZERS: &[&str] = &["update"];
 const RECORD: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
 const EVENT: &[&str] = &["create", "patch"];
-const LEASE: &[&str] = &["create", "delete", "get", "patch", "update"];
+const LEASE: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
 
 /// Where the resources of an operator are.
 #[derive(Clone, Debug, PartialEq, Eq)]

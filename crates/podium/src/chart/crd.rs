@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{anyhow, bail};
 use clap::ArgMatches;
 use podium_chart::chart::Chart;
+use podium_converge::object::tree;
 use podium_goyaml::{Value as Tree, emit};
 use podium_project::crd::{Names, Options, crd, with_subcharts};
 use serde_json::Value;
@@ -12,7 +13,6 @@ use serde_json::Value;
 use crate::chart::input::{dialect, locate};
 use crate::flag::{Flag, Takes, list, many, on, one};
 use crate::output::{complain, print};
-use podium_converge::object::tree;
 
 /// The flags of this command alone.
 pub const FLAGS: &[Flag] = &[
@@ -50,28 +50,41 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     let dialect = dialect(None)?;
     let loaded = podium_chart::load::load(Path::new(&path), dialect)?;
     let chart = &loaded.chart;
+    let options = Options { closed: on(matches, "closed"), defaults: on(matches, "defaults") };
+    let made = generate(&path, chart, &names, options, on(matches, "quiet"))?;
+    match format {
+        "yaml" => print(&emit::to_yaml(&&tree(made))?),
+        _ => print(format!("{made:#}\n").as_bytes()),
+    }
+}
+
+/// The CRD of a chart's values; what it cannot express is said, unless nobody wants to know.
+pub fn generate(
+    path: &str,
+    chart: &Chart,
+    names: &Names,
+    options: Options,
+    quiet: bool,
+) -> anyhow::Result<Value> {
     let schema = schema(chart)?;
-    if schema.is_null() {
+    if schema.is_null() && !quiet {
         complain(&format!(
             "{path} has no values.schema.json: types are those of values.yaml, and fields that it does not have are \
              taken too"
         ));
     }
-    let options = Options { closed: on(matches, "closed"), defaults: on(matches, "defaults") };
-    let made = crd(&names, &schema, Some(&values(chart)?), options).map_err(|problems| {
+    let made = crd(names, &schema, Some(&values(chart)?), options).map_err(|problems| {
         let lines: Vec<String> = problems.iter().map(|problem| format!("  {problem}")).collect();
         anyhow!("there can be no CRD for {path}:\n{}", lines.join("\n"))
     })?;
-    if !on(matches, "quiet") {
+    if !quiet {
         made.notes.iter().for_each(|note| complain(&format!("note: {note}")));
     }
-    match format {
-        "yaml" => print(&emit::to_yaml(&&tree(made.crd))?),
-        _ => print(format!("{:#}\n", made.crd).as_bytes()),
-    }
+    Ok(made.crd)
 }
 
-fn names(matches: &ArgMatches) -> anyhow::Result<Names> {
+/// The names of a kind, from the flags.
+pub fn names(matches: &ArgMatches) -> anyhow::Result<Names> {
     let needed = |flag: &str, example: &str| {
         let given = one(matches, flag).filter(|text| !text.is_empty()).map(str::to_owned);
         given.ok_or_else(|| anyhow!("--{flag} is needed, for example --{flag} {example}"))

@@ -1,6 +1,6 @@
 //! `podium chart`.
 
-mod crd;
+pub mod crd;
 pub mod flags;
 mod hints;
 pub mod input;

@@ -73,3 +73,35 @@ pub const REFUSED: &[Flag] = &[
         "metrics are served without TLS; keep them inside the cluster with a NetworkPolicy, or put a proxy before them",
     ),
 ];
+
+/// Of what reads a project.
+pub const PROJECT: &[Flag] = &[
+    Flag::new("watches-file", Takes::One("FILE"), "the project's watches.yaml (default ./watches.yaml)"),
+    Flag::new(
+        "values",
+        Takes::Many("FILE"),
+        "values or resources that the charts are rendered with besides their defaults (repeatable)",
+    )
+    .short('f'),
+    Flag::new(
+        "api-versions",
+        Takes::List("GROUP/VERSION"),
+        "API versions that templates see besides the usual ones",
+    )
+    .short('a'),
+    Flag::new(
+        "watch-namespace",
+        Takes::List("NAME"),
+        "the namespaces that are watched (default: all of them, which needs a ClusterRole)",
+    ),
+    Flag::new("namespace", Takes::One("NAME"), "the namespace that the operator runs in (default: default)")
+        .short('n'),
+    Flag::new("name", Takes::One("NAME"), "the name of the operator's objects (default chart-operator)"),
+];
+
+/// Of `operator manifests`.
+pub const MANIFESTS: &[Flag] = &[Flag::new(
+    "image",
+    Takes::One("IMAGE"),
+    "the image: podium, with watches.yaml and the charts below /opt/helm",
+)];

@@ -1,10 +1,12 @@
 //! `podium operator`.
 
 mod flags;
+mod project;
 mod run;
 
-use clap::{ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command};
 
+use crate::chart::crd;
 use crate::cluster::{ACCESS, PLACE};
 use crate::flag::Flag;
 
@@ -28,12 +30,47 @@ pub fn commands() -> Command {
                 )
                 .args(run_flags.into_iter().flatten().map(|flag| flag.to_arg())),
         )
+        .subcommand(
+            Command::new("init")
+                .about("Makes a project from a chart: watches.yaml, a CRD from the chart's schema, an example")
+                .override_usage("podium operator init CHART [FOLDER] --group GROUP --kind KIND [flags]")
+                .after_help("Example:\n  podium operator init ./mychart shop-operator --group shop.example.com --kind Shop")
+                .arg(
+                    Arg::new("args")
+                        .value_name("CHART [FOLDER]")
+                        .num_args(0..)
+                        .help("the chart: a directory or an archive; and where the project goes (default: here)"),
+                )
+                .args(crd::FLAGS.iter().filter(|flag| flag.long != "output" && flag.long != "defaults").map(|flag| flag.to_arg())),
+        )
+        .subcommand(
+            Command::new("rbac")
+                .about("Prints the least Role or ClusterRole for what the charts of a project render")
+                .after_help(
+                    "The charts are rendered with their defaults, and with the values or resources of each -f FILE.\n\n\
+                     Examples:\n  podium operator rbac -f examples/shop.yaml\n  \
+                     podium operator rbac --watch-namespace shop -n shop",
+                )
+                .args(flags::PROJECT.iter().map(|flag| flag.to_arg())),
+        )
+        .subcommand(
+            Command::new("manifests")
+                .about("Prints what runs the operator of a project in a cluster: CRDs, ServiceAccount, roles, Deployment")
+                .after_help(
+                    "Example:\n  podium operator manifests --image registry.example.com/shop-operator:1.0.0 -n shop-system \\\n    \
+                     -f examples/shop.yaml | kubectl apply -f -",
+                )
+                .args(flags::PROJECT.iter().chain(flags::MANIFESTS).map(|flag| flag.to_arg())),
+        )
 }
 
 /// Runs one of them.
 pub fn dispatch(matches: &ArgMatches) -> anyhow::Result<()> {
     match matches.subcommand() {
         Some(("run", matches)) => run::run(matches),
+        Some(("init", matches)) => project::init(matches),
+        Some(("rbac", matches)) => project::rbac(matches),
+        Some(("manifests", matches)) => project::manifests(matches),
         _ => Ok(()),
     }
 }
