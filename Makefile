@@ -34,7 +34,7 @@ test-real: tools ## compare with the originals (under 15 min when they are built
 	$(CARGO_TARGET_DIR)/fast/compare --podium $(CARGO_TARGET_DIR)/fast/podium --known $(KNOWN_DIFFERENCES)
 	$(CARGO_TARGET_DIR)/fast/record
 	$(CARGO) test --profile fast --locked -p podium-rig --test originals -- --ignored --skip every_broken_function
-	$(CARGO) test --profile fast --locked -p podium-rig --lib --test cluster --test dry_run --test diff --test kinds --test releases --test runtime -- --ignored
+	$(CARGO) test --profile fast --locked -p podium-rig --lib --test cluster --test dry_run --test diff --test kinds --test releases --test release_write --test runtime --test stories -- --ignored
 
 bench: tools build ## measure against the originals and print ratios (minutes)
 	$(CARGO) build --profile fast --locked -p podium-rig
@@ -42,6 +42,7 @@ bench: tools build ## measure against the originals and print ratios (minutes)
 
 soak: tools fuzz ## compare and fuzz for hours
 	$(CARGO) build --profile fast --locked -p podium -p podium-rig
+	PODIUM_STORIES=500 $(CARGO) test --profile fast --locked -p podium-rig --test stories -- --ignored --nocapture
 	$(CARGO_TARGET_DIR)/fast/compare --podium $(CARGO_TARGET_DIR)/fast/podium --cases 2000000
 
 fuzz: ## fuzz every parser for ten minutes each (installs a nightly toolchain and cargo-fuzz if they are missing)
