@@ -192,7 +192,7 @@ impl Place<'_> {
             Err(client::Error::Refused(status)) => {
                 let body = if object.named.name.is_empty() { "" } else { " it" };
                 Ok(Step::new(named.clone(), Action::Blocked)
-                    .because(format!("the server refuses{body}: {status}")))
+                    .because(format!("the server refuses{body}: {}", readable(&status.to_string()))))
             }
             Err(error) => Err(error),
         }
@@ -309,6 +309,46 @@ impl Place<'_> {
     }
 }
 
+/// What a server says, without the objects that it prints whole; and what to do where nothing else helps.
+fn readable(message: &str) -> String {
+    const INVALID: &str = "Invalid value: {";
+    const LONG: usize = 200;
+    let mut said = message.to_owned();
+    if let Some((before, rest)) = message.split_once(INVALID)
+        && let Some((value, after)) = rest.rsplit_once("}: ")
+        && value.len() > LONG
+    {
+        said = format!("{before}{INVALID}...}}: {after}");
+    }
+    let fixed = ["field is immutable", "Forbidden: updates to", "cannot change roleRef"];
+    if fixed.iter().any(|words| said.contains(words)) {
+        said += " (what cannot be changed has to be made anew: delete the object and run this again, or give it another name)";
+    }
+    said
+}
+
 fn is_missing_namespace(status: &Status, namespace: &str) -> bool {
     status.code == 404 && status.message == format!("namespaces {namespace:?} not found")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_prints_whole_is_left_out() {
+        let whole = format!(
+            "Job \"x\" is invalid: spec.template: Invalid value: {{\"a\":{{{}}}}}: field is immutable",
+            "1".repeat(500)
+        );
+        let said = readable(&whole);
+        assert!(
+            said.starts_with(
+                "Job \"x\" is invalid: spec.template: Invalid value: {...}: field is immutable (what"
+            ),
+            "{said}"
+        );
+        let short = "x is invalid: a: Invalid value: {}: no";
+        assert_eq!(readable(short), short);
+    }
 }

@@ -159,6 +159,11 @@ impl Store {
         Self { client, driver, namespace, local, owner: None }
     }
 
+    /// The namespace; none when it is all of them.
+    pub fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
     /// All records, without reading them.
     pub async fn index(&self) -> Result<Vec<Entry>, Error> {
         self.entries("owner=helm").await

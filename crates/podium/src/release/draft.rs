@@ -1,11 +1,12 @@
 //! What an install or an upgrade would make of a release.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Result, bail};
 use clap::ArgMatches;
-use podium_chart::chart::merge_maps;
 use podium_chart::values::Values;
 use podium_chart::warning::Warning;
-use podium_goyaml::{Map, Pos};
+use podium_goyaml::{Map, Node, Pos, Value};
 use podium_release::draft::{Draft, Form};
 use podium_release::store::is_system_label;
 use podium_release::stored::Extent;
@@ -68,7 +69,7 @@ fn kinds(crd: &serde_json::Value) -> Vec<String> {
 }
 
 /// The labels of the last record with those that are given; `null` takes one away.
-fn labels(past: &Past, matches: &ArgMatches) -> Result<std::collections::BTreeMap<String, String>> {
+fn labels(past: &Past, matches: &ArgMatches) -> Result<BTreeMap<String, String>> {
     let mut labels =
         past.last().filter(|_| !past.is_over()).map(|last| last.labels.clone()).unwrap_or_default();
     labels.retain(|key, _| !is_system_label(key));
@@ -96,7 +97,7 @@ fn reuse(input: &mut Input, base: &Release, matches: &ArgMatches) -> Result<()> 
     }
     let set = if on(matches, "reset-then-reuse-values") || on(matches, "reuse-values") {
         let mut set = config.clone();
-        merge_maps(&mut set, given);
+        set_over(&mut set, given);
         set
     } else if given.is_empty() {
         config.clone()
@@ -108,4 +109,52 @@ fn reuse(input: &mut Input, base: &Release, matches: &ArgMatches) -> Result<()> 
     }
     input.set = Values::from_owned(set, Pos::default())?;
     Ok(())
+}
+
+/// Puts what is set now over what was set before. Null takes a value of before away, so that the chart's default comes
+/// back; where there was none, it stays, and takes the default away.
+fn set_over(before: &mut Map, now: Map) {
+    let mut work = vec![(before, now)];
+    while let Some((before, now)) = work.pop() {
+        let mut inner = BTreeMap::new();
+        for (key, node) in now.into_entries() {
+            let there = before.get(&key);
+            let merges = there.is_some_and(|there| there.as_map().is_some());
+            let was_set = there.is_some_and(|there| !matches!(there.value, Value::Null));
+            match node.value {
+                Value::Map(map) if merges => drop(inner.insert(key, map)),
+                Value::Null if was_set => drop(before.remove(&key)),
+                value => drop(before.insert(key, Node { value, pos: node.pos })),
+            }
+        }
+        for (key, there) in before.iter_mut() {
+            if let (Some(there), Some(map)) = (there.as_map_mut(), inner.remove(key)) {
+                work.push((there, map));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use podium_goyaml::yaml;
+
+    use super::*;
+
+    #[test]
+    fn null_brings_a_default_back_or_takes_it_away() {
+        let parse = |text: &str| yaml::parse(text.as_bytes(), 0).unwrap().as_map().cloned().unwrap();
+        // As `helm upgrade --reset-then-reuse-values` stores them.
+        for (before, now, after) in [
+            ("{a: {b: 1, c: 2}, d: 3}", "{a: {b: null}, d: null}", r#"{"a":{"c":2}}"#),
+            ("{a: 1}", "{b: null, c: {d: null}}", r#"{"a":1,"b":null,"c":{"d":null}}"#),
+            ("{a: null}", "{a: null}", r#"{"a":null}"#),
+            ("{a: {b: 1}}", "{a: 5}", r#"{"a":5}"#),
+            ("{a: 5}", "{a: {b: 1}}", r#"{"a":{"b":1}}"#),
+        ] {
+            let mut map = parse(before);
+            set_over(&mut map, parse(now));
+            assert_eq!(map, parse(after), "{before} {now}");
+        }
+    }
 }

@@ -91,7 +91,7 @@ pub const CHANGE: &[Flag] = &[
 pub const DRY_RUN: &[Flag] = &[Flag::new(
     "dry-run",
     Takes::Optional("server", "server"),
-    "change nothing: check everything, and print what would be stored",
+    "change nothing: have the server check every object, and print what would be stored",
 )];
 
 /// Of a new revision.
@@ -108,7 +108,11 @@ pub const MAKE: &[Flag] = &[
         "undo what fails: uninstall, or go back to the last revision that worked; waits too",
     ),
     Flag::new("atomic", Takes::Switch, "the older name of --rollback-on-failure"),
-    Flag::new("take-ownership", Takes::Switch, "adopt objects that are there and belong to no release"),
+    Flag::new(
+        "take-ownership",
+        Takes::Switch,
+        "adopt objects that are there and belong to no release, or to another",
+    ),
     Flag::new("skip-crds", Takes::Switch, "leave the CRDs of crds/ alone"),
     Flag::new("create-namespace", Takes::Switch, "make the namespace if it is missing"),
     Flag::new("labels", Takes::Many("KEY=VALUE"), "labels of the record; key=null takes one away").short('l'),

@@ -121,6 +121,17 @@ impl Desk {
         Engine { store: &self.store, kinds: self.cluster.kinds(), listener: &Person, keeper: None }
     }
 
+    /// Says which release is not there.
+    fn missing(&self, name: &str, error: anyhow::Error) -> anyhow::Error {
+        match error.downcast_ref::<Error>() {
+            Some(Error::Store(podium_release::Error::NotFound)) => {
+                let namespace = self.store.namespace().unwrap_or_default();
+                anyhow!("{error}: there is no {name:?} in the namespace {namespace:?}")
+            }
+            _ => error,
+        }
+    }
+
     /// Does something with a release; when the user interrupts it, the record says so.
     fn run<T>(&self, name: &str, work: impl AsyncFnOnce(Engine<'_>) -> Result<T, Error>) -> Result<T> {
         self.cluster.wait(async |_| {
@@ -221,6 +232,12 @@ pub fn change(way: Way, command: &str, matches: &ArgMatches) -> Result<()> {
             Some(Error::Apply(apply::Error::Foreign(_))) => anyhow!(
                 "{error}\nNothing was written. `podium release adopt {name} CHART` makes such objects the release's own"
             ),
+            Some(Error::InUse) if past.is_over() => anyhow!(
+                "{error}: its history was kept; --replace takes the name, `podium release uninstall {name}` forgets it"
+            ),
+            Some(Error::InUse) => {
+                anyhow!("{error}: `podium release upgrade {name} CHART` changes what is there")
+            }
             _ => error,
         };
         match (way, install) {
@@ -275,7 +292,8 @@ pub fn rollback(matches: &ArgMatches) -> Result<()> {
     };
     let desk = Desk::open(matches, None)?;
     let past = desk.past(name, matches)?;
-    let outcome = desk.run(name, async |engine| engine.rollback(name, &past, to, &desk.options).await)?;
+    let outcome = desk.run(name, async |engine| engine.rollback(name, &past, to, &desk.options).await);
+    let outcome = outcome.map_err(|e| desk.missing(name, e))?;
     report(&outcome.steps);
     print(b"Rollback was a success! Happy Helming!\n")
 }
@@ -296,7 +314,7 @@ pub fn uninstall(matches: &ArgMatches) -> Result<()> {
             Err(Error::Store(podium_release::Error::NotFound)) if on(matches, "ignore-not-found") => Ok(None),
             ended => ended.map(Some),
         });
-        let Some(ended) = ended.map_err(|e| not_loaded(name, e))? else {
+        let Some(ended) = ended.map_err(|e| not_loaded(&desk, name, e))? else {
             print(format!("release \"{name}\" uninstalled\n").as_bytes())?;
             continue;
         };
@@ -318,10 +336,10 @@ pub fn uninstall(matches: &ArgMatches) -> Result<()> {
     Ok(())
 }
 
-fn not_loaded(name: &str, error: anyhow::Error) -> anyhow::Error {
+fn not_loaded(desk: &Desk, name: &str, error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<Error>() {
         Some(Error::Store(podium_release::Error::NotFound)) => {
-            anyhow!("uninstall: Release not loaded: {name}: {error}")
+            anyhow!("uninstall: Release not loaded: {name}: {}", desk.missing(name, error))
         }
         _ => error,
     }
@@ -343,7 +361,7 @@ pub fn test(matches: &ArgMatches) -> Result<()> {
     let name = release_name(&name)?.to_owned();
     let filters = crate::flag::list(matches, "filter");
     let desk = Desk::open(matches, None)?;
-    let (release, ran) = desk.run(&name, async |engine| {
+    let ran = desk.run(&name, async |engine| {
         let mut release = desk.store.get(&name, None).await?;
         let wanted = |hook: &Hook| chosen(&filters, hook);
         let all_output = on(matches, "logs");
@@ -351,7 +369,8 @@ pub fn test(matches: &ArgMatches) -> Result<()> {
         let ran = engine.run_hooks(&mut release, &moment).await;
         desk.store.update(&release).await?;
         Ok((release, ran.map_err(|e| e.to_string())))
-    })?;
+    });
+    let (release, ran) = ran.map_err(|e| desk.missing(&name, e))?;
     show_release(&release, Format::Table, true)?;
     ran.map_err(|e| anyhow!(e))
 }

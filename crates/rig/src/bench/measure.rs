@@ -37,6 +37,8 @@ pub struct Cost {
     pub seconds: f64,
     /// Peak resident memory in MiB.
     pub mebibytes: f64,
+    /// Time on processors.
+    pub busy: f64,
 }
 
 /// The word by which the benchmark knows that it is the small parent.
@@ -56,7 +58,7 @@ pub fn once(program: &Path, args: &[&str], kubeconfig: Option<&Path>) -> Result<
     })?;
     let number =
         |key: &str| figures.get(key).and_then(Value::as_f64).ok_or(Error::Figures(figures.to_string()));
-    Ok(Cost { seconds: number("seconds")?, mebibytes: number("kibibytes")? / 1024.0 })
+    Ok(Cost { seconds: number("seconds")?, mebibytes: number("kibibytes")? / 1024.0, busy: number("busy")? })
 }
 
 /// The small parent: runs its one child, output thrown away, and gives the figures as JSON.
@@ -81,7 +83,9 @@ pub fn as_parent(mut args: impl Iterator<Item = OsString>) -> Result<String, Err
         });
     }
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(std::io::Error::from)?;
-    Ok(json!({ "seconds": seconds, "kibibytes": usage.max_rss() }).to_string())
+    let times = [usage.user_time(), usage.system_time()];
+    let busy: f64 = times.iter().map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6).sum();
+    Ok(json!({ "seconds": seconds, "kibibytes": usage.max_rss(), "busy": busy }).to_string())
 }
 
 /// The middle of some figures.

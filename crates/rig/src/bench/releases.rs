@@ -115,3 +115,50 @@ fn secret(record: &Value, name: &str, revision: usize) -> Result<Value, Error> {
         "data": {"release": String::from_utf8_lossy(&text)},
     }))
 }
+
+/// How many objects the chart has that is installed.
+pub const FORTY: usize = 40;
+
+/// Writes a chart of many objects of the usual kinds; where it is.
+pub fn write_forty(folder: &Path) -> Result<std::path::PathBuf, Error> {
+    let folder = folder.join("bench-forty");
+    std::fs::create_dir_all(folder.join("templates"))?;
+    std::fs::write(folder.join("Chart.yaml"), "apiVersion: v2\nname: forty\nversion: 1.0.0\n")?;
+    std::fs::write(folder.join("values.yaml"), "word: first\n")?;
+    std::fs::write(folder.join("templates/all.yaml"), OBJECTS)?;
+    Ok(folder)
+}
+
+/// Ten times four objects.
+const OBJECTS: &str = "{{- range until 10 }}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: { name: \"{{ $.Release.Name }}-{{ . }}\" }
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: { name: \"{{ $.Release.Name }}-{{ . }}\" }
+data: { word: \"{{ $.Values.word }}\" }
+---
+apiVersion: v1
+kind: Service
+metadata: { name: \"{{ $.Release.Name }}-{{ . }}\" }
+spec: { clusterIP: None, selector: { app: \"{{ . }}\" }, ports: [{ name: http, port: 80 }] }
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: \"{{ $.Release.Name }}-{{ . }}\", labels: { app: \"{{ . }}\" } }
+spec:
+  replicas: 2
+  selector: { matchLabels: { app: \"{{ . }}\" } }
+  template:
+    metadata: { labels: { app: \"{{ . }}\" } }
+    spec:
+      containers:
+        - name: main
+          image: any
+          env: [{ name: WORD, value: \"{{ $.Values.word }}\" }]
+          ports: [{ name: http, containerPort: 80 }]
+{{- end }}
+";

@@ -190,6 +190,7 @@ impl Commands<'_> {
         let middle = |costs: Vec<Cost>| Cost {
             seconds: median(costs.iter().map(|c| c.seconds).collect()),
             mebibytes: median(costs.iter().map(|c| c.mebibytes).collect()),
+            busy: median(costs.iter().map(|c| c.busy).collect()),
         };
         Ok((middle(costs.0), middle(costs.1)))
     }
@@ -223,7 +224,44 @@ fn of_releases(options: &Options, helm: &Path, out: &mut dyn Write) -> Result<us
     };
     line("list -A", &["list", "-A", "--max", "0"], &["release", "list", "-A", "--max", "0"])?;
     line("status", &["status", "made", "-o", "json"], &["release", "status", "made", "-o", "json"])?;
+    changes(options, helm, &cluster, out)?;
     Ok(missed)
+}
+
+/// A release that comes, changes and goes, of each in turn.
+fn changes(options: &Options, helm: &Path, cluster: &Cluster, out: &mut dyn Write) -> Done {
+    let chart = releases::write_forty(cluster.folder())?.to_string_lossy().into_owned();
+    writeln!(out, "\na chart of {} objects; time, processor time and memory", releases::FORTY)?;
+    let stages: [(&str, &[&str]); 3] = [
+        ("install", &["install", "forty", &chart]),
+        ("upgrade", &["upgrade", "forty", &chart, "--set", "word=next"]),
+        ("uninstall", &["uninstall", "forty"]),
+    ];
+    let mut costs = vec![(Vec::new(), Vec::new()); stages.len()];
+    for _ in 0..options.rounds {
+        for (args, (theirs, _)) in stages.iter().map(|stage| stage.1).zip(&mut costs) {
+            theirs.push(measure::once(helm, args, Some(cluster.kubeconfig()))?);
+        }
+        for (args, (_, ours)) in stages.iter().map(|stage| stage.1).zip(&mut costs) {
+            let args = [&["release"], args].concat();
+            ours.push(measure::once(&options.podium, &args, Some(cluster.kubeconfig()))?);
+        }
+    }
+    let middle = |costs: &[Cost], of: fn(&Cost) -> f64| median(costs.iter().map(of).collect());
+    let figures: [(&str, f64, fn(&Cost) -> f64); 3] = [
+        ("ms", 1000.0, |cost| cost.seconds),
+        ("ms busy", 1000.0, |cost| cost.busy),
+        ("MiB", 1.0, |cost| cost.mebibytes),
+    ];
+    for ((name, _), (theirs, ours)) in stages.iter().zip(&costs) {
+        let mut text = format!("{name:<14}");
+        for (unit, factor, of) in figures {
+            let (theirs, ours) = (middle(theirs, of) * factor, middle(ours, of) * factor);
+            text += &format!("{:>28}", format!("{theirs:.0} / {ours:.0} {unit} = {:.1}x", theirs / ours));
+        }
+        writeln!(out, "{text}")?;
+    }
+    Ok(out.flush()?)
 }
 
 /// Twice the subcharts may take little more than twice the time.

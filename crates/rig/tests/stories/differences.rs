@@ -44,7 +44,11 @@ pub fn all(moment: &Moment<'_>) -> Vec<Difference> {
     let mut add = |place: String, theirs: Value, ours: Value| compare(place, &theirs, &ours, &mut out);
     add("exit".to_owned(), their_end.ok.into(), our_end.ok.into());
     if moment.actor != Actor::Helm3 {
-        add("stdout".to_owned(), their_end.stdout.clone(), our_end.stdout.clone());
+        let [mut theirs, mut ours] = [their_end, our_end].map(|end| end.stdout.clone());
+        if moment.helm3 {
+            [&mut theirs, &mut ours].into_iter().for_each(as_of_helm3);
+        }
+        add("stdout".to_owned(), theirs, ours);
     }
     for (name, theirs, ours) in
         [("record", &theirs.records, &ours.records), ("object", &theirs.objects, &ours.objects)]
@@ -65,19 +69,23 @@ pub fn all(moment: &Moment<'_>) -> Vec<Difference> {
     out
 }
 
-/// Takes out what the majors of helm write differently.
+/// Takes out what the majors of helm write differently: in a record, or in what is printed of it, and in an object.
 fn as_of_helm3(value: &mut Value) {
-    if let Some(record) = value.get_mut("record").and_then(Value::as_object_mut) {
-        record.remove("apply_method");
-        if let Some(info) = record.get_mut("info").and_then(Value::as_object_mut) {
-            info.remove("rollback_revision");
-        }
-        let hooks = record.get_mut("hooks").and_then(Value::as_array_mut);
-        let manifests = hooks.into_iter().flatten().filter_map(|hook| hook.get_mut("manifest"));
-        manifests.for_each(trim);
-        if let Some(manifest) = record.get_mut("manifest") {
-            trim(manifest);
-        }
+    let record = if value.get("record").is_some() { &mut value["record"] } else { value };
+    let Some(record) = record.as_object_mut() else { return };
+    record.remove("apply_method");
+    if let Some(info) = record.get_mut("info").and_then(Value::as_object_mut) {
+        info.remove("rollback_revision");
+    }
+    let hooks = record.get_mut("hooks").and_then(Value::as_array_mut);
+    let manifests = hooks.into_iter().flatten().filter_map(|hook| hook.get_mut("manifest"));
+    manifests.for_each(trim);
+    if let Some(manifest) = record.get_mut("manifest") {
+        trim(manifest);
+    }
+    // What a client writes of a resource may be an empty map where the server has none.
+    if let Some(spec) = record.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.retain(|_, value| value.as_object().is_none_or(|map| !map.is_empty()));
     }
 }
 
@@ -127,6 +135,7 @@ const RULES: &[Rule] = &[
     ("R4", |_, difference| {
         difference.place.contains(".labels.") && difference.theirs == "null" && difference.ours.is_null()
     }),
+    ("R6", |_, difference| difference.place.contains(".record.config") && difference.theirs.is_null()),
     ("R5", |_, difference| {
         difference.place.ends_with(".status")
             && difference.theirs == "superseded"

@@ -159,7 +159,18 @@ fn without_day(text: &str) -> Value {
     const TIMES: [&str; 3] = ["LAST DEPLOYED: ", "Last Started: ", "Last Completed: "];
     let line = |line: &str| match TIMES.iter().find(|start| line.starts_with(**start)) {
         Some(start) => format!("{start}TIME"),
-        None => line.to_owned(),
+        // Of a failure, each tells in their own words.
+        None if line.starts_with("DESCRIPTION: ") => {
+            line.split_inclusive(" failed: ").next().unwrap_or_default().to_owned()
+        }
+        // Of a history, whose second column is a time.
+        None => line
+            .split('\t')
+            .enumerate()
+            .filter(|(at, _)| *at != 1)
+            .map(|(_, cell)| cell)
+            .collect::<Vec<_>>()
+            .join("\t"),
     };
     match serde_json::from_str::<Value>(text) {
         Ok(mut value) => {

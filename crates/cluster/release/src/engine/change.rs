@@ -162,8 +162,16 @@ impl Engine<'_> {
         let seen = place.check(&objects, &crds, rules).await?;
         let record = self.store.draft(&release)?;
         if options.dry_run {
+            let before = past.objects();
+            let steps =
+                podium_converge::plan::preview(&place, &objects, &crds, &before, options.adopt).await?;
+            let (blocked, steps): (Vec<Step>, Vec<Step>) =
+                steps.into_iter().partition(|step| step.action == Action::Blocked);
+            if !blocked.is_empty() {
+                return Err(apply::Error::Blocked(blocked).into());
+            }
             release.info.description = "Dry run complete".to_owned();
-            return Ok(Outcome { release, steps: crd_steps });
+            return Ok(Outcome { release, steps });
         }
         match verb {
             Verb::Install if options.create_namespace => self.make_namespace(&release.namespace).await?,
