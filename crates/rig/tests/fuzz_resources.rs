@@ -333,15 +333,13 @@ impl Lane {
         None
     }
 
-    /// The manifest that is deployed.
-    fn deployed(&self) -> Option<String> {
+    /// The manifests that are deployed: one at most, but for a moment.
+    fn deployed(&self) -> Vec<String> {
         let secrets = self.desk.list(&Resource::core("Secret", "secrets", true), &self.namespace);
         let records =
             secrets.iter().filter(|secret| text(secret, "/type") == "helm.sh/release.v1").map(record);
-        let mut deployed = records.filter(|record| text(record, "/info/status") == "deployed");
-        let manifest = deployed.next().map(|record| text(&record, "/manifest"));
-        assert!(deployed.next().is_none(), "two revisions are deployed");
-        manifest
+        let deployed = records.filter(|record| text(record, "/info/status") == "deployed");
+        deployed.map(|record| text(&record, "/manifest")).collect()
     }
 
     /// What is wrong with what a wish has led to.
@@ -370,7 +368,11 @@ impl Lane {
                 }
                 Some(message) if message.is_empty() => Some("the status does not say why".to_owned()),
                 // What was there before is there still.
-                Some(_) => self.deployed().and_then(|manifest| self.differs(&manifest)),
+                Some(_) => match self.deployed().as_slice() {
+                    [] => None,
+                    [manifest] => self.differs(manifest),
+                    _ => Some("several revisions are deployed".to_owned()),
+                },
             },
         }
     }

@@ -14,6 +14,8 @@ pub struct Card {
     pub status: Value,
     /// What has been done for it.
     pub done: Option<Done>,
+    /// The resource itself, until it is looked at.
+    pub body: Option<Box<Value>>,
 }
 
 /// What has been done for a resource.
@@ -62,7 +64,7 @@ impl Held {
             signature: step.signature,
             version: step.version,
             lost: false,
-            health: None,
+            health: step.health.clone().map(|health| (step.version, health)),
             left: step.notes.clone(),
         }
     }

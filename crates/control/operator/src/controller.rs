@@ -104,7 +104,7 @@ impl Controller {
     pub fn take(&self, event: Event) {
         match event {
             Event::Begin => self.listed.borrow_mut().clear(),
-            Event::Applied(object) => self.seen(&Custom(object)),
+            Event::Applied(object) => self.seen(Custom(object)),
             Event::Deleted(object) => {
                 let key = Key::of(&object);
                 self.cards.borrow_mut().remove(&key);
@@ -127,7 +127,7 @@ impl Controller {
         [key.name(), key.namespace().unwrap_or_default(), group, version, kind]
     }
 
-    fn seen(&self, custom: &Custom) {
+    fn seen(&self, custom: Custom) {
         // The server has chosen already; what it no longer chooses is somebody else's.
         if !self.watch.selector.matches(&custom.labels()) {
             self.forget(&custom.key());
@@ -142,6 +142,7 @@ impl Controller {
         let news = card.wish != wish;
         card.wish = wish;
         card.status = custom.status();
+        card.body = news.then(|| Box::new(custom.0));
         drop(cards);
         if news {
             // A new wish is worth a try at once, whatever became of the old one.

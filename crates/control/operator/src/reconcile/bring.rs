@@ -39,7 +39,13 @@ impl Context {
 
     /// Reads the resource and does what has to be done.
     pub(super) async fn bring(&self, controller: &Controller, key: &Key) -> Result<Verdict, Trouble> {
-        let Some(object) = self.client.get(&controller.resource, key.namespace(), key.name()).await? else {
+        // What the watch has told is as good as what the server would say, as long as nothing was done with it.
+        let told = controller.change(key, |card| card.body.take()).flatten();
+        let object = match told {
+            Some(told) => Some(*told),
+            None => self.client.get(&controller.resource, key.namespace(), key.name()).await?,
+        };
+        let Some(object) = object else {
             controller.forget(key);
             return Ok(Verdict::Done);
         };
@@ -106,7 +112,9 @@ impl Context {
     /// The objects of a release that is right already, from what its record says; nothing when it is not, or not known.
     fn still_there(&self, controller: &Controller, key: &Key, digest: &str) -> Option<Vec<Held>> {
         let record = self.hub.record(controller.place(key), key.name())?;
-        let right = record.status == "deployed" && record.render == mark(digest, record.revision);
+        let right = record.status == "deployed"
+            && record.deployed.len() == 1
+            && record.render == mark(digest, record.revision);
         record.objects.filter(|_| right)
     }
 
@@ -139,6 +147,7 @@ impl Context {
         let name = custom.name();
         let chart = controller.chart.borrow().clone();
         let state = |error| release_trouble(true, error);
+        let place = controller.place(&custom.key()).to_owned();
         let mut past = engine.past(name).await.map_err(state)?;
         engine.recover(&mut past, Duration::ZERO).await.map_err(state)?;
         if past.last().is_some_and(|last| last.info.status == "uninstalling") {
@@ -159,12 +168,8 @@ impl Context {
             return Err(Trouble::irreconcilable("ReconcileError", message));
         }
         let install = past.is_over();
-        let facts = Facts {
-            name: name.to_owned(),
-            namespace: controller.place(&custom.key()).to_owned(),
-            is_upgrade: !install,
-            revision: past.next(),
-        };
+        let facts =
+            Facts { name: name.to_owned(), namespace: place, is_upgrade: !install, revision: past.next() };
         let capabilities = self.capabilities().await?;
         let job =
             Job { chart: &chart, client: &self.client, kinds: &self.kinds, capabilities: &capabilities };
