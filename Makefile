@@ -30,7 +30,7 @@ tools: ## build the pinned originals that are missing (helm 3 and 4, probes, Kub
 	@tools/build.sh
 
 # The tests on a real API server, a file each.
-CLUSTER_TESTS = cluster crds diff dry_run kinds release_write releases runtime stacks stories
+CLUSTER_TESTS = cluster crds diff dry_run faults fuzz_resources kinds release_write releases runtime stacks stories
 
 test-real: tools ## compare with the originals (under 15 min when they are built)
 	$(CARGO) build --profile fast --locked -p podium -p podium-rig
@@ -47,6 +47,8 @@ soak: tools fuzz ## compare and fuzz for hours
 	$(CARGO) build --profile fast --locked -p podium -p podium-rig
 	PODIUM_STORIES=500 $(CARGO) test --profile fast --locked -p podium-rig --test stories -- --ignored --nocapture
 	$(CARGO_TARGET_DIR)/fast/compare --podium $(CARGO_TARGET_DIR)/fast/podium --cases 2000000
+	PODIUM_SOAK=500 $(CARGO) test --profile fast --locked -p podium-rig --test faults -- --ignored --nocapture
+	PODIUM_FUZZ_SECONDS=3600 $(CARGO) test --profile fast --locked -p podium-rig --test fuzz_resources -- --ignored --nocapture
 
 fuzz: ## fuzz every parser for ten minutes each (installs a nightly toolchain and cargo-fuzz if they are missing)
 	@fuzz/run.sh

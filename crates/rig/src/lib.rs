@@ -16,6 +16,7 @@ pub mod mutants;
 pub mod paths;
 pub mod podium;
 pub mod probe;
+pub mod proxy;
 pub mod random;
 pub mod record;
 pub mod request;

@@ -1,7 +1,7 @@
 //! The metadata watches of everything that releases have made.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -46,6 +46,8 @@ pub struct Record {
     pub render: String,
     /// Its objects, if it says.
     pub objects: Option<Vec<Held>>,
+    /// The revisions that say that they are deployed: more than one where a change was interrupted at its very end.
+    pub deployed: BTreeSet<i64>,
 }
 
 /// All watches of a process.
@@ -162,6 +164,10 @@ impl Hub {
             _ => None,
         };
         for change in changes {
+            // A list shows what went while nothing was heard.
+            if object.is_none() && change.after.is_none() && kind.kind == "Secret" && kind.group.is_empty() {
+                self.lose_record(&change.key);
+            }
             let owners: Vec<(Rc<Controller>, Key)> = match object.and_then(|object| self.owner(object)) {
                 Some(owner) => vec![owner],
                 None => self.holders(kind, &change.key),
@@ -221,9 +227,17 @@ impl Hub {
         let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
         let release = Key::new(Some(text("/metadata/namespace")), text("/metadata/labels/name"));
         let revision = text("/metadata/labels/version").parse().unwrap_or(0);
-        let mut records = self.records.borrow_mut();
-        if there {
+        if !there {
+            return self.drop_record(&release, revision);
+        }
+        {
+            let mut records = self.records.borrow_mut();
             let known = records.entry(release.clone()).or_default();
+            let status = text("/metadata/labels/status");
+            match status == "deployed" {
+                true => known.deployed.insert(revision),
+                false => known.deployed.remove(&revision),
+            };
             if revision >= known.revision {
                 let line = object
                     .pointer("/metadata/annotations")
@@ -231,7 +245,7 @@ impl Hub {
                     .and_then(Value::as_str);
                 *known = Record {
                     revision,
-                    status: text("/metadata/labels/status").to_owned(),
+                    status: status.to_owned(),
                     render: object
                         .pointer("/metadata/labels")
                         .and_then(|map| map.get(RENDER))
@@ -239,14 +253,36 @@ impl Hub {
                         .unwrap_or_default()
                         .to_owned(),
                     objects: line.and_then(card::read),
+                    deployed: std::mem::take(&mut known.deployed),
                 };
             }
-        } else if records.get(&release).is_some_and(|known| known.revision == revision) {
-            records.remove(&release);
+        }
+        self.tell(&release);
+    }
+
+    /// The record with this name is gone.
+    fn lose_record(&self, secret: &Key) {
+        let Some((name, revision)) = secret.name().strip_prefix(RECORD).and_then(|name| name.rsplit_once(".v"))
+        else {
+            return;
+        };
+        self.drop_record(&Key::new(secret.namespace(), name), revision.parse().unwrap_or(0));
+    }
+
+    fn drop_record(&self, release: &Key, revision: i64) {
+        let mut records = self.records.borrow_mut();
+        if records.get(release).is_some_and(|known| known.revision == revision) {
+            records.remove(release);
+        } else if let Some(known) = records.get_mut(release) {
+            known.deployed.remove(&revision);
         }
         drop(records);
+        self.tell(release);
+    }
+
+    fn tell(&self, release: &Key) {
         for controller in self.controllers.borrow().iter() {
-            controller.record_changed(&release);
+            controller.record_changed(release);
         }
     }
 }

@@ -152,7 +152,7 @@ impl Engine<'_> {
         let owner = owner(&release);
         let place = self.place(&owner);
         let rules = Rules { adopt: options.adopt, dry_run: false };
-        let objects = self.objects(&release.manifest, &owner).await?;
+        let objects = self.objects(&release.manifest, &crds, &owner).await?;
         let crd_steps = place.plan_crds(&crds).await?;
         let blocked: Vec<Step> =
             crd_steps.iter().filter(|step| step.action == Action::Blocked).cloned().collect();
@@ -405,7 +405,7 @@ impl Engine<'_> {
     ) -> Result<Vec<Step>, Error> {
         let owner = owner(release);
         let place = self.place(&owner);
-        let mut objects = self.objects(&release.manifest, &owner).await?;
+        let mut objects = self.objects(&release.manifest, &[], &owner).await?;
         let discovery = self.kinds.known().await?;
         objects.retain(|object| chosen(&place.placed(&object.named, discovery.find(&object.named.kind))));
         let rules = Rules { adopt, dry_run: false };

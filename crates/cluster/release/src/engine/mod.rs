@@ -188,12 +188,12 @@ pub trait Keeper: Sync {
 }
 
 impl<'a> Engine<'a> {
-    /// The objects of a manifest as they are applied.
-    async fn objects(&self, manifest: &str, owner: &Owner) -> Result<Vec<Object>, Error> {
+    /// The objects of a manifest as they are applied, beside the CRDs of `crds/`.
+    async fn objects(&self, manifest: &str, crds: &[Object], owner: &Owner) -> Result<Vec<Object>, Error> {
         let mut all = object::objects(manifest, owner)?;
         if let Some(keeper) = self.keeper {
             let discovery = self.kinds.known().await?;
-            let scopes: Vec<(String, String, bool)> = all.iter().filter_map(scope).collect();
+            let scopes: Vec<(String, String, bool)> = all.iter().chain(crds).filter_map(scope).collect();
             let namespaced = |kind: &Kind| match discovery.find(kind) {
                 Some(resource) => resource.namespaced,
                 // A kind that the release itself defines.

@@ -85,8 +85,11 @@ impl Engine<'_> {
     }
 
     /// Recovers a release whose last change was interrupted. It counts as failed when it is older than `patience`:
-    /// before that, whoever made it may still be at it.
+    /// before that, whoever made it may still be at it. One that was interrupted after it was deployed is finished.
     pub async fn recover(&self, past: &mut Past, patience: Duration) -> Result<(), Error> {
+        if past.last().is_some_and(|last| last.info.status == "deployed") {
+            return self.finish(past).await;
+        }
         let now = self.store.now().unix();
         let Some(last) = past.revisions.last_mut() else { return Ok(()) };
         if !last.info.status.starts_with("pending-") {
@@ -108,5 +111,22 @@ impl Engine<'_> {
             last.revision, last.name
         ));
         Ok(self.store.update(last).await?)
+    }
+
+    /// Of several revisions that are deployed the last one is: whoever deployed it did not come to say so of the others.
+    async fn finish(&self, past: &mut Past) -> Result<(), Error> {
+        let mut deployed: Vec<&Entry> =
+            past.entries.iter().filter(|entry| entry.status() == "deployed").collect();
+        deployed.pop();
+        for entry in deployed {
+            let mut old = match self.store.read(entry).await {
+                // It was taken away since.
+                Err(store::Error::NotFound) => continue,
+                old => old?,
+            };
+            old.info.status = "superseded".to_owned();
+            self.store.update(&old).await?;
+        }
+        Ok(())
     }
 }

@@ -112,7 +112,9 @@ impl Context {
     /// The objects of a release that is right already, from what its record says; nothing when it is not, or not known.
     fn still_there(&self, controller: &Controller, key: &Key, digest: &str) -> Option<Vec<Held>> {
         let record = self.hub.record(controller.place(key), key.name())?;
-        let right = record.status == "deployed" && record.render == mark(digest, record.revision);
+        let right = record.status == "deployed"
+            && record.deployed.len() == 1
+            && record.render == mark(digest, record.revision);
         record.objects.filter(|_| right)
     }
 
