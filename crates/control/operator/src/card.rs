@@ -1,5 +1,7 @@
 //! What is remembered of a custom resource between reconciles.
 
+use std::time::Duration;
+
 use podium_converge::Named;
 use podium_converge::plan::Step;
 use podium_kinds::Health;
@@ -10,6 +12,8 @@ use serde_json::{Value, json};
 pub struct Card {
     /// What it wants, as a number.
     pub wish: u64,
+    /// The wish that is worked on.
+    pub working: u64,
     /// Its status as the server has it.
     pub status: Value,
     /// What has been done for it.
@@ -35,6 +39,12 @@ pub struct Done {
     pub deployed: (String, String),
     /// What there is to warn about.
     pub warnings: Vec<String>,
+    /// Its record or what its values come from has changed since.
+    pub stale: bool,
+    /// How often what is not ready was looked at since something changed.
+    pub looks: u32,
+    /// How often the resource wants to be looked at.
+    pub period: Option<Duration>,
 }
 
 /// An object of a release.

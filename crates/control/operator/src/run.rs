@@ -19,7 +19,7 @@ use podium_serve::server::Limits;
 use podium_serve::{Health, Registry, Server};
 
 use crate::chart::{self, Chart};
-use crate::controller::Controller;
+use crate::controller::{Controller, Round};
 use crate::hub::Hub;
 use crate::reconcile::Context;
 use crate::values::holder;
@@ -260,6 +260,7 @@ fn begin(
 ) {
     let everywhere = [None];
     let places = if controller.namespaced() { places } else { &everywhere };
+    controller.expect(places.len());
     for place in places {
         let watch = Watch {
             resource: controller.resource.clone(),
@@ -269,9 +270,10 @@ fn begin(
             form: Form::Whole,
         };
         let (controller, client) = (controller.clone(), client.clone());
-        tokio::task::spawn_local(
-            async move { match watch.run(&client, |event| controller.take(event)).await {} },
-        );
+        let mut round = Round::of(place.clone());
+        tokio::task::spawn_local(async move {
+            match watch.run(&client, |event| controller.take(&mut round, event)).await {}
+        });
     }
     for source in &controller.watch.values_from {
         for place in places {

@@ -123,6 +123,10 @@ impl Engine<'_> {
         let to = to.unwrap_or(last.revision - 1);
         let entry = past.entries.iter().find(|entry| entry.revision() == to).ok_or(Error::NoRevision(to))?;
         let old = self.store.read(entry).await?;
+        let mut labels = old.labels;
+        if let Some(keeper) = self.keeper {
+            keeper.again(&mut labels, to, past.next());
+        }
         let draft = Draft {
             name: name.to_owned(),
             namespace: last.namespace.clone(),
@@ -131,7 +135,7 @@ impl Engine<'_> {
             manifest: old.manifest,
             hooks: old.hooks,
             notes: old.info.notes,
-            labels: old.labels,
+            labels,
             rollback_to: to,
             ..Draft::default()
         };
