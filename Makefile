@@ -14,7 +14,7 @@ CARGO ?= cargo
 # Differences that the comparison may find (of 40 000 probes and 976 chart runs): none.
 KNOWN_DIFFERENCES := 0
 
-.PHONY: help build test tools test-real bench soak fuzz fmt lint docs up
+.PHONY: help build test tools test-real bench soak fuzz fmt lint docs crds up
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,12 +29,15 @@ test: ## run all tests that need nothing but Rust (under 10 min cold)
 tools: ## build the pinned originals that are missing (helm 3 and 4, probes, Kubernetes; needs Go; about 15 min cold)
 	@tools/build.sh
 
+# The tests on a real API server, a file each.
+CLUSTER_TESTS = cluster crds diff dry_run kinds releases runtime stacks
+
 test-real: tools ## compare with the originals (under 15 min when they are built)
 	$(CARGO) build --profile fast --locked -p podium -p podium-rig
 	$(CARGO_TARGET_DIR)/fast/compare --podium $(CARGO_TARGET_DIR)/fast/podium --known $(KNOWN_DIFFERENCES)
 	$(CARGO_TARGET_DIR)/fast/record
 	$(CARGO) test --profile fast --locked -p podium-rig --test originals -- --ignored --skip every_broken_function
-	$(CARGO) test --profile fast --locked -p podium-rig --lib --test cluster --test dry_run --test diff --test kinds --test releases --test runtime -- --ignored
+	$(CARGO) test --profile fast --locked -p podium-rig --lib $(CLUSTER_TESTS:%=--test %) -- --ignored
 	$(CARGO) test --profile fast --locked -p podium-rig --test operator -- --ignored --test-threads=8
 
 bench: tools build ## measure against the originals and print ratios (minutes)
@@ -58,6 +61,10 @@ lint: ## check format, lints and that the generated reference is current
 
 docs: ## generate the reference of all commands from their flags
 	$(CARGO) run --locked -q -p podium -- reference docs/reference/commands.md
+
+crds: ## generate the CRDs of the stacks from the schemas of their charts
+	$(CARGO) build --locked -q -p podium
+	stacks/crds.sh $(CARGO_TARGET_DIR)/debug/podium
 
 up: build ## build podium and show its first minute
 	@examples/first-minute.sh $(BIN)

@@ -1,5 +1,6 @@
 //! What has to be done so that a cluster has the objects of a manifest: seen before anything is written, or done.
 
+use podium_kinds::Health;
 use podium_objects::fields::{Change, changes};
 use podium_objects::{Kind, Resource, Status};
 use podium_runtime::client::{self, Apply};
@@ -59,11 +60,13 @@ pub struct Step {
     pub signature: u64,
     /// The version of the object afterwards; 0 when nothing was applied.
     pub version: u64,
+    /// How the object is afterwards, as far as it says itself; nothing when nothing was applied.
+    pub health: Option<Health>,
 }
 
 impl Step {
     pub(crate) fn new(object: Named, action: Action) -> Self {
-        Self { object, action, notes: Vec::new(), signature: 0, version: 0 }
+        Self { object, action, notes: Vec::new(), signature: 0, version: 0, health: None }
     }
 
     pub(crate) fn because(mut self, note: impl Into<String>) -> Self {
@@ -174,7 +177,8 @@ impl Place<'_> {
                 let text =
                     after.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
                 let (signature, version) = (signature(&after), text.parse().unwrap_or(0));
-                Ok(Step { object: named.clone(), action, notes, signature, version })
+                let health = Some(podium_kinds::health(&after));
+                Ok(Step { object: named.clone(), action, notes, signature, version, health })
             }
             Err(client::Error::Refused(status))
                 if rules.dry_run && live.is_none() && is_missing_namespace(&status, namespace) =>

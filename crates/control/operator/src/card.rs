@@ -14,10 +14,14 @@ pub struct Card {
     pub wish: u64,
     /// The wish that is worked on.
     pub working: u64,
+    /// How often its record or what its values come from has changed.
+    pub turn: u64,
     /// Its status as the server has it.
     pub status: Value,
     /// What has been done for it.
     pub done: Option<Done>,
+    /// The resource itself, until it is looked at.
+    pub body: Option<Box<Value>>,
 }
 
 /// What has been done for a resource.
@@ -39,8 +43,8 @@ pub struct Done {
     pub deployed: (String, String),
     /// What there is to warn about.
     pub warnings: Vec<String>,
-    /// Its record or what its values come from has changed since.
-    pub stale: bool,
+    /// The turn of the resource when it was done.
+    pub turn: u64,
     /// How often what is not ready was looked at since something changed.
     pub looks: u32,
     /// How often the resource wants to be looked at.
@@ -72,7 +76,7 @@ impl Held {
             signature: step.signature,
             version: step.version,
             lost: false,
-            health: None,
+            health: step.health.clone().map(|health| (step.version, health)),
             left: step.notes.clone(),
         }
     }

@@ -126,7 +126,7 @@ impl Controller {
             Event::Applied(object) => {
                 let custom = Custom(object);
                 round.listed.insert(custom.key());
-                self.seen(&custom);
+                self.seen(custom);
             }
             Event::Deleted(object) => {
                 let key = Key::of(&object);
@@ -153,7 +153,7 @@ impl Controller {
         [key.name(), key.namespace().unwrap_or_default(), group, version, kind]
     }
 
-    fn seen(&self, custom: &Custom) {
+    fn seen(&self, custom: Custom) {
         // The server has chosen already; what it no longer chooses is somebody else's.
         if !self.watch.selector.matches(&custom.labels()) {
             self.forget(&custom.key());
@@ -167,6 +167,7 @@ impl Controller {
         let news = card.wish != wish;
         card.wish = wish;
         card.status = custom.status();
+        card.body = news.then(|| Box::new(custom.0));
         drop(cards);
         if news {
             // A new wish is worth a try at once, whatever became of the old one.
@@ -223,8 +224,8 @@ impl Controller {
         let mut cards = self.cards.borrow_mut();
         let same = |key: &Key| key.name() == release.name() && release.namespace() == Some(self.place(key));
         if let Some((key, card)) = cards.iter_mut().find(|(key, _)| same(key)) {
-            if let Some(done) = card.done.as_mut().filter(|done| gone == Some(done.revision)) {
-                done.stale = true;
+            if card.done.as_ref().is_some_and(|done| gone == Some(done.revision)) {
+                card.turn += 1;
             }
             self.queue.nudge(key.clone());
         }
@@ -254,9 +255,7 @@ impl Controller {
         for (key, card) in self.cards.borrow_mut().iter_mut() {
             let known = |done: &Done| done.sources.iter().any(|source| source == version);
             if key.namespace() == namespace && !card.done.as_ref().is_some_and(known) {
-                if let Some(done) = &mut card.done {
-                    done.stale = true;
-                }
+                card.turn += 1;
                 wake = true;
             }
         }

@@ -390,6 +390,24 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_nudge_does_not_end_a_back_off() {
+        let queue = queue();
+        queue.nudge("a");
+        let task = queue.next().await.unwrap();
+        queue.nudge("a");
+        queue.settle(&task.key, Verdict::Retry);
+        drop(task);
+        queue.nudge("a");
+        assert!(now(&queue).await.is_none(), "it waits");
+        queue.add("a");
+        let task = queue.next().await.unwrap();
+        queue.nudge("a");
+        queue.settle(&task.key, Verdict::Done);
+        drop(task);
+        assert!(now(&queue).await.is_some(), "what went well is looked at again");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn one_worker_has_a_key_and_what_was_added_meanwhile_runs_after() {
         let queue = queue();
         queue.add("a");

@@ -3,6 +3,7 @@
 //!
 //! Everything here is a function of texts and values that are passed in.
 
+pub mod crd;
 pub mod expand;
 pub mod overrides;
 pub mod rbac;

@@ -1,5 +1,6 @@
 //! `podium chart`.
 
+mod crd;
 pub mod flags;
 mod hints;
 pub mod input;
@@ -16,11 +17,12 @@ use crate::flag::Flag;
 /// The commands.
 pub fn commands() -> Command {
     Command::new("chart")
-        .about("Works with Helm charts: renders them, and shows what their values become")
+        .about("Works with Helm charts: renders them, shows what their values become, and types their values")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(template_command())
         .subcommand(values_command())
+        .subcommand(crd_command())
 }
 
 fn with_flags(command: Command, tables: &[&[Flag]]) -> Command {
@@ -71,11 +73,35 @@ fn values_command() -> Command {
     with_flags(command, &[flags::VALUES, flags::RENDER, flags::TOLD, PLACE, values::FLAGS, flags::REFUSED])
 }
 
+fn crd_command() -> Command {
+    let command = Command::new("crd")
+        .about("Prints a CRD whose spec is the values of a chart, typed by its values.schema.json")
+        .override_usage("podium chart crd CHART --group GROUP --kind KIND [flags]")
+        .after_help(
+            "The CRD says what values.schema.json says: types, required fields, enums, limits, patterns, and with\n\
+             additionalProperties: false that other fields are mistakes. An API server then refuses a resource with a\n\
+             wrong value, and `kubectl apply` one with a misspelt field. What a CRD cannot express is noted on standard\n\
+             error. Without a schema the types are those of values.yaml.\n\n\
+             Examples:\n  podium chart crd ./mychart --group models.example.com --kind InferenceStack\n  \
+             podium chart crd ./mychart --group example.com --kind App --version v1,v1alpha1 -o json\n  \
+             podium chart crd ./mychart --group example.com --kind App | kubectl apply -f -",
+        )
+        .arg(
+            Arg::new("args")
+                .value_name("CHART")
+                .help("the chart: a directory or an archive")
+                .action(ArgAction::Append)
+                .num_args(0..),
+        );
+    with_flags(command, &[crd::FLAGS])
+}
+
 /// Runs one of them.
 pub fn dispatch(matches: &ArgMatches) -> anyhow::Result<()> {
     match matches.subcommand() {
         Some(("template", matches)) => template::run(matches),
         Some(("values", matches)) => values::run(matches),
+        Some(("crd", matches)) => crd::run(matches),
         _ => Ok(()),
     }
 }

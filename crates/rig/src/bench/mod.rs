@@ -3,5 +3,6 @@
 pub mod archive;
 pub mod charts;
 pub mod measure;
+pub mod operator;
 pub mod rate;
 pub mod releases;

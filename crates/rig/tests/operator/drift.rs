@@ -201,6 +201,7 @@ async fn what_somebody_scales_or_applies_is_left_to_them_and_said() {
     tale.apply("a", json!({"color": "new"})).await;
     tale.revision("a", 2).await;
     assert_eq!(tale.get("Deployment", "a").await["spec"]["replicas"], 3);
+    tale.says("a", "Ready", "True", "").await;
     operator.stop().await;
     let _operator = tale.operator().await;
     tale.is_quiet(2).await;

@@ -4,6 +4,8 @@
 
 mod drift;
 mod life;
+mod masks;
+mod originals;
 mod owners;
 mod several;
 mod trouble;

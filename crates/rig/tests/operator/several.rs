@@ -24,7 +24,7 @@ async fn a_label_says_which_operator_answers_and_a_resource_may_move() {
             &format!("apiVersion: v2\nname: movers\nversion: {version}.0.0\n"),
         );
         tale.file(&format!("chart-{version}/values.yaml"), "color: red\n");
-        let template = TINY.1.replace("data: {", &format!("data: {{by: {version}, "));
+        let template = TINY.1.replace("\ndata: {", &format!("\ndata: {{by: {version}, "));
         tale.file(&format!("chart-{version}/templates/tiny.yaml"), &template);
     }
     let start = async |version: &str| {

@@ -304,8 +304,12 @@ impl Engine<'_> {
 
     /// All revisions that were deployed are old now.
     async fn supersede(&self, past: &Past) -> Result<(), Error> {
-        for entry in past.entries.iter().filter(|entry| entry.status() == "deployed") {
+        for entry in &past.entries {
             let known = past.revisions.iter().find(|release| release.revision == entry.revision());
+            // What was read is newer than what was listed.
+            if known.map_or(entry.status(), |known| &known.info.status) != "deployed" {
+                continue;
+            }
             let mut old = match known {
                 Some(known) => known.clone(),
                 None => self.store.read(entry).await?,

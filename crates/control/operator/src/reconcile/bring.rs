@@ -39,12 +39,21 @@ impl Context {
                 || record.revision == done.revision
                     && matches!(record.status.as_str(), "failed" | "superseded" | "uninstalling")
         });
-        !done.stale && done.wish == card.wish && done.chart == controller.chart.borrow().digest && !ahead
+        done.turn == card.turn
+            && done.wish == card.wish
+            && done.chart == controller.chart.borrow().digest
+            && !ahead
     }
 
     /// Reads the resource and does what has to be done.
     pub(super) async fn bring(&self, controller: &Controller, key: &Key) -> Result<Verdict, Trouble> {
-        let Some(object) = self.client.get(&controller.resource, key.namespace(), key.name()).await? else {
+        // What the watch has told is as good as what the server would say, as long as nothing was done with it.
+        let told = controller.change(key, |card| card.body.take()).flatten();
+        let object = match told {
+            Some(told) => Some(*told),
+            None => self.client.get(&controller.resource, key.namespace(), key.name()).await?,
+        };
+        let Some(object) = object else {
             controller.forget(key);
             return Ok(Verdict::Done);
         };
@@ -53,10 +62,11 @@ impl Context {
             controller.forget(key);
             return Ok(Verdict::Done);
         }
-        controller.change(key, |card| {
+        let turn = controller.change(key, |card| {
             card.wish = custom.wish();
             card.working = card.wish;
             card.status = custom.status();
+            card.turn
         });
         if custom.is_deleted() {
             return self.remove(controller, key, &custom).await;
@@ -88,6 +98,7 @@ impl Context {
             sources: found.sources,
             warnings: warnings(&found.values, &chart),
             period: wishes.period,
+            turn: turn.unwrap_or_default(),
             ..Done::default()
         };
         if let Some(held) = self.still_there(controller, key, &digest) {
@@ -161,6 +172,7 @@ impl Context {
             }
             error => release_trouble(true, error),
         };
+        let place = controller.place(&custom.key()).to_owned();
         let mut past = engine.past(name).await.map_err(state)?;
         // Our own work was interrupted; somebody else's may still go on.
         let patience = if past.last().is_some_and(is_ours) { Duration::ZERO } else { PATIENCE };
@@ -183,12 +195,8 @@ impl Context {
             return Err(Trouble::irreconcilable("ReconcileError", message));
         }
         let install = past.is_over();
-        let facts = Facts {
-            name: name.to_owned(),
-            namespace: controller.place(&custom.key()).to_owned(),
-            is_upgrade: !install,
-            revision: past.next(),
-        };
+        let facts =
+            Facts { name: name.to_owned(), namespace: place, is_upgrade: !install, revision: past.next() };
         let capabilities = self.capabilities().await?;
         let job =
             Job { chart: &chart, client: &self.client, kinds: &self.kinds, capabilities: &capabilities };

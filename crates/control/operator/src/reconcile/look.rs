@@ -120,8 +120,11 @@ impl Context {
                 Known::Nothing if held.version == 0 && controller.watch.watch_dependent_resources => continue,
                 Known::Absent | Known::Nothing | Known::Unwatched => held.version,
             };
-            if held.health.as_ref().is_some_and(|(seen, health)| *seen == version && *health == Health::Ready)
-            {
+            // What applying it has told is enough for the first look; later, pods say why it is still not ready.
+            let first = done.looks == 0;
+            let known =
+                |(seen, health): &(u64, Health)| *seen == version && (first || *health == Health::Ready);
+            if held.health.as_ref().is_some_and(known) {
                 continue;
             }
             let Some(resource) = discovery.find(&held.named.kind) else { continue };
