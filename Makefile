@@ -38,6 +38,7 @@ test-real: tools ## compare with the originals (under 15 min when they are built
 	$(CARGO_TARGET_DIR)/fast/record
 	$(CARGO) test --profile fast --locked -p podium-rig --test originals -- --ignored --skip every_broken_function
 	$(CARGO) test --profile fast --locked -p podium-rig --lib $(CLUSTER_TESTS:%=--test %) -- --ignored
+	$(CARGO) test --profile fast --locked -p podium-rig --test operator -- --ignored --test-threads=8
 
 bench: tools build ## measure against the originals and print ratios (minutes)
 	$(CARGO) build --profile fast --locked -p podium-rig

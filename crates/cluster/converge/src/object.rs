@@ -3,6 +3,7 @@
 use podium_chart::dialect::HELM4;
 use podium_chart::manifest;
 use podium_goyaml::{List, Map as TreeMap, Node, Pos, Value as Tree, yaml};
+use podium_sprig::encoding::base64_encode;
 use serde_json::{Map, Number, Value};
 
 use crate::named::{Named, objects_of};
@@ -39,8 +40,30 @@ pub enum Error {
 /// The objects of a manifest, in its order, with the marks of their owner.
 pub fn objects(manifest: &str, owner: &Owner) -> Result<Vec<Object>, Error> {
     let mut all = plain(manifest)?;
-    all.iter_mut().for_each(|object| mark(&mut object.body, owner));
+    for object in &mut all {
+        encode(&mut object.body);
+        mark(&mut object.body, owner);
+    }
     Ok(all)
+}
+
+/// The texts of a Secret become its data. A server does the same, but then nobody owns the data: neither would it be seen
+/// that somebody changes it, nor would it go when the manifest does not have it any more.
+fn encode(body: &mut Value) {
+    let is = |key: &str, value: &str| body.get(key).and_then(Value::as_str) == Some(value);
+    if !(is("apiVersion", "v1") && is("kind", "Secret")) {
+        return;
+    }
+    let Some(Value::Object(texts)) = body.get("stringData") else { return };
+    let encode = |(key, value): (&String, &Value)| {
+        let text = base64_encode(value.as_str()?.as_bytes());
+        Some((key.clone(), Value::String(String::from_utf8(text).ok()?)))
+    };
+    // What is no text is for the server to refuse.
+    let Some(encoded) = texts.iter().map(encode).collect::<Option<Map<_, _>>>() else { return };
+    let Some(data) = child(body, "data") else { return };
+    data.extend(encoded);
+    body.as_object_mut().and_then(|body| body.remove("stringData"));
 }
 
 /// The objects of a manifest, in its order, as they are written.
@@ -133,6 +156,19 @@ pub fn tree(value: Value) -> Node {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_of_a_secret_are_its_data() {
+        let owner = Owner { name: "r".to_owned(), namespace: "n".to_owned() };
+        let body = |text: &str| objects(text, &owner).unwrap().remove(0).body;
+        let secret = body("apiVersion: v1\nkind: Secret\ndata: {a: eA==, b: eA==}\nstringData: {a: y}\n");
+        assert_eq!(secret["data"], serde_json::json!({"a": "eQ==", "b": "eA=="}));
+        assert_eq!(secret.get("stringData"), None);
+        let wrong = body("apiVersion: v1\nkind: Secret\nstringData: {a: 1}\n");
+        assert_eq!(wrong["stringData"], serde_json::json!({"a": 1}));
+        let other = body("apiVersion: v1\nkind: ConfigMap\nstringData: {a: y}\n");
+        assert_eq!(other["stringData"], serde_json::json!({"a": "y"}));
+    }
 
     #[test]
     fn objects_get_marks_and_keep_whole_numbers() {

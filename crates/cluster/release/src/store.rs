@@ -149,14 +149,12 @@ pub struct Store {
     /// `None` is all of them.
     namespace: Option<String>,
     local: Location,
-    /// What the records belong to, so that they go when it goes.
-    owner: Option<Value>,
 }
 
 impl Store {
     /// The releases of a namespace, or of all; times are seen from a place.
     pub fn new(client: Client, driver: Driver, namespace: Option<String>, local: Location) -> Self {
-        Self { client, driver, namespace, local, owner: None }
+        Self { client, driver, namespace, local }
     }
 
     /// The namespace; none when it is all of them.
@@ -252,12 +250,6 @@ impl Store {
         Ok(release)
     }
 
-    /// The same store, whose new records belong to an object.
-    pub fn owned_by(mut self, reference: Value) -> Self {
-        self.owner = Some(reference);
-        self
-    }
-
     /// The time now, seen from the same place as the times of records.
     pub fn now(&self) -> Time {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -322,9 +314,6 @@ impl Store {
         let mut metadata = json!({"name": key(&release.name, release.revision), "labels": labels});
         if !release.annotations.is_empty() {
             metadata["annotations"] = json!(release.annotations);
-        }
-        if let Some(owner) = &self.owner {
-            metadata["ownerReferences"] = json!([owner]);
         }
         match self.driver {
             Driver::Secrets => json!({

@@ -1,6 +1,7 @@
 //! What is remembered of a custom resource between reconciles.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use podium_converge::Named;
 use podium_converge::plan::Step;
@@ -14,6 +15,10 @@ pub struct Card {
     pub wish: u64,
     /// Its labels, which decide who answers for it.
     pub labels: BTreeMap<String, String>,
+    /// The wish that is worked on.
+    pub working: u64,
+    /// How often its record or what its values come from has changed.
+    pub turn: u64,
     /// Its status as the server has it.
     pub status: Value,
     /// What has been done for it.
@@ -41,6 +46,12 @@ pub struct Done {
     pub deployed: (String, String),
     /// What there is to warn about.
     pub warnings: Vec<String>,
+    /// The turn of the resource when it was done.
+    pub turn: u64,
+    /// How often what is not ready was looked at since something changed.
+    pub looks: u32,
+    /// How often the resource wants to be looked at.
+    pub period: Option<Duration>,
 }
 
 /// An object of a release.

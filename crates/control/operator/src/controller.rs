@@ -21,6 +21,22 @@ use crate::custom::Custom;
 /// The first and the longest pause after a failure.
 const PAUSES: Backoff = Backoff { base: Duration::from_millis(500), cap: Duration::from_secs(300) };
 
+/// One watch of resources: where it watches, and what the list under way has named.
+#[derive(Debug, Default)]
+pub struct Round {
+    /// A namespace, or all.
+    place: Option<String>,
+    listed: HashSet<Key>,
+    complete: bool,
+}
+
+impl Round {
+    /// Of a watch that begins.
+    pub fn of(place: Option<String>) -> Self {
+        Self { place, ..Self::default() }
+    }
+}
+
 /// What handles the resources of one kind.
 pub struct Controller {
     /// Its name in logs, metrics and Events.
@@ -36,9 +52,8 @@ pub struct Controller {
     /// Where the releases of resources without a namespace are.
     pub home: String,
     cards: RefCell<HashMap<Key, Card>>,
-    /// Those that the list under way has named.
-    listed: RefCell<HashSet<Key>>,
-    complete: Cell<bool>,
+    /// How many of its watches have not seen a whole list yet.
+    incomplete: Cell<usize>,
     created: Gauge,
     log: Log,
 }
@@ -63,8 +78,7 @@ impl Controller {
             queue: Queue::new(PAUSES),
             home,
             cards: RefCell::default(),
-            listed: RefCell::default(),
-            complete: Cell::new(false),
+            incomplete: Cell::new(usize::MAX),
             created,
         })
     }
@@ -81,7 +95,7 @@ impl Controller {
 
     /// Whether all resources are known.
     pub fn is_complete(&self) -> bool {
-        self.complete.get()
+        self.incomplete.get() == 0
     }
 
     /// What is remembered of a resource.
@@ -100,11 +114,20 @@ impl Controller {
         self.queue.forget(key);
     }
 
-    /// Takes an event of the watch of its resources.
-    pub fn take(&self, event: Event) {
+    /// Says how many watches there will be.
+    pub fn expect(&self, watches: usize) {
+        self.incomplete.set(watches);
+    }
+
+    /// Takes an event of a watch of its resources in a place.
+    pub fn take(&self, round: &mut Round, event: Event) {
         match event {
-            Event::Begin => self.listed.borrow_mut().clear(),
-            Event::Applied(object) => self.seen(Custom(object)),
+            Event::Begin => round.listed.clear(),
+            Event::Applied(object) => {
+                let custom = Custom(object);
+                round.listed.insert(custom.key());
+                self.seen(custom);
+            }
             Event::Deleted(object) => {
                 let key = Key::of(&object);
                 self.cards.borrow_mut().remove(&key);
@@ -112,9 +135,12 @@ impl Controller {
                 self.queue.add(key);
             }
             Event::End => {
-                let listed = std::mem::take(&mut *self.listed.borrow_mut());
-                self.cards.borrow_mut().retain(|key, _| listed.contains(key));
-                self.complete.set(true);
+                let listed = std::mem::take(&mut round.listed);
+                let here = |key: &Key| round.place.is_none() || round.place.as_deref() == key.namespace();
+                self.cards.borrow_mut().retain(|key, _| !here(key) || listed.contains(key));
+                if !std::mem::replace(&mut round.complete, true) {
+                    self.incomplete.set(self.incomplete.get().saturating_sub(1));
+                }
             }
             Event::Broken(key) => self.log.error("the resource is nested too deeply", &[("resource", &key)]),
             Event::Trouble(trouble) => self.log.error(&trouble.message, &[]),
@@ -136,7 +162,6 @@ impl Controller {
         let key = custom.key();
         let wish = custom.wish();
         self.created.set(&self.labels(&key), custom.created());
-        self.listed.borrow_mut().insert(key.clone());
         let mut cards = self.cards.borrow_mut();
         let card = cards.entry(key.clone()).or_default();
         let news = card.wish != wish;
@@ -182,19 +207,39 @@ impl Controller {
             .collect()
     }
 
-    /// A record of a release changed.
-    pub fn record_changed(&self, release: &Key) {
-        let cards = self.cards.borrow();
-        let mut keys = cards.keys();
-        let same = |key: &&Key| key.name() == release.name() && release.namespace() == Some(self.place(key));
-        if let Some(key) = keys.find(same) {
-            self.queue.add(key.clone());
+    /// What a list of objects in a place has not named is lost.
+    pub fn lose_unlisted(&self, kind: &Kind, place: Option<&str>, listed: &dyn Fn(&Key) -> bool) {
+        for card in self.cards.borrow_mut().values_mut() {
+            for held in card.done.iter_mut().flat_map(|done| &mut done.held) {
+                let named = &held.named;
+                let here = named.kind == *kind && (place.is_none() || place == named.namespace.as_deref());
+                if here && !listed(&Key::new(named.namespace.as_deref(), &named.name)) {
+                    held.lost = true;
+                }
+            }
+        }
+    }
+
+    /// A record of a release changed; or the revision is gone that it had.
+    pub fn record_changed(&self, release: &Key, gone: Option<i64>) {
+        let mut cards = self.cards.borrow_mut();
+        let same = |key: &Key| key.name() == release.name() && release.namespace() == Some(self.place(key));
+        if let Some((key, card)) = cards.iter_mut().find(|(key, _)| same(key)) {
+            if card.done.as_ref().is_some_and(|done| gone == Some(done.revision)) {
+                card.turn += 1;
+            }
+            self.queue.nudge(key.clone());
         }
     }
 
     /// Looks at all resources.
     pub fn wake_all(&self) {
         self.cards.borrow().keys().for_each(|key| self.queue.add(key.clone()));
+    }
+
+    /// Looks at all resources that do not wait because they failed.
+    pub fn nudge_all(&self) {
+        self.cards.borrow().keys().for_each(|key| self.queue.nudge(key.clone()));
     }
 
     /// Looks at all resources of a namespace.
@@ -211,7 +256,7 @@ impl Controller {
         for (key, card) in self.cards.borrow_mut().iter_mut() {
             let known = |done: &Done| done.sources.iter().any(|source| source == version);
             if key.namespace() == namespace && !card.done.as_ref().is_some_and(known) {
-                card.done = None;
+                card.turn += 1;
                 wake = true;
             }
         }

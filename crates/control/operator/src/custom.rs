@@ -88,9 +88,12 @@ impl Custom {
         pairs.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
     }
 
-    /// What it wants; nothing when it says nothing, which is an error.
-    pub fn spec(&self) -> Option<&Map<String, Value>> {
-        self.map("/spec")
+    /// What it wants; nothing when that is no map. Who applies an empty spec may find that the server has dropped it.
+    pub fn spec(&self) -> Option<Map<String, Value>> {
+        match self.0.get("spec") {
+            None | Some(Value::Null) => Some(Map::new()),
+            Some(spec) => spec.as_object().cloned(),
+        }
     }
 
     /// Its status.

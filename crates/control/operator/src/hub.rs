@@ -29,6 +29,8 @@ const RECORD: &str = "sh.helm.release.v1.";
 pub enum Known {
     /// Nothing yet.
     Nothing,
+    /// Nothing ever: it is in a namespace that is not watched.
+    Unwatched,
     /// It is not there.
     Absent,
     /// It is there.
@@ -101,7 +103,8 @@ impl Hub {
             };
             let hub = self.clone();
             tokio::task::spawn_local(async move {
-                let tell = |event: Event| hub.take(&watch.resource, &store, &event);
+                let tell =
+                    |event: Event| hub.take(&watch.resource, watch.namespace.as_deref(), &store, &event);
                 match watch.run(&hub.client, tell).await {}
             });
         }
@@ -112,6 +115,9 @@ impl Hub {
     pub fn known(&self, named: &Named) -> Known {
         let stores = self.stores.borrow();
         let Some(stores) = stores.get(&named.kind) else { return Known::Nothing };
+        if !self.is_watched(named) {
+            return Known::Unwatched;
+        }
         let key = Key::new(named.namespace.as_deref(), &named.name);
         let mut complete = true;
         for store in stores {
@@ -122,6 +128,12 @@ impl Hub {
             complete &= store.is_complete();
         }
         if complete { Known::Absent } else { Known::Nothing }
+    }
+
+    /// Whether an object is in a place that is watched; one without a namespace is.
+    fn is_watched(&self, named: &Named) -> bool {
+        let here = |place: &Option<String>| place.is_none() || *place == named.namespace;
+        named.namespace.is_none() || self.namespaces.iter().any(here)
     }
 
     /// Whether the objects of a kind are all known.
@@ -148,7 +160,7 @@ impl Hub {
         self.records.borrow_mut().remove(&Key::new(Some(namespace), name));
     }
 
-    fn take(&self, resource: &Resource, store: &RefCell<Store>, event: &Event) {
+    fn take(&self, resource: &Resource, place: Option<&str>, store: &RefCell<Store>, event: &Event) {
         let kind = &resource.kind;
         match event {
             Event::Trouble(trouble) => self.log.error(&trouble.message, &[("kind", &kind)]),
@@ -178,14 +190,19 @@ impl Hub {
                     controller.lose(&key, kind, &change.key, version);
                 }
                 if change.matters() {
-                    controller.queue.add(key);
+                    controller.queue.nudge(key);
                 } else {
                     controller.queue.add_after(key, GATHER);
                 }
             }
         }
         if matches!(event, Event::End) {
-            self.wake_all();
+            let store = store.borrow();
+            let listed = |key: &Key| store.get(key).is_some();
+            for controller in self.controllers.borrow().iter() {
+                controller.lose_unlisted(kind, place, &listed);
+                controller.nudge_all();
+            }
         }
     }
 
@@ -257,12 +274,13 @@ impl Hub {
                 };
             }
         }
-        self.tell(&release);
+        self.tell(&release, None);
     }
 
     /// The record with this name is gone.
     fn lose_record(&self, secret: &Key) {
-        let Some((name, revision)) = secret.name().strip_prefix(RECORD).and_then(|name| name.rsplit_once(".v"))
+        let Some((name, revision)) =
+            secret.name().strip_prefix(RECORD).and_then(|name| name.rsplit_once(".v"))
         else {
             return;
         };
@@ -277,12 +295,12 @@ impl Hub {
             known.deployed.remove(&revision);
         }
         drop(records);
-        self.tell(release);
+        self.tell(release, Some(revision));
     }
 
-    fn tell(&self, release: &Key) {
+    fn tell(&self, release: &Key, gone: Option<i64>) {
         for controller in self.controllers.borrow().iter() {
-            controller.record_changed(release);
+            controller.record_changed(release, gone);
         }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::card::{self, Held};
 use crate::custom::Custom;
-use crate::names::{CHART, OBJECTS, PRIMARY, PRIMARY_TYPE};
+use crate::names::{CHART, OBJECTS, PRIMARY, PRIMARY_TYPE, RENDER};
 
 /// The owner of a release's objects.
 pub struct Owned<'a> {
@@ -62,6 +62,13 @@ impl Keeper for Owned<'_> {
                 let kind = format!("{}.{}", self.kind.kind, self.kind.group);
                 annotations.insert(PRIMARY_TYPE.to_owned(), kind.into());
             }
+        }
+    }
+
+    fn again(&self, labels: &mut BTreeMap<String, String>, was: i64, is: i64) {
+        let Some(mark) = labels.get_mut(RENDER) else { return };
+        if let Some(digest) = mark.strip_suffix(&format!("-{was}")) {
+            *mark = format!("{digest}-{is}");
         }
     }
 

@@ -4,6 +4,8 @@
 pub const FINALIZER: &str = "helm.sdk.operatorframework.io/uninstall-release";
 /// All finalizers that are taken away once a release is gone.
 pub const FINALIZERS: [&str; 2] = [FINALIZER, "uninstall-helm-release"];
+/// The finalizer that Kubernetes puts on what is deleted without its dependents.
+pub const ORPHAN: &str = "orphan";
 /// What the annotations of a resource begin with.
 pub const ANNOTATIONS: &str = "helm.sdk.operatorframework.io/";
 /// The label with the chart's name, on every object and record.

@@ -19,7 +19,7 @@ use podium_serve::server::Limits;
 use podium_serve::{Health, Registry, Server};
 
 use crate::chart::{self, Chart};
-use crate::controller::Controller;
+use crate::controller::{Controller, Round};
 use crate::custom::Custom;
 use crate::hub::Hub;
 use crate::reconcile::Context;
@@ -280,6 +280,7 @@ fn begin(
 ) {
     let everywhere = [None];
     let places = if controller.namespaced() { places } else { &everywhere };
+    controller.expect(places.len());
     for place in places {
         let watch = Watch {
             resource: controller.resource.clone(),
@@ -289,9 +290,10 @@ fn begin(
             form: Form::Whole,
         };
         let (controller, client) = (controller.clone(), client.clone());
-        tokio::task::spawn_local(
-            async move { match watch.run(&client, |event| controller.take(event)).await {} },
-        );
+        let mut round = Round::of(place.clone());
+        tokio::task::spawn_local(async move {
+            match watch.run(&client, |event| controller.take(&mut round, event)).await {}
+        });
     }
     if !controller.watch.selector_text.is_empty() {
         places.iter().for_each(|place| orphans(controller, context, client, place.clone()));

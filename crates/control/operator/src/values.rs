@@ -18,8 +18,8 @@ use crate::custom::Custom;
 /// Why there are no values.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The resource says nothing.
-    #[error("the resource has no spec, or it is no map: write what the chart's values should be into it")]
+    /// The resource does not say what values are.
+    #[error("the spec of the resource is no map: write what the chart's values should be into it")]
     NoSpec,
     /// An override is none.
     #[error(transparent)]
@@ -50,7 +50,7 @@ pub async fn collect(client: &Client, watch: &Watch, custom: &Custom) -> Result<
         merge_maps(&mut values, more);
         sources.push(version);
     }
-    let spec = tree(Value::Object(spec.clone()));
+    let spec = tree(Value::Object(spec));
     merge_maps(&mut values, spec.as_map().cloned().unwrap_or_default());
     overrides::apply(&watch.override_values, &mut values, As::Strings, &|name: &str| {
         std::env::var(name).ok()

@@ -85,6 +85,7 @@ struct Entry {
     ready: bool,
     running: bool,
     again: bool,
+    nudged: bool,
     due: Option<(Instant, u64)>,
     failures: u32,
 }
@@ -153,7 +154,8 @@ impl<K: Clone + Eq + Hash> State<K> {
         let Some(entry) = self.keys.get_mut(key) else { return };
         entry.running = false;
         self.stats.running = self.stats.running.saturating_sub(1);
-        if std::mem::take(&mut entry.again) {
+        let nudged = std::mem::take(&mut entry.nudged) && entry.failures == 0;
+        if std::mem::take(&mut entry.again) || nudged {
             self.add(key.clone());
         }
         self.tidy(key);
@@ -193,6 +195,19 @@ impl<K: Clone + Eq + Hash> Queue<K> {
     /// The key has work to do now, whatever it waits for.
     pub fn add(&self, key: K) {
         self.state().add(key);
+        self.0.wake.notify_one();
+    }
+
+    /// The key may have work to do: now, unless it waits because it has failed. What a failing worker writes must not
+    /// wake it before its time.
+    pub fn nudge(&self, key: K) {
+        let mut state = self.state();
+        match state.keys.get_mut(&key) {
+            Some(entry) if entry.running => entry.nudged = true,
+            Some(entry) if entry.failures > 0 => {}
+            _ => state.add(key),
+        }
+        drop(state);
         self.0.wake.notify_one();
     }
 
@@ -372,6 +387,24 @@ mod tests {
             assert_eq!(queue.next().await.unwrap().key, key);
         }
         assert!(now(&queue).await.is_none() && queue.state().keys.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_nudge_does_not_end_a_back_off() {
+        let queue = queue();
+        queue.nudge("a");
+        let task = queue.next().await.unwrap();
+        queue.nudge("a");
+        queue.settle(&task.key, Verdict::Retry);
+        drop(task);
+        queue.nudge("a");
+        assert!(now(&queue).await.is_none(), "it waits");
+        queue.add("a");
+        let task = queue.next().await.unwrap();
+        queue.nudge("a");
+        queue.settle(&task.key, Verdict::Done);
+        drop(task);
+        assert!(now(&queue).await.is_some(), "what went well is looked at again");
     }
 
     #[tokio::test(start_paused = true)]

@@ -125,6 +125,10 @@ impl Engine<'_> {
         let to = to.unwrap_or(last.revision - 1);
         let entry = past.entries.iter().find(|entry| entry.revision() == to).ok_or(Error::NoRevision(to))?;
         let old = self.store.read(entry).await?;
+        let mut labels = old.labels;
+        if let Some(keeper) = self.keeper {
+            keeper.again(&mut labels, to, past.next());
+        }
         let draft = Draft {
             name: name.to_owned(),
             namespace: last.namespace.clone(),
@@ -133,7 +137,7 @@ impl Engine<'_> {
             manifest: old.manifest,
             hooks: old.hooks,
             notes: old.info.notes,
-            labels: old.labels,
+            labels,
             rollback_to: to,
             ..Draft::default()
         };
@@ -348,8 +352,12 @@ impl Engine<'_> {
 
     /// All revisions that were deployed are old now.
     async fn supersede(&self, past: &Past) -> Result<(), Error> {
-        for entry in past.entries.iter().filter(|entry| entry.status() == "deployed") {
+        for entry in &past.entries {
             let known = past.revisions.iter().find(|release| release.revision == entry.revision());
+            // What was read is newer than what was listed.
+            if known.map_or(entry.status(), |known| &known.info.status) != "deployed" {
+                continue;
+            }
             let mut old = match known {
                 Some(known) => known.clone(),
                 None => self.store.read(entry).await?,

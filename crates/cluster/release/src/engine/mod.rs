@@ -183,6 +183,8 @@ pub struct Engine<'a> {
 pub trait Keeper: Sync {
     /// Adds to objects what they carry besides what the chart says.
     fn dress(&self, objects: &mut [Object], namespaced: &dyn Fn(&Kind) -> bool);
+    /// The labels of a revision that is made from an older one.
+    fn again(&self, labels: &mut BTreeMap<String, String>, was: i64, is: i64);
     /// What the record says besides, once its objects are there.
     fn annotations(&self, steps: &[Step]) -> BTreeMap<String, String>;
 }

@@ -7,7 +7,7 @@ use podium_chart::render::Release as Facts;
 use podium_converge::plan::{Action, Step};
 use podium_converge::wait::Until;
 use podium_release::Draft;
-use podium_release::engine::{Engine, Options, Outcome, Past};
+use podium_release::engine::{self, Engine, Options, Outcome, Past};
 use podium_runtime::Key;
 use podium_runtime::events::Mood;
 use podium_runtime::queue::Verdict;
@@ -23,6 +23,11 @@ use crate::names::{CHART, FINALIZER, MANAGER, RENDER};
 use crate::render::Job;
 use crate::values;
 
+/// How long what somebody else does to a release is waited for.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// For how many seconds that is not worth a word.
+const SHORT: i64 = 5;
+
 impl Context {
     /// Whether the last thing that was done for a resource is still what it wants.
     pub(super) fn is_settled(&self, controller: &Controller, key: &Key, card: &Card) -> bool {
@@ -34,7 +39,10 @@ impl Context {
                 || record.revision == done.revision
                     && matches!(record.status.as_str(), "failed" | "superseded" | "uninstalling")
         });
-        done.wish == card.wish && done.chart == controller.chart.borrow().digest && !ahead
+        done.turn == card.turn
+            && done.wish == card.wish
+            && done.chart == controller.chart.borrow().digest
+            && !ahead
     }
 
     /// Reads the resource and does what has to be done.
@@ -54,9 +62,11 @@ impl Context {
             controller.forget(key);
             return Ok(Verdict::Done);
         }
-        controller.change(key, |card| {
+        let turn = controller.change(key, |card| {
             card.wish = custom.wish();
+            card.working = card.wish;
             card.status = custom.status();
+            card.turn
         });
         if custom.is_deleted() {
             return self.remove(controller, key, &custom).await;
@@ -71,13 +81,14 @@ impl Context {
             return Err(Trouble::irreconcilable("ReconcileError", message));
         }
         let custom = self.hold(controller, custom).await?;
-        let found = values::collect(&self.client, &controller.watch, &custom)
-            .await
-            .map_err(|e| Trouble::irreconcilable("ErrorGettingValues", e))?;
+        let found = values::collect(&self.client, &controller.watch, &custom).await.map_err(|e| match e {
+            values::Error::Client(error) => error.into(),
+            other => Trouble::irreconcilable("ErrorGettingValues", other),
+        })?;
         let chart = controller.chart.borrow().clone();
         let digest = values::digest(&found.values, &chart.digest);
         let keeper = Owned { custom: &custom, kind: &controller.watch.kind, chart: &chart.name };
-        let store = self.store(controller.place(key), controller.namespaced().then_some(&custom));
+        let store = self.store(controller.place(key));
         let listener = self.listener(controller, key);
         let engine = self.engine(&store, &listener, Some(&keeper));
         let mut done = Done {
@@ -86,6 +97,8 @@ impl Context {
             chart: chart.digest.clone(),
             sources: found.sources,
             warnings: warnings(&found.values, &chart),
+            period: wishes.period,
+            turn: turn.unwrap_or_default(),
             ..Done::default()
         };
         if let Some(held) = self.still_there(controller, key, &digest) {
@@ -112,7 +125,10 @@ impl Context {
     /// The objects of a release that is right already, from what its record says; nothing when it is not, or not known.
     fn still_there(&self, controller: &Controller, key: &Key, digest: &str) -> Option<Vec<Held>> {
         let record = self.hub.record(controller.place(key), key.name())?;
-        let right = record.status == "deployed"
+        // What the watch has told may be older than what was done.
+        let done = controller.card(key).and_then(|card| card.done).map_or(0, |done| done.revision);
+        let right = record.revision >= done
+            && record.status == "deployed"
             && record.deployed.len() == 1
             && record.render == mark(digest, record.revision);
         record.objects.filter(|_| right)
@@ -131,7 +147,10 @@ impl Context {
         let body = Some(("application/merge-patch+json", patch.to_string().into_bytes()));
         let after = Custom(self.client.request(Method::PATCH, &path, body).await?);
         // It is our own change: not worth a second look.
-        controller.change(&after.key(), |card| card.wish = after.wish());
+        controller.change(&after.key(), |card| {
+            card.wish = after.wish();
+            card.working = card.wish;
+        });
         Ok(after)
     }
 
@@ -147,9 +166,18 @@ impl Context {
         let name = custom.name();
         let chart = controller.chart.borrow().clone();
         let state = |error| release_trouble(true, error);
+        let pending = |error| match error {
+            engine::Error::Pending { seconds, .. } => {
+                let quiet = seconds < SHORT;
+                Trouble { quiet, ..Trouble::irreconcilable("ReconcileError", error) }
+            }
+            error => release_trouble(true, error),
+        };
         let place = controller.place(&custom.key()).to_owned();
         let mut past = engine.past(name).await.map_err(state)?;
-        engine.recover(&mut past, Duration::ZERO).await.map_err(state)?;
+        // Our own work was interrupted; somebody else's may still go on.
+        let patience = if past.last().is_some_and(is_ours) { Duration::ZERO } else { PATIENCE };
+        engine.recover(&mut past, patience).await.map_err(pending)?;
         if past.last().is_some_and(|last| last.info.status == "uninstalling") {
             engine.uninstall(name, false, &Options::default()).await.map_err(state)?;
             past = Past::default();
@@ -232,6 +260,12 @@ fn release_name(outcome: &Outcome) -> String {
 /// ours does not count as ours.
 fn mark(digest: &str, revision: i64) -> String {
     format!("{digest}-{revision}")
+}
+
+/// Whether a revision was made here: its mark has its own number, which `helm` copies and does not count up.
+fn is_ours(release: &podium_release::Release) -> bool {
+    let number = format!("-{}", release.revision);
+    release.labels.get(RENDER).is_some_and(|mark| mark.ends_with(&number))
 }
 
 fn marked(mut draft: Draft, chart: &Chart, digest: &str, revision: i64) -> Draft {

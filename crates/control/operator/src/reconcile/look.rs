@@ -1,11 +1,13 @@
 //! Looks after a release that is what its resource wants: mends what others changed, and sees how its objects are.
 
+use std::time::Duration;
+
 use podium_converge::place::Place;
 use podium_converge::{Named, Owner};
 use podium_kinds::Health;
 use podium_runtime::Key;
 use podium_runtime::events::Mood;
-use podium_runtime::queue::Verdict;
+use podium_runtime::queue::{Backoff, Verdict};
 
 use super::{Context, Trouble, release_trouble};
 use crate::card::{Done, Held};
@@ -14,17 +16,25 @@ use crate::custom::Custom;
 use crate::hub::Known;
 use crate::keeper::Owned;
 
+/// How often is looked at what is made, when it is not watched and nobody says how often.
+const UNWATCHED: Duration = Duration::from_secs(60);
+/// How often is looked at what is not ready: ever more seldom as long as nothing changes.
+const LOOKS: Backoff = Backoff { base: Duration::from_secs(3), cap: Duration::from_secs(300) };
+
 impl Context {
     /// Mends, looks, and says how it is. Costs no request when nothing has changed.
     pub(super) async fn look(&self, controller: &Controller, key: &Key) -> Result<Verdict, Trouble> {
         self.mend(controller, key).await?;
         self.check_health(controller, key).await?;
         self.report(controller, key).await?;
-        let period = controller.watch.reconcile_period.or(self.period);
-        Ok(match period {
-            Some(period) if !period.is_zero() => Verdict::After(period),
-            _ => Verdict::Done,
-        })
+        let Some(done) = Self::done(controller, key) else { return Ok(Verdict::Done) };
+        let unwatched = (!controller.watch.watch_dependent_resources).then_some(UNWATCHED);
+        let period = done.period.or(controller.watch.reconcile_period).or(self.period).or(unwatched);
+        let period = period.filter(|period| !period.is_zero());
+        // Why pods are not ready changes without a change of what made them.
+        let waits = not_ready(&done).is_some_and(|(lines, _)| !lines.is_empty());
+        let soon = waits.then(|| LOOKS.after(done.looks));
+        Ok([period, soon].into_iter().flatten().min().map_or(Verdict::Done, Verdict::After))
     }
 
     fn done(controller: &Controller, key: &Key) -> Option<Done> {
@@ -41,7 +51,7 @@ impl Context {
             Known::There(row) => row.version > held.version && row.hash != held.signature,
             // What was there before we came is in the list when that is complete.
             Known::Absent => held.version == 0,
-            Known::Nothing => false,
+            Known::Nothing | Known::Unwatched => false,
         }
     }
 
@@ -66,7 +76,7 @@ impl Context {
         }
         let chart = controller.chart.borrow().clone();
         let keeper = Owned { custom: &custom, kind: &controller.watch.kind, chart: &chart.name };
-        let store = self.store(controller.place(key), None);
+        let store = self.store(controller.place(key));
         let listener = self.listener(controller, key);
         let engine = self.engine(&store, &listener, Some(&keeper));
         let trouble = |error| release_trouble(false, error);
@@ -102,25 +112,36 @@ impl Context {
         let owner = Owner { name: key.name().to_owned(), namespace: controller.place(key).to_owned() };
         let place = Place { client: &self.client, kinds: &self.kinds, owner: &owner };
         let discovery = self.kinds.known().await?;
+        let mut changed = false;
         for held in done.held.iter().filter(|held| has_health(&held.named)) {
             let version = match self.hub.known(&held.named) {
                 Known::There(row) => row.version.max(held.version),
                 // The list that is under way will tell.
                 Known::Nothing if held.version == 0 && controller.watch.watch_dependent_resources => continue,
-                Known::Absent | Known::Nothing => held.version,
+                Known::Absent | Known::Nothing | Known::Unwatched => held.version,
             };
-            if held.health.as_ref().is_some_and(|(seen, _)| *seen == version && version != 0) {
+            // What applying it has told is enough for the first look; later, pods say why it is still not ready.
+            let first = done.looks == 0;
+            let known =
+                |(seen, health): &(u64, Health)| *seen == version && (first || *health == Health::Ready);
+            if held.health.as_ref().is_some_and(known) {
                 continue;
             }
             let Some(resource) = discovery.find(&held.named.kind) else { continue };
             let health = place.health(&held.named, resource).await?;
             controller.change(key, |card| {
-                let all = card.done.iter_mut().flat_map(|done| &mut done.held);
-                if let Some(held) = all.into_iter().find(|other| other.named == held.named) {
+                let Some(done) = &mut card.done else { return };
+                if let Some(held) = done.held.iter_mut().find(|other| other.named == held.named) {
+                    changed |= held.health.as_ref().is_none_or(|(_, before)| *before != health);
                     held.health = Some((version, health));
                 }
             });
         }
+        controller.change(key, |card| {
+            if let Some(done) = &mut card.done {
+                done.looks = if changed { 1 } else { done.looks.saturating_add(1) };
+            }
+        });
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ mod report;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use podium_chart::capabilities::{Capabilities, KubeVersion};
 use podium_release::engine::{self, Engine, Keeper, Listener};
@@ -43,7 +44,7 @@ pub struct Context {
     /// Whether override values are hidden in Events.
     pub hide_overrides: bool,
     /// How often resources are looked at even if nothing happens, unless they or their watch say otherwise.
-    pub period: Option<std::time::Duration>,
+    pub period: Option<Duration>,
     capabilities: RefCell<Option<(Arc<Discovery>, Rc<Capabilities>)>>,
 }
 
@@ -56,13 +57,13 @@ pub struct Trouble {
     pub reason: &'static str,
     /// A sentence.
     pub message: String,
-    /// Whether the server did not answer: then there is nobody to tell.
-    pub away: bool,
+    /// Whether there is nobody to tell, or nothing: the server did not answer, or somebody was faster.
+    pub quiet: bool,
 }
 
 impl Trouble {
     fn new(condition: &'static str, reason: &'static str, message: impl ToString) -> Self {
-        Self { condition, reason, message: message.to_string(), away: false }
+        Self { condition, reason, message: message.to_string(), quiet: false }
     }
 
     /// The resource cannot be handled at all.
@@ -73,8 +74,12 @@ impl Trouble {
 
 impl From<client::Error> for Trouble {
     fn from(error: client::Error) -> Self {
-        let away = matches!(error, client::Error::Unreachable { .. } | client::Error::Answer { .. });
-        Self { away, ..Self::irreconcilable("ReconcileError", error) }
+        let quiet = match &error {
+            client::Error::Unreachable { .. } | client::Error::Answer { .. } => true,
+            client::Error::Refused(status) => status.code == 409,
+            client::Error::Access(_) => false,
+        };
+        Self { quiet, ..Self::irreconcilable("ReconcileError", error) }
     }
 }
 
@@ -140,14 +145,10 @@ impl Context {
         Ok(read)
     }
 
-    /// The releases of a namespace; what is recorded belongs to the resource where that is possible.
-    fn store(&self, namespace: &str, custom: Option<&Custom>) -> Store {
-        let store =
-            Store::new(self.client.clone(), Driver::Secrets, Some(namespace.to_owned()), Location::UTC);
-        match custom {
-            Some(custom) => store.owned_by(custom.reference()),
-            None => store,
-        }
+    /// The releases of a namespace. Records have no owner: collected before the finalizer is done, they could not say
+    /// any more what there is to take away.
+    fn store(&self, namespace: &str) -> Store {
+        Store::new(self.client.clone(), Driver::Secrets, Some(namespace.to_owned()), Location::UTC)
     }
 
     fn engine<'e>(
@@ -173,9 +174,21 @@ impl Context {
             self.log.debug("somebody older answers", &[("resource", key), ("operator", &who)]);
             return Verdict::Done;
         }
-        let result = match self.is_settled(controller, key, &card) {
-            true => self.look(controller, key).await,
-            false => self.bring(controller, key).await,
+        controller.change(key, |card| card.working = card.wish);
+        let work = async {
+            match self.is_settled(controller, key, &card) {
+                true => self.look(controller, key).await,
+                false => self.bring(controller, key).await,
+            }
+        };
+        let result = tokio::select! {
+            biased;
+            result = work => result,
+            () = outdated(controller, key) => {
+                self.listener(controller, key).warn("the resource has changed: what was under way is left");
+                controller.queue.add(key.clone());
+                return Verdict::Done;
+            }
         };
         match result {
             Ok(verdict) => verdict,
@@ -191,6 +204,22 @@ impl Context {
         // An Event of something without a namespace is in the default one.
         about.namespace = about.namespace.or_else(|| Some("default".to_owned()));
         self.recorder.say(&about, mood, reason, message);
+    }
+}
+
+/// How long a reconcile may take before it is left because its resource has changed.
+const LONG: Duration = Duration::from_secs(2);
+
+/// Ends when a long reconcile works for a wish that nobody has any more. What it leaves half done is recovered as after
+/// a crash.
+async fn outdated(controller: &Controller, key: &Key) {
+    let is = || controller.card(key).is_none_or(|card| card.wish != card.working);
+    tokio::time::sleep(LONG).await;
+    loop {
+        if is() {
+            return;
+        }
+        tokio::time::sleep(LONG / 8).await;
     }
 }
 

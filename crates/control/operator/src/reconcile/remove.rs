@@ -14,7 +14,7 @@ use serde_json::json;
 use super::{Context, Trouble};
 use crate::controller::Controller;
 use crate::custom::Custom;
-use crate::names::{FINALIZERS, MANAGER};
+use crate::names::{FINALIZERS, MANAGER, ORPHAN};
 
 impl Context {
     /// Uninstalls the release, then lets the resource go.
@@ -27,8 +27,14 @@ impl Context {
         if !custom.is_held() {
             return Ok(Verdict::Done);
         }
+        if custom.finalizers().contains(&ORPHAN) {
+            // Who orphans wants to keep what was made: it goes on as a release of Helm.
+            self.let_go(controller, custom).await?;
+            controller.forget(key);
+            return Ok(Verdict::Done);
+        }
         let wishes = custom.wishes().unwrap_or_default();
-        let store = self.store(controller.place(key), None);
+        let store = self.store(controller.place(key));
         let listener = self.listener(controller, key);
         let engine = self.engine(&store, &listener, None);
         let options = Options {
@@ -70,14 +76,13 @@ impl Context {
 
     /// Takes the finalizers away; a resource that is gone already is fine.
     async fn let_go(&self, controller: &Controller, custom: &Custom) -> Result<(), client::Error> {
-        let left: Vec<&str> =
-            custom.finalizers().into_iter().filter(|name| !FINALIZERS.contains(name)).collect();
-        // Its status may have changed meanwhile; its finalizers have not, or the version says so.
         let namespace = Some(custom.namespace()).filter(|namespace| !namespace.is_empty());
         let current = self.client.get(&controller.resource, namespace, custom.name()).await?;
         let Some(current) = current.map(Custom).filter(|current| current.uid() == custom.uid()) else {
             return Ok(());
         };
+        let left: Vec<&str> =
+            current.finalizers().into_iter().filter(|name| !FINALIZERS.contains(name)).collect();
         let patch = json!({"metadata": {"finalizers": left, "resourceVersion": current.version()}});
         let path = format!("{}?fieldManager={MANAGER}", controller.resource.object(namespace, custom.name()));
         let body = Some(("application/merge-patch+json", patch.to_string().into_bytes()));

@@ -53,10 +53,10 @@ impl Context {
     /// Says why a resource is not as it should be, and when it is tried again.
     pub(super) async fn fail(&self, controller: &Controller, key: &Key, trouble: &Trouble) {
         let log = self.log.with("controller", &controller.name).with("resource", key);
-        log.error(&trouble.message, &[("reason", &trouble.reason)]);
-        if trouble.away {
-            return;
+        if trouble.quiet {
+            return log.info(&trouble.message, &[]);
         }
+        log.error(&trouble.message, &[("reason", &trouble.reason)]);
         let wait = controller.queue.next_delay(key);
         let next = Timestamp::now() + jiff::SignedDuration::try_from(wait).unwrap_or_default();
         let message = format!("{} (next try at {})", trouble.message, next.strftime("%Y-%m-%dT%H:%M:%SZ"));

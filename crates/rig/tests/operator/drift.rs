@@ -1,0 +1,337 @@
+//! What others change is put right by events, and what is theirs is left to them.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::world::Tale;
+use crate::{SMALL, SMALL_VALUES, TINY, TINY_VALUES};
+
+const EVERYTHING: &str = r#"
+{{- $n := .Release.Name }}
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: "{{ $n }}"}
+data: {a: b}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: "{{ $n }}"}
+stringData: {a: b}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: "{{ $n }}"}
+spec: {selector: {app: "{{ $n }}"}, ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: "{{ $n }}"}
+automountServiceAccountToken: false
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: "{{ $n }}", labels: {size: small}}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+{{- range list "Deployment" "StatefulSet" "DaemonSet" }}
+apiVersion: apps/v1
+kind: {{ . }}
+metadata: {name: "{{ $n }}"}
+spec:
+  {{ if eq . "StatefulSet" }}serviceName: "{{ $n }}"{{ end }}
+  selector: {matchLabels: {app: "{{ $n }}-{{ . | lower }}"}}
+  template:
+    metadata: {labels: {app: "{{ $n }}-{{ . | lower }}"}}
+    spec: {terminationGracePeriodSeconds: 0, containers: [{name: main, image: "app:1"}]}
+---
+{{- end }}
+apiVersion: batch/v1
+kind: Job
+metadata: {name: "{{ $n }}"}
+spec: {parallelism: 1, template: {spec: {restartPolicy: Never, containers: [{name: main, image: "app:1"}]}}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: "{{ $n }}"}
+rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: "{{ $n }}"}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: "{{ $n }}"}
+subjects: [{kind: ServiceAccount, name: "{{ $n }}", namespace: "{{ .Release.Namespace }}"}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: "{{ $n }}"}
+rules: [{apiGroups: [""], resources: [nodes], verbs: [get]}]
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: "{{ $n }}"}
+spec: {defaultBackend: {service: {name: "{{ $n }}", port: {number: 80}}}}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: "{{ $n }}"}
+spec: {podSelector: {matchLabels: {app: "{{ $n }}"}}, policyTypes: [Ingress]}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: "{{ $n }}"}
+spec: {minAvailable: 1, selector: {matchLabels: {app: "{{ $n }}"}}}
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: "{{ $n }}"}
+spec: {minReplicas: 1, maxReplicas: 1, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: "{{ $n }}"}}
+---
+apiVersion: tales.podium.dev/v1
+kind: Other
+metadata: {name: "{{ $n }}"}
+spec: {a: {b: c}}
+"#;
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn in_each_kind_a_changed_field_and_a_deleted_object_are_put_right_at_once() {
+    let tale = Tale::begin("drift", &[("templates/all.yaml", EVERYTHING)]).await;
+    let _operator = tale.operator().await;
+    tale.apply("drift-a", json!({})).await;
+    tale.deployed("drift-a").await;
+    let containers = json!([{"name": "main", "image": "evil:1"}]);
+    let pods = json!({"spec": {"template": {"spec": {"containers": containers}}}});
+    let edits = [
+        ("ConfigMap", json!({"data": {"a": "x"}})),
+        ("Secret", json!({"data": {"a": "eA=="}})),
+        ("Service", json!({"spec": {"selector": {"app": "x"}}})),
+        ("ServiceAccount", json!({"automountServiceAccountToken": true})),
+        ("PersistentVolumeClaim", json!({"metadata": {"labels": {"size": "x"}}})),
+        ("Deployment", pods.clone()),
+        ("StatefulSet", pods.clone()),
+        ("DaemonSet", pods),
+        ("Job", json!({"spec": {"parallelism": 3}})),
+        ("Role", json!({"rules": null})),
+        ("RoleBinding", json!({"subjects": null})),
+        ("ClusterRole", json!({"rules": []})),
+        ("Ingress", json!({"spec": {"defaultBackend": {"service": {"name": "x"}}}})),
+        ("NetworkPolicy", json!({"spec": {"podSelector": {"matchLabels": {"app": "x"}}}})),
+        ("PodDisruptionBudget", json!({"spec": {"minAvailable": 2}})),
+        ("HorizontalPodAutoscaler", json!({"spec": {"maxReplicas": 5}})),
+        ("Other", json!({"spec": {"a": {"b": "x"}}})),
+    ];
+    // Controllers are still at work on what is new; the Job ends and cannot change then.
+    tale.says("drift-a", "Deployed", "True", "").await;
+    let mut slowest = Duration::ZERO;
+    for (kind, edit) in edits {
+        let before = wanted(&tale.get(kind, "drift-a").await);
+        // Nothing is watched before the list of its kind is there.
+        tale.edit(kind, "drift-a", edit).await;
+        let begin = Instant::now();
+        tale.until(&format!("{kind} to be put right"), async || {
+            match wanted(&tale.get(kind, "drift-a").await) {
+                now if now == before => Ok(()),
+                now => Err(format!("{now}\nbefore: {before}")),
+            }
+        })
+        .await;
+        slowest = slowest.max(begin.elapsed());
+        let uid = tale.get(kind, "drift-a").await["metadata"]["uid"].clone();
+        tale.delete(kind, "drift-a").await;
+        if kind == "PersistentVolumeClaim" {
+            // It is protected until nobody uses it.
+            tale.until("the claim to go", async || match tale.find(kind, "drift-a").await {
+                Some(same) if same["metadata"]["uid"] == uid => Err(String::new()),
+                _ => Ok(()),
+            })
+            .await;
+        }
+        let begin = Instant::now();
+        tale.until(&format!("{kind} to be made anew"), async || match tale.find(kind, "drift-a").await {
+            Some(new) if new["metadata"]["uid"] != uid => Ok(()),
+            seen => Err(format!("{seen:?}")),
+        })
+        .await;
+        slowest = slowest.max(begin.elapsed());
+    }
+    println!("drift in 17 kinds, edited and deleted: put right after at most {slowest:?}");
+    assert!(slowest < Duration::from_secs(4), "{slowest:?}");
+    assert!(tale.event("drift-a", "Repaired").await.contains("is put right"));
+    tale.revision("drift-a", 1).await;
+    tale.delete("Tale", "drift-a").await;
+    tale.vanishes("Tale", "drift-a").await;
+    tale.vanishes("ClusterRole", "drift-a").await;
+    tale.vanishes("Other", "drift-a").await;
+}
+
+/// An object without what the server and controllers write.
+fn wanted(object: &Value) -> Value {
+    let mut object = object.clone();
+    object.as_object_mut().unwrap().remove("status");
+    let kept = |key: &str| matches!(key, "labels" | "ownerReferences");
+    object["metadata"].as_object_mut().unwrap().retain(|key, _| kept(key));
+    object
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn what_somebody_scales_or_applies_is_left_to_them_and_said() {
+    let tale = Tale::begin("scale", &[SMALL, SMALL_VALUES]).await;
+    let operator = tale.operator().await;
+    tale.apply("a", json!({})).await;
+    tale.deployed("a").await;
+    tale.kubectl(&["scale", "deployment", "a", "--replicas=3"]);
+    tale.holds(
+        "Tale",
+        "a",
+        "/status/leftToOthers/0",
+        "apps/v1/Deployment scale/a: .spec.replicas is left to \"kubectl\", which scales it",
+    )
+    .await;
+    assert_eq!(tale.get("Deployment", "a").await["spec"]["replicas"], 3);
+    // Other fields are still the chart's.
+    tale.edit("Deployment", "a", json!({"spec": {"revisionHistoryLimit": 3}})).await;
+    let patch =
+        json!({"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "evil:1"}]}}}});
+    tale.edit("Deployment", "a", patch).await;
+    tale.holds("Deployment", "a", "/spec/template/spec/containers/0/image", "app:1").await;
+    // It stays so over an upgrade and a restart.
+    tale.apply("a", json!({"color": "new"})).await;
+    tale.revision("a", 2).await;
+    assert_eq!(tale.get("Deployment", "a").await["spec"]["replicas"], 3);
+    tale.says("a", "Ready", "True", "").await;
+    operator.stop().await;
+    let _operator = tale.operator().await;
+    tale.is_quiet(2).await;
+    let found = tale.get("Deployment", "a").await;
+    assert_eq!((&found["spec"]["replicas"], &found["spec"]["revisionHistoryLimit"]), (&json!(3), &json!(3)));
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn what_happened_while_the_operator_was_away_is_put_right() {
+    let tale = Tale::begin("away", &[TINY, TINY_VALUES]).await;
+    let operator = tale.operator().await;
+    for name in ["edited", "deleted", "changed", "gone", "same", "unrecorded"] {
+        tale.apply(name, json!({"color": "one"})).await;
+        tale.deployed(name).await;
+    }
+    operator.kill();
+    tale.edit("ConfigMap", "edited", json!({"data": {"color": "x"}})).await;
+    tale.delete("ConfigMap", "deleted").await;
+    tale.apply("changed", json!({"color": "two"})).await;
+    tale.delete("Tale", "gone").await;
+    tale.apply("new", json!({"color": "new"})).await;
+    tale.delete("Secret", "sh.helm.release.v1.unrecorded.v1").await;
+    let same = tale.get("ConfigMap", "same").await;
+    let operator = tale.operator().await;
+    for (name, color) in
+        [("edited", "one"), ("deleted", "one"), ("changed", "two"), ("new", "new"), ("unrecorded", "one")]
+    {
+        tale.holds("ConfigMap", name, "/data/color", color).await;
+    }
+    tale.vanishes("Tale", "gone").await;
+    tale.vanishes("ConfigMap", "gone").await;
+    tale.appears("Secret", "sh.helm.release.v1.unrecorded.v1").await;
+    assert_eq!(tale.get("ConfigMap", "same").await, same);
+    // A record that goes while the operator is there is written anew too.
+    tale.delete("Secret", "sh.helm.release.v1.edited.v1").await;
+    tale.appears("Secret", "sh.helm.release.v1.edited.v1").await;
+    tale.deployed("edited").await;
+    drop(operator);
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn a_restart_and_time_write_nothing() {
+    let tale = Tale::begin("still", &[SMALL, SMALL_VALUES]).await;
+    tale.watches("reconcilePeriod: 1s");
+    let operator = tale.operator().await;
+    for name in ["a", "b", "c"] {
+        tale.apply(name, json!({"color": name})).await;
+    }
+    for name in ["a", "b", "c"] {
+        tale.deployed(name).await;
+        tale.says(name, "Ready", "True", "").await;
+    }
+    sleep(Duration::from_secs(1)).await;
+    tale.is_quiet(3).await;
+    let before = tale.versions().await;
+    operator.stop().await;
+    let _operator = tale.operator().await;
+    tale.is_quiet(3).await;
+    assert_eq!(before, tale.versions().await);
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn random_values_and_lookups_neither_loop_nor_rotate() {
+    const CHANCE: &str = r#"
+apiVersion: v1
+kind: Secret
+metadata: {name: "{{ .Release.Name }}-random"}
+stringData: {password: "{{ randAlphaNum 20 }}", color: "{{ .Values.color }}"}
+---
+{{- $old := (lookup "v1" "Secret" .Release.Namespace (printf "%s-kept" .Release.Name)).data | default dict }}
+apiVersion: v1
+kind: Secret
+metadata: {name: "{{ .Release.Name }}-kept"}
+data: {password: "{{ $old.password | default (randAlphaNum 20 | b64enc) }}", color: "{{ .Values.color | b64enc }}"}
+"#;
+    let tale = Tale::begin("chance", &[("templates/chance.yaml", CHANCE), TINY_VALUES]).await;
+    tale.watches("reconcilePeriod: 1s");
+    let operator = tale.operator().await;
+    tale.apply("a", json!({})).await;
+    tale.deployed("a").await;
+    sleep(Duration::from_secs(1)).await;
+    tale.is_quiet(3).await;
+    let password = async |name: &str| tale.get("Secret", name).await["data"]["password"].clone();
+    let (random, kept) = (password("a-random").await, password("a-kept").await);
+    operator.stop().await;
+    let _operator = tale.operator().await;
+    tale.is_quiet(2).await;
+    // Drift is put right with the password that there was.
+    tale.delete("Secret", "a-random").await;
+    assert_eq!(tale.appears("Secret", "a-random").await["data"]["password"], random);
+    tale.delete("Secret", "a-kept").await;
+    assert_eq!(tale.appears("Secret", "a-kept").await["data"]["password"], kept);
+    tale.apply("a", json!({"color": "new"})).await;
+    tale.revision("a", 2).await;
+    assert_eq!(password("a-kept").await, kept);
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn without_watching_what_was_made_the_period_puts_it_right() {
+    let tale = Tale::begin("period", &[TINY, TINY_VALUES]).await;
+    tale.watches("watchDependentResources: false");
+    let _operator = tale.operator().await;
+    let often = json!({"annotations": {"helm.sdk.operatorframework.io/reconcile-period": "1s"}});
+    tale.apply_with("a", json!({}), often).await;
+    tale.deployed("a").await;
+    tale.edit("ConfigMap", "a", json!({"data": {"color": "x"}})).await;
+    tale.holds("ConfigMap", "a", "/data/color", "red").await;
+    tale.delete("ConfigMap", "a").await;
+    tale.appears("ConfigMap", "a").await;
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn pods_start_anew_with_their_config_unless_it_is_switched_off() {
+    let off = SMALL.1.replace(
+        "kind: Deployment\nmetadata: {name: \"{{ .Release.Name }}\"}",
+        "kind: Deployment\nmetadata: {name: \"{{ .Release.Name }}\", annotations: {podium.dev/restart-on-config-change: \"false\"}}",
+    );
+    assert_ne!(off, SMALL.1);
+    let tale = Tale::begin("restarts", &[("templates/off.yaml", &off), SMALL_VALUES]).await;
+    let _operator = tale.operator().await;
+    tale.apply("a", json!({})).await;
+    tale.deployed("a").await;
+    tale.apply("a", json!({"color": "new"})).await;
+    tale.revision("a", 2).await;
+    let found = tale.get("Deployment", "a").await;
+    assert_eq!(found["metadata"]["generation"], 1);
+    assert!(found["spec"]["template"]["metadata"]["annotations"].is_null(), "{found}");
+}

@@ -1,0 +1,127 @@
+//! Whose an object is.
+
+use serde_json::json;
+
+use crate::world::Tale;
+use crate::{TINY, TINY_VALUES};
+
+const SPREAD: &str = r#"
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: "{{ .Release.Name }}"}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: "{{ .Release.Name }}", namespace: "{{ .Values.far }}"}
+data: {a: b}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: "{{ .Release.Name }}"}
+rules: [{apiGroups: [""], resources: [nodes], verbs: [get]}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: "{{ .Release.Name }}-kept", annotations: {helm.sh/resource-policy: keep}}
+"#;
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn children_elsewhere_name_their_owner_and_go_with_it() {
+    let tale = Tale::begin("spread", &[("templates/spread.yaml", SPREAD)]).await;
+    tale.namespace("spread-far").await;
+    let operator = tale.operator_everywhere().await;
+    tale.apply("spread-a", json!({"far": "spread-far"})).await;
+    tale.deployed("spread-a").await;
+    for (kind, name) in
+        [("ConfigMap", "spread-far/spread-a"), ("ClusterRole", "spread-a"), ("ConfigMap", "spread-a-kept")]
+    {
+        let metadata = tale.get(kind, name).await["metadata"].clone();
+        let annotations = &metadata["annotations"];
+        assert_eq!(annotations["operator-sdk/primary-resource"], "spread/spread-a", "{kind} {name}");
+        assert_eq!(annotations["operator-sdk/primary-resource-type"], "Tale.tales.podium.dev");
+        assert!(metadata["ownerReferences"].is_null());
+    }
+    assert!(tale.get("ConfigMap", "spread-a").await["metadata"]["ownerReferences"].is_array());
+    // They are looked after, too: by events.
+    tale.edit("ConfigMap", "spread-far/spread-a", json!({"data": {"a": "x"}})).await;
+    tale.holds("ConfigMap", "spread-far/spread-a", "/data/a", "b").await;
+    tale.delete("ClusterRole", "spread-a").await;
+    tale.appears("ClusterRole", "spread-a").await;
+    // And go although the operator was away.
+    operator.stop().await;
+    tale.delete("Tale", "spread-a").await;
+    let _operator = tale.operator_everywhere().await;
+    tale.vanishes("Tale", "spread-a").await;
+    tale.vanishes("ConfigMap", "spread-far/spread-a").await;
+    tale.vanishes("ClusterRole", "spread-a").await;
+    tale.get("ConfigMap", "spread-a-kept").await;
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn a_resource_of_the_whole_cluster() {
+    let tale = Tale::of("World", "worldly", &[("templates/spread.yaml", SPREAD)]).await;
+    let start = async || tale.operator_everywhere().await;
+    let operator = start().await;
+
+    tale.namespace("worldly-far").await;
+    tale.apply("whole", json!({"far": "worldly-far"})).await;
+    let custom = tale.deployed("whole").await;
+    for (kind, name) in [("ConfigMap", "whole"), ("ConfigMap", "worldly-far/whole"), ("ClusterRole", "whole")]
+    {
+        let object = tale.get(kind, name).await;
+        assert_eq!(
+            object["metadata"]["ownerReferences"][0]["uid"], custom["metadata"]["uid"],
+            "{kind} {name}"
+        );
+    }
+    tale.delete("ConfigMap", "worldly-far/whole").await;
+    tale.appears("ConfigMap", "worldly-far/whole").await;
+    operator.stop().await;
+    let _operator = start().await;
+    tale.delete("ClusterRole", "whole").await;
+    tale.appears("ClusterRole", "whole").await;
+    tale.delete("World", "whole").await;
+    tale.vanishes("World", "whole").await;
+    for (kind, name) in [("ConfigMap", "whole"), ("ConfigMap", "worldly-far/whole"), ("ClusterRole", "whole")]
+    {
+        tale.vanishes(kind, name).await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn of_two_resources_that_want_the_same_object_the_first_has_it() {
+    let same = TINY.1.replace("{{ .Release.Name }}", "the-same");
+    let tale = Tale::begin("rivals", &[("templates/same.yaml", &same), TINY_VALUES]).await;
+    let _operator = tale.operator().await;
+    tale.apply("one", json!({"color": "one"})).await;
+    tale.deployed("one").await;
+    tale.apply("two", json!({"color": "two"})).await;
+    let said = tale.says("two", "ReleaseFailed", "True", "somebody else's").await;
+    assert!(
+        said["message"].as_str().unwrap().contains("current value is \\\"one\\\"")
+            || said["message"].as_str().unwrap().contains("\"one\""),
+        "{said}"
+    );
+    assert_eq!(tale.get("ConfigMap", "the-same").await["data"]["color"], "one");
+    // Going takes nothing of the other with it.
+    tale.delete("Tale", "two").await;
+    tale.vanishes("Tale", "two").await;
+    assert_eq!(tale.get("ConfigMap", "the-same").await["data"]["color"], "one");
+    // Nor what nobody's is.
+    tale.create(
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "plain"}, "data": {"a": "b"}}),
+    )
+    .await;
+    let other = Tale::begin("rivals-two", &[TINY, TINY_VALUES]).await;
+    let _operator = other.operator().await;
+    other.create(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "plain"}, "data": {"a": "b"}})).await;
+    other.apply("plain", json!({})).await;
+    other.says("plain", "ReleaseFailed", "True", "somebody else's").await;
+    assert_eq!(other.get("ConfigMap", "plain").await["data"], json!({"a": "b"}));
+    other.delete("Tale", "plain").await;
+    other.vanishes("Tale", "plain").await;
+    other.get("ConfigMap", "plain").await;
+}

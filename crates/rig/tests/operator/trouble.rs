@@ -1,0 +1,264 @@
+//! What goes wrong is said, does no harm, and goes on by itself.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::world::{Tale, condition, crd};
+use crate::{SMALL, SMALL_VALUES, TINY, TINY_VALUES};
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn values_that_the_schema_refuses_change_nothing() {
+    let schema = r#"{"type": "object", "properties": {"color": {"type": "string"}}}"#;
+    let tale = Tale::begin("schema", &[TINY, TINY_VALUES, ("values.schema.json", schema)]).await;
+    let _operator = tale.operator().await;
+    tale.apply("never", json!({"color": 5})).await;
+    tale.says("never", "Irreconcilable", "True", "color").await;
+    assert!(tale.find("ConfigMap", "never").await.is_none());
+    tale.apply("a", json!({"color": "good"})).await;
+    tale.deployed("a").await;
+    tale.apply("a", json!({"color": 5})).await;
+    let said = tale.says("a", "Irreconcilable", "True", "next try at").await;
+    assert!(said["message"].as_str().unwrap().contains("color"), "{said}");
+    assert_eq!(tale.get("ConfigMap", "a").await["data"]["color"], "good");
+    tale.apply("a", json!({"color": "better"})).await;
+    tale.holds("ConfigMap", "a", "/data/color", "better").await;
+    assert!(condition(&tale.deployed("a").await, "Irreconcilable").is_none());
+    tale.delete("Tale", "never").await;
+    tale.vanishes("Tale", "never").await;
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn a_chart_that_fails_says_its_reason() {
+    let broken = "{{ if .Values.broken }}{{ fail \"it is broken on purpose\" }}{{ end }}";
+    let tale = Tale::begin("broken", &[TINY, TINY_VALUES, ("templates/broken.yaml", broken)]).await;
+    let operator = tale.operator().await;
+    tale.apply("a", json!({"broken": true})).await;
+    tale.says("a", "Irreconcilable", "True", "it is broken on purpose").await;
+    assert!(tale.event("a", "ReconcileError").await.contains("on purpose"));
+    operator.says("it is broken on purpose").await;
+    tale.apply("a", json!({})).await;
+    tale.deployed("a").await;
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn what_the_server_refuses_is_undone_and_tried_again_ever_more_seldom() {
+    const LAST: &str = "{{ if .Values.bad }}\napiVersion: v1\nkind: Service\nmetadata: {name: \"{{ .Release.Name }}\"}\n\
+        spec: {ports: [{port: 99999}]}\n{{ end }}";
+    let tale = Tale::begin("refused", &[TINY, TINY_VALUES, ("templates/last.yaml", LAST)]).await;
+    let operator = tale.operator().await;
+    tale.apply("first", json!({"bad": true})).await;
+    let said = tale.says("first", "ReleaseFailed", "True", "InstallError").await;
+    assert!(said["message"].as_str().unwrap().contains("99999"), "{said}");
+    tale.apply("a", json!({"color": "good"})).await;
+    tale.deployed("a").await;
+    tale.apply("a", json!({"color": "bad", "bad": true})).await;
+    let said = tale.says("a", "ReleaseFailed", "True", "UpgradeError").await;
+    let message = said["message"].as_str().unwrap();
+    assert!(message.contains("99999") && message.contains("next try at"), "{said}");
+    tale.holds("ConfigMap", "a", "/data/color", "good").await;
+    // Half a second, one, two, four: not hundreds of tries.
+    sleep(Duration::from_secs(6)).await;
+    let tries = operator.log().matches("reason=UpgradeError").count();
+    assert!((2..=6).contains(&tries), "{tries} tries in 6 s\n{}", operator.log());
+    let records = tale.all("Secret").await.len();
+    assert!(records <= 22, "{records} records");
+    assert!(
+        tale.find("ConfigMap", "first")
+            .await
+            .is_none_or(|map| map["metadata"]["deletionTimestamp"].is_string())
+    );
+    tale.apply("a", json!({"color": "better"})).await;
+    tale.holds("ConfigMap", "a", "/data/color", "better").await;
+    assert!(condition(&tale.deployed("a").await, "ReleaseFailed").is_none());
+    tale.apply("first", json!({})).await;
+    tale.deployed("first").await;
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn a_field_that_cannot_change_is_said_and_the_old_state_stays() {
+    let job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: \"{{ .Release.Name }}\"}\nspec: {template: {spec: \
+        {restartPolicy: Never, containers: [{name: main, image: \"{{ .Values.image }}\"}]}}}\n";
+    let tale = Tale::begin(
+        "immutable",
+        &[TINY, ("templates/job.yaml", job), ("values.yaml", "image: a\ncolor: a\n")],
+    )
+    .await;
+    let _operator = tale.operator().await;
+    tale.apply("a", json!({})).await;
+    tale.deployed("a").await;
+    tale.apply("a", json!({"image": "b", "color": "b"})).await;
+    tale.says("a", "ReleaseFailed", "True", "field is immutable").await;
+    tale.holds("ConfigMap", "a", "/data/color", "a").await;
+    tale.apply("a", json!({"color": "c"})).await;
+    tale.deployed("a").await;
+    tale.holds("ConfigMap", "a", "/data/color", "c").await;
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn a_kind_may_come_later_go_and_come_again() {
+    let tale = Tale::of("Late", "late", &[TINY, TINY_VALUES]).await;
+    let operator = tale.start(|_| ());
+    operator.says("the cluster does not know this kind yet").await;
+    tale.create(crd("Late", "Namespaced")).await;
+    operator.says("all kinds are watched").await;
+    tale.apply("a", json!({})).await;
+    tale.deployed("a").await;
+    // With the definition its resources go, and the operator still takes away what it made.
+    tale.delete("CustomResourceDefinition", "lates.tales.podium.dev").await;
+    tale.vanishes("CustomResourceDefinition", "lates.tales.podium.dev").await;
+    tale.vanishes("ConfigMap", "a").await;
+    tale.create(crd("Late", "Namespaced")).await;
+    tale.until("the kind", async || {
+        match tale
+            .kinds
+            .renew()
+            .await
+            .unwrap()
+            .find(&podium_objects::Kind::new("tales.podium.dev/v1", "Late"))
+        {
+            Some(_) => Ok(()),
+            None => Err(String::new()),
+        }
+    })
+    .await;
+    tale.apply("b", json!({})).await;
+    tale.deployed("b").await;
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn a_namespace_goes_with_its_resources() {
+    const FAR: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"from-{{ .Release.Name }}\", namespace: ending-far}\n";
+    let tale = Tale::begin("ending", &[SMALL, SMALL_VALUES, ("templates/far.yaml", FAR)]).await;
+    tale.namespace("ending-far").await;
+    let _operator = tale.operator_everywhere().await;
+    for name in ["a", "b", "c"] {
+        tale.apply(name, json!({})).await;
+    }
+    for name in ["a", "b", "c"] {
+        tale.deployed(name).await;
+    }
+    tale.delete("Namespace", "ending").await;
+    tale.vanishes("Namespace", "ending").await;
+    for name in ["a", "b", "c"] {
+        tale.vanishes("ConfigMap", &format!("ending-far/from-{name}")).await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn a_permission_that_is_missing_is_said_and_waited_for() {
+    let tale = Tale::begin("moody", &[TINY, TINY_VALUES]).await;
+    tale.manifests(&role("moody", "moody", "configmaps"));
+    let kubeconfig = tale.cluster.kubeconfig_of("moody");
+    let operator = tale
+        .operator_with(|command| {
+            command.env("KUBECONFIG", kubeconfig);
+        })
+        .await;
+    tale.apply("a", json!({})).await;
+    tale.deployed("a").await;
+    // Taken away: a change fails and says what is missing.
+    tale.manifests(&role("moody", "moody", "services"));
+    tale.apply("a", json!({"color": "new"})).await;
+    let said = tale.says("a", "ReleaseFailed", "True", "forbidden").await;
+    let message = said["message"].as_str().unwrap();
+    assert!(message.contains("configmaps") && message.contains("moody"), "{message}");
+    assert!(tale.event("a", "UpgradeError").await.contains("configmaps"));
+    assert!(operator.log().contains("configmaps"));
+    // Given back: it goes on by itself.
+    tale.manifests(&role("moody", "moody", "configmaps"));
+    tale.holds("ConfigMap", "a", "/data/color", "new").await;
+    tale.deployed("a").await;
+}
+
+/// Lets a user of the cluster run an operator in a namespace whose charts make some resource.
+pub fn role(namespace: &str, user: &str, made: &str) -> String {
+    let rules = json!([
+        {"apiGroups": ["tales.podium.dev"], "resources": ["tales", "tales/status", "tales/finalizers"], "verbs": ["*"]},
+        {"apiGroups": [""], "resources": ["secrets", "events", made], "verbs": ["*"]},
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["*"]},
+    ]);
+    let role: Value = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+        "metadata": {"name": user, "namespace": namespace}, "rules": rules});
+    let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "metadata": {"name": user, "namespace": namespace},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": user},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]});
+    format!("{role}\n---\n{binding}\n")
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn ready_tells_the_truth() {
+    let tale = Tale::begin("ready", &[SMALL, SMALL_VALUES]).await;
+    let _operator = tale.operator().await;
+    tale.apply("a", json!({"podAnnotations": {"rig.podium/ready": "false"}})).await;
+    tale.deployed("a").await;
+    let said = tale.says("a", "Ready", "False", "ImagePullBackOff").await;
+    let message = said["message"].as_str().unwrap();
+    assert!(message.contains("Deployment ready/a") && message.contains("pod a-"), "{message}");
+    let pods = tale.all("Pod").await;
+    let pod = pods[0]["metadata"]["name"].as_str().unwrap();
+    assert!(message.contains(pod), "{message}");
+    tale.edit("Pod", pod, json!({"metadata": {"annotations": {"rig.podium/ready": null}}})).await;
+    tale.says("a", "Ready", "True", "").await;
+    tale.edit("Pod", pod, json!({"metadata": {"annotations": {"rig.podium/ready": "false"}}})).await;
+    tale.says("a", "Ready", "False", "ImagePullBackOff").await;
+    tale.apply("a", json!({})).await;
+    tale.says("a", "Ready", "True", "").await;
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn a_job_that_fails_is_seen() {
+    let job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: \"{{ .Release.Name }}\"}\nspec: {backoffLimit: 0, template: \
+        {metadata: {annotations: {rig.podium/fail: \"true\"}}, spec: {restartPolicy: Never, containers: [{name: main, image: a}]}}}\n";
+    let tale = Tale::begin("failing", &[("templates/job.yaml", job)]).await;
+    let _operator = tale.operator().await;
+    tale.apply("a", json!({})).await;
+    tale.says("a", "Ready", "False", "Job failing/a").await;
+    tale.says("a", "Ready", "False", "Failed").await;
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn with_wait_deployed_means_ready() {
+    let tale = Tale::begin("waiting", &[SMALL, SMALL_VALUES]).await;
+    tale.watches("wait: true");
+    let _operator = tale.operator().await;
+    tale.apply("a", json!({"podAnnotations": {"rig.podium/ready": "false"}})).await;
+    tale.appears("Deployment", "a").await;
+    sleep(Duration::from_secs(2)).await;
+    assert!(tale.condition("a", "Deployed").await.is_none_or(|found| found["status"] != "True"));
+    for pod in tale.all("Pod").await {
+        let name = pod["metadata"]["name"].as_str().unwrap().to_owned();
+        tale.edit("Pod", &name, json!({"metadata": {"annotations": {"rig.podium/ready": null}}})).await;
+    }
+    tale.deployed("a").await;
+    tale.says("a", "Ready", "True", "").await;
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn an_annotation_that_cannot_be_read_is_said() {
+    let tale = Tale::begin("annotated", &[TINY, TINY_VALUES]).await;
+    let _operator = tale.operator().await;
+    let period =
+        |text: &str| json!({"annotations": {"helm.sdk.operatorframework.io/reconcile-period": text}});
+    tale.apply_with("a", json!({}), period("soon")).await;
+    tale.says("a", "Irreconcilable", "True", "reconcile-period is no duration").await;
+    tale.apply_with("a", json!({}), period("5m")).await;
+    tale.deployed("a").await;
+    // Values are a map.
+    tale.create(json!({"apiVersion": "tales.podium.dev/v1", "kind": "Tale", "metadata": {"name": "empty"}, "spec": [1]}))
+        .await;
+    tale.says("empty", "Irreconcilable", "True", "is no map").await;
+}
