@@ -27,6 +27,8 @@ const LABEL: (&str, &str) = ("podium.dev/operator", "true");
 const WATCHES: &str = "podium.dev/watches";
 /// How long an operator counts after its last sign of life, and how often it gives one: a third of that.
 const LASTS: Duration = Duration::from_secs(30);
+/// How long a good-bye may take.
+const FAREWELL: Duration = Duration::from_secs(3);
 
 /// A kind that an operator answers for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,17 +130,7 @@ impl Roster {
         log: &Log,
         changed: impl Fn() + Clone + 'static,
     ) {
-        let presence = Presence {
-            namespace: self.own.namespace().unwrap_or_default().to_owned(),
-            name: self.own.name().to_owned(),
-            identity: identity.to_owned(),
-            labels: BTreeMap::from([(LABEL.0.to_owned(), LABEL.1.to_owned())]),
-            annotations: BTreeMap::from([(
-                WATCHES.to_owned(),
-                Value::Array(self.own_claims.iter().map(Claim::write).collect()).to_string(),
-            )]),
-            duration: LASTS,
-        };
+        let presence = self.presence(identity);
         let (keeper, told) = (client.clone(), log.clone());
         tokio::task::spawn_local(async move {
             let mut said = false;
@@ -175,6 +167,26 @@ impl Roster {
                 }
             }
         });
+    }
+
+    fn presence(&self, identity: &str) -> Presence {
+        Presence {
+            namespace: self.own.namespace().unwrap_or_default().to_owned(),
+            name: self.own.name().to_owned(),
+            identity: identity.to_owned(),
+            labels: BTreeMap::from([(LABEL.0.to_owned(), LABEL.1.to_owned())]),
+            annotations: BTreeMap::from([(
+                WATCHES.to_owned(),
+                Value::Array(self.own_claims.iter().map(Claim::write).collect()).to_string(),
+            )]),
+            duration: LASTS,
+        }
+    }
+
+    /// Says good-bye, so that those who stand by need not wait.
+    pub async fn leave(&self, client: &Client, identity: &str) {
+        // Who cannot say good-bye is missed after a while.
+        let _ = tokio::time::timeout(FAREWELL, self.presence(identity).withdraw(client)).await;
     }
 
     /// Takes an event about a Lease; says whether somebody came or went.

@@ -129,14 +129,18 @@ pub async fn run(
     }
     let election = settings.election.clone();
     let identity = settings.identity.clone();
+    let roster = Roster::new(&settings.home, &settings.host, &settings.watches, &settings.namespaces);
     let work = {
-        let (client, log, registry) = (client.clone(), log.clone(), registry.clone());
-        async move { operate(client, settings, charts, &log, &registry, &ready).await }
+        let (client, log, registry, roster) = (client.clone(), log.clone(), registry.clone(), roster.clone());
+        async move { operate(client, settings, charts, &roster, &log, &registry, &ready).await }
     };
     let work = local.run_until(async {
         tokio::select! {
             failed = work => failed,
-            () = stop => Ok(()),
+            () = stop => {
+                roster.leave(&client, &identity).await;
+                Ok(())
+            }
         }
     });
     let Some(Election { id, namespace }) = election else { return work.await };
@@ -184,6 +188,7 @@ async fn operate(
     client: Client,
     settings: Settings,
     charts: Vec<Rc<Chart>>,
+    roster: &Rc<Roster>,
     log: &Log,
     registry: &Registry,
     ready: &Health,
@@ -197,7 +202,6 @@ async fn operate(
     let names: Vec<String> = names.into_iter().collect();
     let hub = Hub::new(client.clone(), log.clone(), places.clone(), &names);
     let recorder = Recorder::new("podium-operator", &settings.identity);
-    let roster = Roster::new(&settings.home, &settings.host, &settings.watches, &settings.namespaces);
     let mut context = Context::new(
         client.clone(),
         kinds.clone(),
