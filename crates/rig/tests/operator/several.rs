@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use crate::trouble::role;
-use crate::world::{Tale, port, read};
+use crate::world::{Tale, condition, port, read};
 use crate::{TINY, TINY_VALUES};
 
 #[tokio::test]
@@ -180,4 +180,72 @@ async fn metrics_and_probes_answer() {
         _ => Ok(()),
     })
     .await;
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn of_two_with_the_same_selector_the_older_acts() {
+    let tale = Tale::begin("twins", &[TINY, TINY_VALUES]).await;
+    let start = async |pod: &str| {
+        tale.operator_with(|command| {
+            command.env("POD_NAME", pod);
+        })
+        .await
+    };
+    let first = start("twins-first").await;
+    // The time of a Lease has seconds.
+    sleep(Duration::from_millis(1_200)).await;
+    let second = start("twins-second").await;
+    tale.apply("a", json!({})).await;
+    let custom = tale.deployed("a").await;
+    tale.until("both to be named", async || {
+        let custom = tale.get("Tale", "a").await;
+        match condition(&custom, "Answered") {
+            Some(answered) if answered["reason"] == "SeveralOperators" => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
+    assert_eq!(custom["status"]["deployedRelease"]["revision"], 1);
+    assert!(!second.log().contains("installed"), "{}", second.log());
+    first.stop().await;
+    tale.apply("a", json!({"color": "two"})).await;
+    tale.holds("ConfigMap", "a", "/data/color", "two").await;
+    second.says("upgraded as revision 2").await;
+    tale.until("nobody else to be named", async || {
+        match condition(&tale.get("Tale", "a").await, "Answered") {
+            None => Ok(()),
+            Some(answered) => Err(answered.to_string()),
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn a_resource_that_nobody_answers_for_is_told() {
+    let tale = Tale::begin("nobody", &[TINY, TINY_VALUES]).await;
+    tale.watches("selector: {matchLabels: {operatorVersion: v1}}");
+    let _operator = tale.operator().await;
+    let label = |version: &str| json!({"labels": {"operatorVersion": version}});
+    tale.apply_with("a", json!({}), label("v7")).await;
+    tale.until("the resource to be told", async || {
+        let custom = tale.get("Tale", "a").await;
+        match condition(&custom, "Answered") {
+            Some(answered) if answered["reason"] == "NoOperator" => {
+                let message = answered["message"].as_str().unwrap_or_default();
+                assert!(
+                    message.contains("operatorVersion=v7") && message.contains("operatorVersion=v1"),
+                    "{message}"
+                );
+                Ok(())
+            }
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
+    assert!(tale.find("ConfigMap", "a").await.is_none());
+    tale.apply_with("a", json!({}), label("v1")).await;
+    let custom = tale.deployed("a").await;
+    assert!(condition(&custom, "Answered").is_none(), "{custom}");
 }
