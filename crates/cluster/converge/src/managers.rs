@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::plan::MANAGER;
 
 /// Who wrote objects of releases by updates: Helm 3, and the Helm operator.
-const CLIENTS: [&str; 2] = ["helm", "helm-operator"];
+pub(crate) const CLIENTS: [&str; 2] = ["helm", "helm-operator"];
 
 fn text<'v>(entry: &'v Value, key: &str) -> &'v str {
     entry.get(key).and_then(Value::as_str).unwrap_or_default()

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::managers::CLIENTS;
+
 /// The label that every object of a release has, and its value.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "Helm");
 /// The annotation with the release's name.
@@ -34,7 +36,9 @@ impl Owner {
             return Some(format!("its label {} says {other:?}", MANAGED_BY.0));
         }
         let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
-        let written = entries.into_iter().flatten().any(|e| e.get("manager").is_some_and(|m| m == "helm"));
+        let writer =
+            |entry: &Value| entry.get("manager").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let written = entries.into_iter().flatten().any(|entry| CLIENTS.contains(&writer(entry).as_str()));
         (!written).then(|| "it belongs to no release".to_owned())
     }
 
@@ -75,6 +79,9 @@ mod tests {
         let fields = json!([{"manager": "helm", "operation": "Apply"}]);
         assert_eq!(owner.bars(&json!({"metadata": {"managedFields": fields}})), None);
         assert!(owner.bars(&json!({"metadata": {}})).is_some());
+        // The Helm operator makes objects anew without them.
+        let anew = json!([{"manager": "helm-operator", "operation": "Update"}]);
+        assert_eq!(owner.bars(&json!({"metadata": {"managedFields": anew}})), None);
         let other =
             json!({"metadata": {"managedFields": fields, "annotations": {"meta.helm.sh/release-name": "x"}}});
         assert!(owner.bars(&other).is_some());

@@ -192,7 +192,7 @@ impl Hub {
                 if change.matters() {
                     controller.queue.nudge(key);
                 } else {
-                    controller.queue.add_after(key, GATHER);
+                    controller.queue.nudge_after(key, GATHER);
                 }
             }
         }

@@ -211,6 +211,18 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         self.0.wake.notify_one();
     }
 
+    /// The key may have work to do after some time, unless it waits because it has failed; see [`Queue::nudge`].
+    pub fn nudge_after(&self, key: K, delay: Duration) {
+        let mut state = self.state();
+        match state.keys.get_mut(&key) {
+            Some(entry) if entry.running => entry.nudged = true,
+            Some(entry) if entry.failures > 0 => {}
+            _ => state.add_at(key, later(delay)),
+        }
+        drop(state);
+        self.0.wake.notify_one();
+    }
+
     /// The key has work to do after some time; of several times the earliest counts.
     pub fn add_after(&self, key: K, delay: Duration) {
         self.state().add_at(key, later(delay));
@@ -398,6 +410,7 @@ mod tests {
         queue.settle(&task.key, Verdict::Retry);
         drop(task);
         queue.nudge("a");
+        queue.nudge_after("a", Duration::ZERO);
         assert!(now(&queue).await.is_none(), "it waits");
         queue.add("a");
         let task = queue.next().await.unwrap();
