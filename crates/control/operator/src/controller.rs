@@ -187,7 +187,17 @@ impl Controller {
         let mut keys = cards.keys();
         let same = |key: &&Key| key.name() == release.name() && release.namespace() == Some(self.place(key));
         if let Some(key) = keys.find(same) {
-            self.queue.add(key.clone());
+            self.nudge(key.clone(), Duration::ZERO);
+        }
+    }
+
+    /// Something of a resource changed that is looked at after some time. What failed is tried again after its back-off and
+    /// not before: each try makes such changes itself.
+    pub fn nudge(&self, key: Key, delay: Duration) {
+        match self.queue.failures(&key) {
+            0 if delay.is_zero() => self.queue.add(key),
+            0 => self.queue.add_after(key, delay),
+            _ => {}
         }
     }
 

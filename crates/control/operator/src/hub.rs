@@ -171,11 +171,7 @@ impl Hub {
                     let version = change.before.map_or(0, |row| row.version);
                     controller.lose(&key, kind, &change.key, version);
                 }
-                if change.matters() {
-                    controller.queue.add(key);
-                } else {
-                    controller.queue.add_after(key, GATHER);
-                }
+                controller.nudge(key, if change.matters() { Duration::ZERO } else { GATHER });
             }
         }
         if matches!(event, Event::End) {
@@ -257,7 +253,8 @@ impl Hub {
 
     /// The record with this name is gone.
     fn lose_record(&self, secret: &Key) {
-        let Some((name, revision)) = secret.name().strip_prefix(RECORD).and_then(|name| name.rsplit_once(".v"))
+        let Some((name, revision)) =
+            secret.name().strip_prefix(RECORD).and_then(|name| name.rsplit_once(".v"))
         else {
             return;
         };
