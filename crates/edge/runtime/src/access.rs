@@ -45,10 +45,16 @@ pub enum Error {
     },
     /// There is neither a kubeconfig nor a pod's service account.
     #[error(
-        "no cluster is configured: there is no kubeconfig (KUBECONFIG is not set and ~/.kube/config is not there) \
-         and this is not a pod; give --kubeconfig FILE or set KUBECONFIG"
+        "no cluster is configured: there is no kubeconfig ({looked}) and this is not a pod; give --kubeconfig FILE or \
+         set KUBECONFIG"
     )]
-    Nowhere(#[source] Box<InClusterError>),
+    Nowhere {
+        /// Where it was looked for.
+        looked: String,
+        /// Why this is not a pod.
+        #[source]
+        source: Box<InClusterError>,
+    },
     /// The name of the namespace would lead to another address.
     #[error("invalid namespace {0:?}: it may not be `.` or `..`, nor contain `/` or `%`")]
     Namespace(String),
@@ -128,7 +134,14 @@ impl Access {
             Err(_) => match (kube::Config::incluster(), &self.server) {
                 (Ok(config), _) => Ok(config),
                 (Err(_), Some(_)) => Ok(kube::Config::new(http::Uri::default())),
-                (Err(error), None) => Err(Error::Nowhere(Box::new(error))),
+                (Err(error), None) => {
+                    let named = std::env::var("KUBECONFIG").ok().filter(|paths| !paths.is_empty());
+                    let looked = named.map_or_else(
+                        || "KUBECONFIG is not set and ~/.kube/config is not there".to_owned(),
+                        |paths| format!("KUBECONFIG says {paths}, and there is no such file"),
+                    );
+                    Err(Error::Nowhere { looked, source: Box::new(error) })
+                }
             },
         }
     }
