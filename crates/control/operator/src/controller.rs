@@ -168,6 +168,10 @@ impl Controller {
         card.wish = wish;
         card.labels = custom.labels();
         card.status = custom.status();
+        // Back to what was done already: nothing is to be done, and it is observed.
+        if let Some(done) = card.done.as_mut().filter(|done| done.wish == wish) {
+            done.generation = custom.generation();
+        }
         card.body = news.then(|| Box::new(custom.0));
         drop(cards);
         if news {
