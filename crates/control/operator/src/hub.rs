@@ -144,10 +144,10 @@ impl Hub {
             .is_some_and(|stores| stores.iter().all(|store| store.borrow().is_complete()))
     }
 
-    /// Looks at all resources.
-    pub fn wake_all(&self) {
+    /// Looks at all resources; what failed is tried again when its time has come.
+    pub fn nudge_all(&self) {
         let controllers = self.controllers.borrow().clone();
-        controllers.iter().for_each(|controller| controller.wake_all());
+        controllers.iter().for_each(|controller| controller.nudge_all());
     }
 
     /// What is known of a release.

@@ -232,7 +232,7 @@ async fn operate(
         // Who may only see its own namespace can only see operators there.
         let place = (!settings.namespaces.is_empty()).then(|| settings.home.clone());
         let hub = hub.clone();
-        roster.begin(&client, &settings.identity, place, log, move || hub.wake_all());
+        roster.begin(&client, &settings.identity, place, log, move || hub.nudge_all());
     }
     let mut waiting = 0_usize;
     let (told, mut begun) = tokio::sync::mpsc::unbounded_channel();
