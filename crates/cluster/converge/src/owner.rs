@@ -23,7 +23,9 @@ pub struct Owner {
 impl Owner {
     /// Whose an object is, if it is somebody else's. One that a release wrote, and that only lost marks, is still the
     /// release's.
-    pub fn bars(&self, object: &Value) -> Option<String> {
+    ///
+    /// The one that the release is made for, if there is one, is the `holder` of its objects by a reference.
+    pub fn bars(&self, object: &Value, holder: Option<&str>) -> Option<String> {
         self.objection(object)?;
         let mark = |field: &str, key: &str| object.get("metadata")?.get(field)?.get(key)?.as_str();
         let (name, namespace) = (mark("annotations", RELEASE_NAME), mark("annotations", RELEASE_NAMESPACE));
@@ -39,7 +41,12 @@ impl Owner {
         let writer =
             |entry: &Value| entry.get("manager").and_then(Value::as_str).unwrap_or_default().to_owned();
         let written = entries.into_iter().flatten().any(|entry| CLIENTS.contains(&writer(entry).as_str()));
-        (!written).then(|| "it belongs to no release".to_owned())
+        let references = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+        let held = holder.is_some_and(|holder| {
+            let uid = |reference: &Value| reference.get("uid").and_then(Value::as_str) == Some(holder);
+            references.into_iter().flatten().any(uid)
+        });
+        (!written && !held).then(|| "it belongs to no release".to_owned())
     }
 
     /// Why an object is not this release's, in Helm's words; nothing when it is.
@@ -77,14 +84,18 @@ mod tests {
     fn what_only_lost_its_marks_is_still_the_releases() {
         let owner = Owner { name: "r".to_owned(), namespace: "n".to_owned() };
         let fields = json!([{"manager": "helm", "operation": "Apply"}]);
-        assert_eq!(owner.bars(&json!({"metadata": {"managedFields": fields}})), None);
-        assert!(owner.bars(&json!({"metadata": {}})).is_some());
+        assert_eq!(owner.bars(&json!({"metadata": {"managedFields": fields}}), None), None);
+        assert!(owner.bars(&json!({"metadata": {}}), None).is_some());
         // The Helm operator makes objects anew without them.
         let anew = json!([{"manager": "helm-operator", "operation": "Update"}]);
-        assert_eq!(owner.bars(&json!({"metadata": {"managedFields": anew}})), None);
+        assert_eq!(owner.bars(&json!({"metadata": {"managedFields": anew}}), None), None);
+        // Or only with a reference to what they are made for.
+        let held = json!({"metadata": {"ownerReferences": [{"uid": "u"}]}});
+        assert_eq!(owner.bars(&held, Some("u")), None);
+        assert!(owner.bars(&held, Some("other")).is_some() && owner.bars(&held, None).is_some());
         let other =
             json!({"metadata": {"managedFields": fields, "annotations": {"meta.helm.sh/release-name": "x"}}});
-        assert!(owner.bars(&other).is_some());
+        assert!(owner.bars(&other, None).is_some());
     }
 
     #[test]

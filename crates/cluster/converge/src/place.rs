@@ -24,6 +24,8 @@ pub struct Place<'a> {
     pub kinds: &'a Kinds,
     /// Whose objects are meant.
     pub owner: &'a Owner,
+    /// The uid of what the release is made for, if it is made for something.
+    pub holder: Option<&'a str>,
 }
 
 /// An object of a manifest beside the one of the cluster.

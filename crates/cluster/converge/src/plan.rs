@@ -155,7 +155,11 @@ pub(crate) struct Leaving {
 impl Place<'_> {
     /// Why an object may not be touched.
     pub(crate) fn barred(&self, seen: &Seen<'_>, rules: Rules) -> Option<Step> {
-        let why = seen.live.as_ref().and_then(|live| self.owner.bars(live)).filter(|_| !rules.adopt)?;
+        let why = seen
+            .live
+            .as_ref()
+            .and_then(|live| self.owner.bars(live, self.holder))
+            .filter(|_| !rules.adopt)?;
         Some(Step::new(seen.named.clone(), Action::Blocked).because(format!("it is somebody else's: {why}")))
     }
 
@@ -168,7 +172,7 @@ impl Place<'_> {
         let namespace = self.namespace(named);
         match self.write(resource, seen, rules).await {
             Ok((after, notes)) => {
-                let foreign = live.as_ref().is_some_and(|live| self.owner.bars(live).is_some());
+                let foreign = live.as_ref().is_some_and(|live| self.owner.bars(live, self.holder).is_some());
                 let action = match live {
                     None => Action::Create,
                     Some(live) => match changes(live, &after) {
@@ -297,7 +301,7 @@ impl Place<'_> {
             let Some(live) = self.live(resource, &named).await? else { continue };
             let kept =
                 live.pointer(POLICY).and_then(Value::as_str).is_some_and(|policy| policy.trim() == "keep");
-            let step = match self.owner.bars(&live) {
+            let step = match self.owner.bars(&live, self.holder) {
                 _ if kept => Step::new(named, Action::Leave).because("helm.sh/resource-policy is keep"),
                 Some(why) => Step::new(named, Action::Leave).because(format!("it is somebody else's: {why}")),
                 None => Step::new(named, Action::Delete),

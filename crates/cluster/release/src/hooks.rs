@@ -86,7 +86,7 @@ impl Engine<'_> {
             release.hooks.iter().enumerate().filter(|(_, hook)| chosen(hook)).map(|(at, _)| at).collect();
         order.sort_by_key(|at| release.hooks.get(*at).map(|hook| (hook.weight, hook.name.clone())));
         let owner = Owner { name: release.name.clone(), namespace: release.namespace.clone() };
-        let place = Place { client: &self.store.client, kinds: self.kinds, owner: &owner };
+        let place = Place { client: &self.store.client, kinds: self.kinds, owner: &owner, holder: None };
         let runner = Runner { engine: self, place, moment };
         let mut succeeded: Vec<Hook> = Vec::new();
         for at in order {

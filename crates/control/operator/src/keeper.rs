@@ -44,6 +44,10 @@ impl Owned<'_> {
 }
 
 impl Keeper for Owned<'_> {
+    fn holder(&self) -> &str {
+        self.custom.uid()
+    }
+
     fn dress(&self, objects: &mut [Object], namespaced: &dyn Fn(&Kind) -> bool) {
         restart::mark(objects);
         for object in objects {

@@ -35,7 +35,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
     let draft = render(&mut input, &cluster, &past, matches)?;
     let owner = Owner { name: draft.name.clone(), namespace: draft.namespace.clone() };
     let wanted = objects(&draft.manifest, &owner)?;
-    let place = Place { client: &store.client, kinds: cluster.kinds(), owner: &owner };
+    let place = Place { client: &store.client, kinds: cluster.kinds(), owner: &owner, holder: None };
     let before = past.objects();
     let adopt = on(matches, "take-ownership");
     let steps = cluster.wait(async |_| plan::preview(&place, &wanted, &draft.crds, &before, adopt).await)?;

@@ -181,6 +181,8 @@ pub struct Engine<'a> {
 
 /// On whose behalf a release is kept.
 pub trait Keeper: Sync {
+    /// The uid of what the release is made for.
+    fn holder(&self) -> &str;
     /// Adds to objects what they carry besides what the chart says.
     fn dress(&self, objects: &mut [Object], namespaced: &dyn Fn(&Kind) -> bool);
     /// The labels of a revision that is made from an older one.
@@ -209,7 +211,8 @@ impl<'a> Engine<'a> {
     }
 
     fn place<'p>(&'p self, owner: &'p Owner) -> Place<'p> {
-        Place { client: &self.store.client, kinds: self.kinds, owner }
+        let holder = self.keeper.map(Keeper::holder);
+        Place { client: &self.store.client, kinds: self.kinds, owner, holder }
     }
 }
 

@@ -110,7 +110,7 @@ impl Context {
     async fn check_health(&self, controller: &Controller, key: &Key) -> Result<(), Trouble> {
         let Some(done) = Self::done(controller, key) else { return Ok(()) };
         let owner = Owner { name: key.name().to_owned(), namespace: controller.place(key).to_owned() };
-        let place = Place { client: &self.client, kinds: &self.kinds, owner: &owner };
+        let place = Place { client: &self.client, kinds: &self.kinds, owner: &owner, holder: None };
         let discovery = self.kinds.known().await?;
         let mut changed = false;
         for held in done.held.iter().filter(|held| has_health(&held.named)) {

@@ -68,7 +68,7 @@ impl Context {
 
     async fn prune_remembered(&self, controller: &Controller, key: &Key) -> Result<(), client::Error> {
         let owner = Owner { name: key.name().to_owned(), namespace: controller.place(key).to_owned() };
-        let place = Place { client: &self.client, kinds: &self.kinds, owner: &owner };
+        let place = Place { client: &self.client, kinds: &self.kinds, owner: &owner, holder: None };
         let held = controller.card(key).and_then(|card| card.done).map(|done| done.held).unwrap_or_default();
         let names: Vec<Named> = held.into_iter().map(|held| held.named).collect();
         place.prune(&names, &[], Propagation::Background).await.map(drop)
