@@ -161,13 +161,13 @@ mod tests {
     fn texts_of_a_secret_are_its_data() {
         let owner = Owner { name: "r".to_owned(), namespace: "n".to_owned() };
         let body = |text: &str| objects(text, &owner).unwrap().remove(0).body;
-        let secret = body("apiVersion: v1\nkind: Secret\ndata: {a: eA==, b: eA==}\nstringData: {a: y}\n");
-        assert_eq!(secret["data"], serde_json::json!({"a": "eQ==", "b": "eA=="}));
+        let secret = body("apiVersion: v1\nkind: Secret\ndata: {a: eA==, b: eA==}\nstringData: {a: z}\n");
+        assert_eq!(secret["data"], serde_json::json!({"a": "eg==", "b": "eA=="}));
         assert_eq!(secret.get("stringData"), None);
         let wrong = body("apiVersion: v1\nkind: Secret\nstringData: {a: 1}\n");
         assert_eq!(wrong["stringData"], serde_json::json!({"a": 1}));
-        let other = body("apiVersion: v1\nkind: ConfigMap\nstringData: {a: y}\n");
-        assert_eq!(other["stringData"], serde_json::json!({"a": "y"}));
+        let other = body("apiVersion: v1\nkind: ConfigMap\nstringData: {a: z}\n");
+        assert_eq!(other["stringData"], serde_json::json!({"a": "z"}));
     }
 
     #[test]
