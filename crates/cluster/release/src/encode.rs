@@ -156,7 +156,6 @@ mod tests {
         let before = release(10);
         let after = Release::decode(&before.encode().unwrap().text, &Location::UTC).unwrap();
         assert_eq!((after.name.as_str(), after.revision, after.manifest.as_str()), ("r", 7, "a: <b>\n"));
-        assert_eq!(after.info.last_deployed, before.info.last_deployed);
         assert_eq!(after.hooks.first().map(|hook| hook.weight), Some(-3));
         assert_eq!(after.encode(), before.encode());
     }
