@@ -94,7 +94,7 @@ fn files() -> Vec<(&'static str, String)> {
 enum Edit {
     /// A field of the spec, or none of it any more.
     Set(&'static str, Value),
-    /// No spec at all.
+    /// No spec at all: the chart's defaults.
     Empty,
     /// An annotation of the resource.
     Annotate(&'static str, Value),
@@ -192,8 +192,7 @@ impl Wish {
         let string = |value: &Value, fine: &dyn Fn(&str) -> bool| value.as_str().is_some_and(fine);
         let word = |value: &Value| string(value, &|text| text.bytes().all(|byte| byte.is_ascii_lowercase()));
         let period = self.annotations.get("helm.sdk.operatorframework.io/reconcile-period");
-        self.spec.is_some()
-            && period.is_none_or(Value::is_null)
+        period.is_none_or(Value::is_null)
             && is("text", &|value| string(value, &|text| text != "boom"))
             && is("number", &|value| value.as_u64().is_some_and(|number| number <= 10))
             && is("flag", &Value::is_boolean)
@@ -305,7 +304,7 @@ impl Lane {
     /// What the chart makes of a wish.
     fn render(&self, wish: &Wish) -> String {
         let values = self.folder.join("values.json");
-        std::fs::write(&values, wish.spec.clone().unwrap_or_default().to_string()).unwrap();
+        std::fs::write(&values, wish.spec.clone().unwrap_or_else(|| json!({})).to_string()).unwrap();
         let mut command = podium(self.proxy.kubeconfig(), &self.log);
         command.args(["chart", "template", NAME]).arg(&self.project.chart).arg("-f").arg(&values);
         command.args(["-n", &self.namespace]).stdout(std::process::Stdio::piped());
