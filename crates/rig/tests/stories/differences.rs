@@ -141,6 +141,12 @@ const RULES: &[Rule] = &[
             && difference.theirs == "superseded"
             && difference.ours == "failed"
     }),
+    // What `stringData` wrote once and does not write any more.
+    ("R17", |_, difference| {
+        difference.place.starts_with("object Secret ")
+            && difference.place.contains("-written.data.")
+            && (difference.ours.is_null() || difference.theirs.is_null())
+    }),
     // What a failed change made and nobody wants; what it wanted and is kept is told of too.
     ("R3", |moment, difference| {
         let Difference { place, theirs, ours } = difference;
