@@ -21,6 +21,6 @@ fi
 
 cat <<'EOF'
 
-That was podium's chart engine: Helm's bytes without Helm. The one-machine cluster, the operator and the
-catalogs are on their way; the table in README.md says what is there today.
+That was podium's chart engine: Helm's bytes without Helm. With a cluster, `podium release` and `podium operator run` go
+on from here; the one-machine cluster and the catalogs are on their way. The table in README.md says what is there today.
 EOF
