@@ -43,6 +43,7 @@ test-real: tools ## compare with the originals (under 15 min when they are built
 bench: tools build ## measure against the originals and print ratios (minutes)
 	$(CARGO) build --profile fast --locked -p podium-rig
 	$(CARGO_TARGET_DIR)/fast/bench --podium $(BIN)
+	$(CARGO_TARGET_DIR)/fast/bench-operator --podium $(BIN)
 
 soak: tools fuzz ## compare and fuzz for hours
 	$(CARGO) build --profile fast --locked -p podium -p podium-rig
