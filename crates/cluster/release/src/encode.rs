@@ -7,6 +7,7 @@ use flate2::write::GzEncoder;
 use podium_goyaml::Node;
 use podium_sprig::encoding::base64_encode;
 
+use crate::live::Live;
 use crate::out::{Fields, Out};
 use crate::print::{hook, json_time};
 use crate::record::Release;
@@ -70,13 +71,15 @@ impl Release {
 
     fn text(&self, chart: Option<&Node>) -> Result<Vec<u8>, Error> {
         let failed = |reason: String| Error::Form { name: self.name.clone(), reason };
-        let json = self.fields(chart).json().map_err(|e| failed(e.to_string()))?;
+        let json = self.fields(chart, None).json().map_err(|e| failed(e.to_string()))?;
         let mut packer = GzEncoder::new(Vec::new(), Compression::default());
         let packed = packer.write_all(&json).and_then(|()| packer.finish());
         Ok(base64_encode(&packed.map_err(|e| failed(e.to_string()))?))
     }
 
-    pub(crate) fn fields<'a>(&'a self, chart: Option<&'a Node>) -> Out<'a> {
+    /// A revision in Helm's names, with its chart and its objects as the cluster has them where they are wanted.
+    pub(crate) fn fields<'a>(&'a self, chart: Option<&'a Node>, live: Option<&'a Live>) -> Out<'a> {
+        let objects = live.map(|live| &live.objects).filter(|objects| !objects.is_empty());
         let info = &self.info;
         let info = Fields::default()
             .maybe("first_deployed", json_time(info.first_deployed.as_ref()))
@@ -86,6 +89,7 @@ impl Release {
             .text("status", &info.status)
             .number("rollback_revision", info.rollback_revision)
             .text("notes", &info.notes)
+            .maybe("resources", objects.map(Out::Objects))
             .done();
         let hooks = Out::List(self.hooks.iter().map(hook).collect());
         Fields::default()

@@ -124,33 +124,12 @@ fn revision(release: &Release) -> Out<'_> {
 
 /// `release status` for programs: everything but the chart, with the objects as they are.
 pub fn status<'a>(release: &'a Release, live: &'a Live) -> Out<'a> {
-    let info = &release.info;
-    let info = Fields::default()
-        .maybe("first_deployed", json_time(info.first_deployed.as_ref()))
-        .maybe("last_deployed", json_time(info.last_deployed.as_ref()))
-        .maybe("deleted", json_time(info.deleted.as_ref()))
-        .text("description", &info.description)
-        .text("status", &info.status)
-        .number("rollback_revision", info.rollback_revision)
-        .text("notes", &info.notes)
-        .maybe("resources", Some(Out::Objects(&live.objects)).filter(|_| !live.objects.is_empty()))
-        .done();
-    let hooks = Out::List(release.hooks.iter().map(hook).collect());
-    Fields::default()
-        .text("name", &release.name)
-        .add("info", info)
-        .maybe("config", release.config.as_ref().filter(|c| !c.is_empty()).map(|c| Out::Map(Some(c))))
-        .text("manifest", &release.manifest)
-        .maybe("hooks", Some(hooks).filter(|_| !release.hooks.is_empty()))
-        .number("version", release.revision)
-        .text("namespace", &release.namespace)
-        .text("apply_method", &release.apply_method)
-        .done()
+    release.fields(None, Some(live))
 }
 
 /// What `release install` and `upgrade` give programs: everything, with the chart.
 pub fn changed(release: &Release) -> Out<'_> {
-    release.fields(release.chart.as_ref())
+    release.fields(release.chart.as_ref(), None)
 }
 
 pub(crate) fn hook(hook: &Hook) -> Out<'_> {

@@ -12,7 +12,7 @@ use podium_runtime::log::{Level, Log, Style};
 use podium_sprig::gotime;
 
 use super::flags;
-use crate::cluster::access;
+use crate::cluster::{access, told_to_end};
 use crate::flag::{on, one, refuse};
 use crate::output::complain;
 use crate::world::Machine;
@@ -123,20 +123,6 @@ fn settings(matches: &ArgMatches, home: &str) -> Result<Settings> {
     })
 }
 
-/// Ends when somebody wants the operator to end.
-async fn stopped() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupted), Ok(mut ended)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupted.recv() => {}
-        _ = ended.recv() => {}
-    }
-}
-
 /// Runs until it is told to end.
 pub fn run(matches: &ArgMatches) -> Result<()> {
     refuse(flags::REFUSED, matches)?;
@@ -151,6 +137,6 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
                 &[("kind", &watch.kind), ("chart", &watch.chart), ("selector", &watch.selector_text)],
             );
         }
-        Ok(podium_operator::run(client, settings, log.clone(), stopped()).await?)
+        Ok(podium_operator::run(client, settings, log.clone(), told_to_end()).await?)
     })
 }

@@ -21,7 +21,7 @@ use super::flags;
 use super::listen::Person;
 use super::read::{Format, format, print_out, release_name, store};
 use crate::chart::input::Input;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, told_to_end};
 use crate::flag::{many, on, one, refuse};
 use crate::output::{complain, print};
 
@@ -138,7 +138,7 @@ impl Desk {
             let engine = self.engine();
             tokio::select! {
                 done = work(engine) => Ok(done?),
-                () = interrupt() => {
+                () = told_to_end() => {
                     engine.interrupted(name).await?;
                     bail!("interrupted: the release {name} is half changed; the next upgrade or rollback mends it")
                 }
@@ -157,20 +157,6 @@ impl Desk {
             }
             Ok(past)
         })
-    }
-}
-
-/// Ends when the user wants it to end.
-async fn interrupt() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupted), Ok(mut ended)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupted.recv() => {}
-        _ = ended.recv() => {}
     }
 }
 
