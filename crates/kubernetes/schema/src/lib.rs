@@ -1,4 +1,4 @@
-//! Structural schemas of custom resources: so far, whether one definition may safely replace another.
+//! What values of a kind look like, and whether one definition of a kind may safely replace another.
 //!
 //! ```
 //! use podium_schema::upgrade;
@@ -22,6 +22,7 @@ mod canonical;
 mod compare;
 mod problem;
 mod rules;
+pub mod shape;
 mod upgrade;
 mod version;
 
