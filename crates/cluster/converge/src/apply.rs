@@ -55,7 +55,7 @@ impl Place<'_> {
         crds: &[Object],
         rules: Rules,
     ) -> Result<Vec<Seen<'o>>, Error> {
-        let all = self.observe(objects).await?;
+        let all = self.observe(objects, rules).await?;
         let discovery = self.kinds.known().await?;
         let unknown = |seen: &&Seen<'_>| {
             let kind = &seen.named.kind;

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::named::Named;
 use crate::object::Object;
 use crate::owner::Owner;
+use crate::plan::Rules;
 
 /// How many requests are under way at the same time.
 pub(crate) const AT_ONCE: usize = 8;
@@ -37,7 +38,7 @@ pub struct Seen<'o> {
     pub named: Named,
     /// Where it is; nothing when the cluster does not know its kind.
     pub resource: Option<Resource>,
-    /// What is there.
+    /// What is there; nothing also when it was not looked at.
     pub live: Option<Value>,
 }
 
@@ -73,9 +74,13 @@ impl Place<'_> {
     }
 
     /// What the cluster has of the objects, in their order.
-    pub async fn observe<'o>(&self, objects: &'o [Object]) -> Result<Vec<Seen<'o>>, client::Error> {
+    pub(crate) async fn observe<'o>(
+        &self,
+        objects: &'o [Object],
+        rules: Rules,
+    ) -> Result<Vec<Seen<'o>>, client::Error> {
         let discovery = self.kinds.known().await?;
-        let looks = objects.iter().map(|object| self.look(object, discovery.clone()));
+        let looks = objects.iter().map(|object| self.look(object, discovery.clone(), rules));
         let answers: Vec<_> = iter(looks).buffered(AT_ONCE).collect().await;
         answers.into_iter().collect()
     }
@@ -84,12 +89,13 @@ impl Place<'_> {
         &self,
         object: &'o Object,
         discovery: Arc<Discovery>,
+        rules: Rules,
     ) -> Result<Seen<'o>, client::Error> {
         let resource = discovery.find(&object.named.kind).cloned();
         let named = self.placed(&object.named, resource.as_ref());
         let live = match &resource {
-            Some(resource) => self.live(resource, &named).await?,
-            None => None,
+            Some(resource) if !rules.fresh => self.live(resource, &named).await?,
+            _ => None,
         };
         Ok(Seen { object, named, resource, live })
     }

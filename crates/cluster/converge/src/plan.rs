@@ -1,6 +1,5 @@
 //! What has to be done so that a cluster has the objects of a manifest: seen before anything is written, or done.
 
-use podium_kinds::Health;
 use podium_objects::fields::{Change, changes};
 use podium_objects::{Kind, Resource, Status};
 use podium_runtime::client::{self, Apply};
@@ -11,6 +10,7 @@ use crate::managers;
 use crate::named::Named;
 use crate::object::Object;
 use crate::place::{Place, Seen};
+use crate::wait::Sight;
 use crate::yields;
 
 /// Who the fields of a release belong to; Helm uses the same name.
@@ -18,6 +18,8 @@ pub const MANAGER: &str = "helm";
 /// The annotation that keeps an object when its release does not want it any more.
 const POLICY: &str = "/metadata/annotations/helm.sh~1resource-policy";
 
+/// A version that no object has: whoever applies it makes the object, or is refused because there is one.
+const NO_VERSION: &str = "1";
 /// How often an object is tried that others change at the same time.
 const TRIES: usize = 10;
 
@@ -64,12 +66,12 @@ pub struct Step {
     /// The version of the object afterwards; 0 when nothing was applied.
     pub version: u64,
     /// How the object is afterwards, as far as it says itself; nothing when nothing was applied.
-    pub health: Option<Health>,
+    pub sight: Option<Sight>,
 }
 
 impl Step {
     pub(crate) fn new(object: Named, action: Action) -> Self {
-        Self { object, action, notes: Vec::new(), signature: 0, version: 0, health: None }
+        Self { object, action, notes: Vec::new(), signature: 0, version: 0, sight: None }
     }
 
     pub(crate) fn because(mut self, note: impl Into<String>) -> Self {
@@ -85,6 +87,8 @@ pub struct Rules {
     pub adopt: bool,
     /// The server only says what would become of them.
     pub dry_run: bool,
+    /// None of them is expected to be there: they are made without a look before.
+    pub fresh: bool,
 }
 
 /// A number for the set of fields that are ours by applying them. It changes when somebody takes one of them, and not
@@ -124,12 +128,12 @@ pub async fn preview(
     adopt: bool,
 ) -> Result<Vec<Step>, client::Error> {
     let discovery = place.kinds.known().await?;
-    let rules = Rules { adopt, dry_run: true };
+    let rules = Rules { adopt, dry_run: true, fresh: false };
     let mut steps = Vec::new();
     for crd in crds {
         steps.extend(crate::crds::plan(place, crd).await?.map(|(step, _)| step));
     }
-    for seen in place.observe(objects).await? {
+    for seen in place.observe(objects, rules).await? {
         let kind = &seen.named.kind;
         steps.push(if let Some(step) = place.barred(&seen, rules) {
             step
@@ -144,6 +148,14 @@ pub async fn preview(
     }
     steps.extend(place.unwanted(before, objects).await?.into_iter().map(|(step, _)| step));
     Ok(steps)
+}
+
+/// What became of an object that was written.
+fn outcome(named: &Named, action: Action, after: &Value, notes: Vec<String>) -> Step {
+    let text = after.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
+    let (signature, version) = (signature(after), text.parse().unwrap_or(0));
+    let sight = Some(Sight::of(after, &[]));
+    Step { object: named.clone(), action, notes, signature, version, sight }
 }
 
 /// What is there of an object that goes or is left.
@@ -163,12 +175,41 @@ impl Place<'_> {
         Some(Step::new(seen.named.clone(), Action::Blocked).because(format!("it is somebody else's: {why}")))
     }
 
+    /// Makes an object that is not expected to be there. If there is one, it is not touched before it was looked at.
+    async fn make(&self, resource: &Resource, seen: &Seen<'_>) -> Result<Step, client::Error> {
+        let Seen { named, object, .. } = seen;
+        let mut body = object.body.clone();
+        if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert("resourceVersion".to_owned(), NO_VERSION.into());
+        }
+        let how = Apply { manager: MANAGER, force: false, dry_run: false };
+        let client = self.client.terse();
+        let mut after =
+            match client.apply(resource, named.namespace.as_deref(), &named.name, &body, how).await {
+                Err(client::Error::Refused(_)) => {
+                    let live = self.live(resource, named).await?;
+                    let (seen, rules) = (Seen { live, ..seen.clone() }, Rules::default());
+                    return match self.barred(&seen, rules) {
+                        Some(step) => Ok(step),
+                        None => Box::pin(self.apply(&seen, rules)).await,
+                    };
+                }
+                answer => answer?,
+            };
+        // Besides its metadata it is what was sent, until somebody works on it.
+        body["metadata"] = after["metadata"].take();
+        Ok(outcome(named, Action::Create, &body, Vec::new()))
+    }
+
     /// Applies an object of a kind that the cluster knows; what the server refuses is blocked.
     pub(crate) async fn apply(&self, seen: &Seen<'_>, rules: Rules) -> Result<Step, client::Error> {
         let Seen { named, live, object, .. } = seen;
         let Some(resource) = &seen.resource else {
             return Ok(Step::new(named.clone(), Action::Blocked).because("its kind is not known"));
         };
+        if rules.fresh && !named.name.is_empty() {
+            return self.make(resource, seen).await;
+        }
         let namespace = self.namespace(named);
         match self.write(resource, seen, rules).await {
             Ok((after, notes)) => {
@@ -181,11 +222,7 @@ impl Place<'_> {
                         some => Action::Change(some),
                     },
                 };
-                let text =
-                    after.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
-                let (signature, version) = (signature(&after), text.parse().unwrap_or(0));
-                let health = Some(podium_kinds::health(&after));
-                Ok(Step { object: named.clone(), action, notes, signature, version, health })
+                Ok(outcome(named, action, &after, notes))
             }
             Err(client::Error::Refused(status))
                 if rules.dry_run && live.is_none() && is_missing_namespace(&status, namespace) =>

@@ -57,6 +57,31 @@ fn seconds(time: Duration) -> String {
 /// Says what is waited for, each time that it changes.
 pub type Watcher<'a> = &'a (dyn Fn(&str) + Sync);
 
+/// How an object was when it was looked at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sight {
+    /// Whether it is ready, and why not.
+    pub health: Health,
+    /// Whether it has pods, which may have more to say while it stays as it is.
+    pub pods: bool,
+}
+
+impl Sight {
+    /// Of an object, with its pods if they were asked.
+    pub fn of(live: &Value, pods: &[Value]) -> Self {
+        let health = match paused(live) {
+            // Nobody works on it: Helm does not wait for it either.
+            true => Health::Ready,
+            false => health_with_pods(live, pods, None),
+        };
+        Self { health, pods: podium_kinds::has_pods(live) }
+    }
+
+    fn absent() -> Self {
+        Self { health: Health::Waiting("it is not there".to_owned()), pods: false }
+    }
+}
+
 impl Place<'_> {
     /// Waits for objects; those that the cluster does not know count as gone.
     pub async fn wait(
@@ -109,8 +134,10 @@ impl Place<'_> {
     }
 
     /// How an object is; one that is not there is waited for.
-    pub async fn health(&self, named: &Named, resource: &Resource) -> Result<Health, client::Error> {
-        self.look_at(named, resource, Until::Ready).await
+    pub async fn sight(&self, named: &Named, resource: &Resource) -> Result<Sight, client::Error> {
+        let Some(live) = self.live(resource, named).await? else { return Ok(Sight::absent()) };
+        let pods = self.pods(&live, named).await?;
+        Ok(Sight::of(&live, &pods))
     }
 
     /// How an object is, as far as is asked.
@@ -129,21 +156,19 @@ impl Place<'_> {
                 "it is gone before it was seen to end: somebody deleted it, or its ttlSecondsAfterFinished is too short"
                     .to_owned(),
             ),
-            (None, _) => Health::Waiting("it is not there".to_owned()),
+            (None, _) => Sight::absent().health,
             (Some(live), Until::Complete) => completion(&live),
-            // Nobody works on it: Helm does not wait for it either.
-            (Some(live), _) if paused(&live) => Health::Ready,
             (Some(live), Until::ReadyWithJobs) if named.kind.kind == "Job" => health_with_jobs(&live),
             (Some(live), _) => {
                 let pods = self.pods(&live, named).await?;
-                health_with_pods(&live, &pods, None)
+                Sight::of(&live, &pods).health
             }
         })
     }
 
     /// The pods of an object that is not ready: they say why.
     async fn pods(&self, live: &Value, named: &Named) -> Result<Vec<Value>, client::Error> {
-        if podium_kinds::health(live) == Health::Ready {
+        if paused(live) || podium_kinds::health(live) == Health::Ready {
             return Ok(Vec::new());
         }
         let Some(selector) = pod_selector(live) else { return Ok(Vec::new()) };

@@ -165,7 +165,7 @@ impl Runner<'_> {
         };
         let objects = Self::objects(hook)?;
         // A hook is nobody's: it takes what has its name.
-        let rules = Rules { adopt: true, dry_run: false };
+        let rules = Rules { adopt: true, ..Rules::default() };
         let seen = self.place.check(&objects, &[], rules).await.map_err(|e| refused(e.to_string()))?;
         let mut steps = Vec::new();
         match self.place.apply_all(seen, rules, self.moment.timeout, &mut steps).await {

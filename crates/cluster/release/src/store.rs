@@ -266,7 +266,7 @@ impl Store {
     /// Writes a new record; says so when somebody has written one with this number.
     pub async fn create(&self, release: &Release, object: Value) -> Result<(), Error> {
         let resource = self.driver.resource();
-        match self.client.create(&resource, Some(&release.namespace), &object, MANAGER).await {
+        match self.client.terse().create(&resource, Some(&release.namespace), &object, MANAGER).await {
             Err(client::Error::Refused(status)) if status.code == 409 => {
                 Err(Error::Exists { name: release.name.clone(), revision: release.revision })
             }
@@ -279,7 +279,7 @@ impl Store {
         let object = self.object(release, &release.encode()?.text, "modifiedAt");
         let resource = self.driver.resource();
         let key = key(&release.name, release.revision);
-        self.client.replace(&resource, Some(&release.namespace), &key, &object, MANAGER).await?;
+        self.client.terse().replace(&resource, Some(&release.namespace), &key, &object, MANAGER).await?;
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use podium_converge::Named;
 use podium_converge::plan::Step;
-use podium_kinds::Health;
+use podium_converge::wait::Sight;
 use serde_json::{Value, json};
 
 /// A resource, in few bytes.
@@ -66,7 +66,7 @@ pub struct Held {
     /// Somebody deleted it.
     pub lost: bool,
     /// How it was, and in which version that was seen.
-    pub health: Option<(u64, Health)>,
+    pub sight: Option<(u64, Sight)>,
     /// Fields that are left to others.
     pub left: Vec<String>,
 }
@@ -79,7 +79,7 @@ impl Held {
             signature: step.signature,
             version: step.version,
             lost: false,
-            health: step.health.clone().map(|health| (step.version, health)),
+            sight: step.sight.clone().map(|sight| (step.version, sight)),
             left: step.notes.clone(),
         }
     }
@@ -109,7 +109,7 @@ pub fn read(line: &str) -> Option<Vec<Held>> {
             signature: u64::from_str_radix(text(4)?, 16).ok()?,
             version: 0,
             lost: false,
-            health: None,
+            sight: None,
             left: Vec::new(),
         })
     };
@@ -135,7 +135,7 @@ mod tests {
             signature: u64::MAX - 3,
             version: 0,
             lost: false,
-            health: None,
+            sight: None,
             left: Vec::new(),
         };
         let before = [held(named(Some("n"), "a")), held(named(None, "b"))];

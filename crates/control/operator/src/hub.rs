@@ -15,7 +15,6 @@ use podium_runtime::watch::{Event, Watch};
 use podium_runtime::{Client, Key};
 use serde_json::Value;
 
-use crate::card::{self, Held};
 use crate::controller::Controller;
 use crate::names::{CHART, OBJECTS, PRIMARY, PRIMARY_TYPE, RENDER};
 
@@ -46,8 +45,8 @@ pub struct Record {
     pub status: String,
     /// What it was rendered from.
     pub render: String,
-    /// Its objects, if it says.
-    pub objects: Option<Vec<Held>>,
+    /// Its objects as one line, if it says: seldom needed, and much smaller than what it means.
+    pub objects: Option<Box<str>>,
     /// The revisions that say that they are deployed: more than one where a change was interrupted at its very end.
     pub deployed: BTreeSet<i64>,
 }
@@ -269,7 +268,7 @@ impl Hub {
                         .and_then(Value::as_str)
                         .unwrap_or_default()
                         .to_owned(),
-                    objects: line.and_then(card::read),
+                    objects: line.map(Box::from),
                     deployed: std::mem::take(&mut known.deployed),
                 };
             }

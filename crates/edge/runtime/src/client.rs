@@ -7,10 +7,9 @@ use podium_objects::{Resource, Status};
 use serde_json::Value;
 
 use crate::access::{self, Access};
+use crate::connection::{self, Purpose};
 use crate::reason::innermost;
 
-/// How long a connection may take.
-const CONNECT: std::time::Duration = std::time::Duration::from_secs(15);
 /// The largest answer that is read: a page of the largest objects that a server stores.
 const LONGEST: usize = 1 << 30;
 /// How many objects a page of a list has.
@@ -91,24 +90,37 @@ impl Error {
 /// A connection to a cluster, as one user.
 #[derive(Clone)]
 pub struct Client {
-    pub(crate) inner: kube::Client,
+    answers: kube::Client,
+    pub(crate) watches: kube::Client,
     pub(crate) url: String,
+    /// How writes are answered.
+    pub(crate) echo: Form,
 }
 
 impl Client {
     /// Prepares to talk to a cluster; nothing is sent yet.
     pub async fn new(access: &Access) -> Result<Self, Error> {
-        let mut config = access.config().await?;
-        config.connect_timeout = Some(CONNECT);
+        Self::with(access.config().await?)
+    }
+
+    pub(crate) fn with(config: kube::Config) -> Result<Self, Error> {
         let url = config.cluster_url.to_string();
-        let inner = kube::Client::try_from(config)
-            .map_err(|e| Error::Unreachable { url: url.clone(), reason: innermost(&e) })?;
-        Ok(Self { inner, url })
+        let client = |config, purpose| {
+            let wrong = |e: tower::BoxError| Error::Unreachable { url: url.clone(), reason: innermost(&*e) };
+            connection::client(config, purpose).map_err(wrong)
+        };
+        let answers = client(config.clone(), Purpose::Answers)?;
+        Ok(Self { answers, watches: client(config, Purpose::Watches)?, url, echo: Form::Whole })
+    }
+
+    /// The same, but what is written is answered with its metadata only: less to write, to send and to read.
+    pub fn terse(&self) -> Self {
+        Self { echo: Form::Metadata, ..self.clone() }
     }
 
     /// The namespace of whoever does not say otherwise.
     pub fn namespace(&self) -> &str {
-        self.inner.default_namespace()
+        self.answers.default_namespace()
     }
 
     /// The object at an address, or nothing.
@@ -197,7 +209,7 @@ impl Client {
         let place = resource.object(namespace, name);
         let path = format!("{place}?fieldManager={manager}&force={force}&fieldValidation=Strict{dry_run}");
         let body = Some(("application/apply-patch+yaml", body.to_string().into_bytes()));
-        self.send(Method::PATCH, &path, "application/json", body).await
+        self.send(Method::PATCH, &path, &self.echo.accept(false), body).await
     }
 
     /// What is at a path, which may have a query.
@@ -242,7 +254,7 @@ impl Client {
         let request = request.body(kube::client::Body::from(body)).map_err(|e| unreadable(e.to_string()))?;
         let unreachable =
             |error: kube::Error| Error::Unreachable { url: self.url.clone(), reason: innermost(&error) };
-        let answer = self.inner.send(request).await.map_err(unreachable)?;
+        let answer = self.answers.send(request).await.map_err(unreachable)?;
         let status = answer.status();
         tally.count(status.as_u16());
         let body = Limited::new(answer.into_body(), LONGEST);

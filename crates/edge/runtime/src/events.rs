@@ -19,6 +19,8 @@ use crate::client::{Client, Error};
 
 /// How many different Events wait to be written, and how many written ones are remembered.
 const MOST: usize = 512;
+/// How long an Event waits: what is said again meanwhile is the same write, and whatever is urgent goes first.
+const SOON: Duration = Duration::from_secs(1);
 /// How many objects have their rate remembered.
 const OBJECTS: usize = 1024;
 /// How many Events about one object may come at once, and after how long there is one more.
@@ -171,6 +173,7 @@ impl Recorder {
                 }
             }
             self.0.wake.notified().await;
+            tokio::time::sleep(SOON).await;
         }
     }
 

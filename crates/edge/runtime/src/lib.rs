@@ -12,6 +12,7 @@
 
 pub mod access;
 pub mod client;
+mod connection;
 pub mod discovery;
 pub mod events;
 mod key;

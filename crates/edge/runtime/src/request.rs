@@ -39,7 +39,7 @@ impl Client {
         let request = request.body(Body::empty()).map_err(|e| unreadable(e.to_string()))?;
         self.in_time(async {
             let tally = tally(&Method::GET);
-            let answer = self.inner.send(request).await.map_err(|error| self.away(innermost(&error)))?;
+            let answer = self.watches.send(request).await.map_err(|error| self.away(innermost(&error)))?;
             let status = answer.status();
             tally.count(status.as_u16());
             if status.is_success() {

@@ -41,7 +41,8 @@ impl Client {
         manager: &str,
     ) -> Result<Value, Error> {
         let path = format!("{}?fieldManager={}", resource.collection(namespace), escape(manager));
-        self.send(Method::POST, &path, JSON, Some((JSON, body.to_string().into_bytes()))).await
+        self.send(Method::POST, &path, &self.echo.accept(false), Some((JSON, body.to_string().into_bytes())))
+            .await
     }
 
     /// Puts an object in the place of the one that is there; one that says its version is only put over that version.
@@ -54,7 +55,8 @@ impl Client {
         manager: &str,
     ) -> Result<Value, Error> {
         let path = format!("{}?fieldManager={}", resource.object(namespace, name), escape(manager));
-        self.send(Method::PUT, &path, JSON, Some((JSON, body.to_string().into_bytes()))).await
+        self.send(Method::PUT, &path, &self.echo.accept(false), Some((JSON, body.to_string().into_bytes())))
+            .await
     }
 
     /// Changes fields of an object: those that the patch has; null takes one away.
@@ -68,7 +70,7 @@ impl Client {
     ) -> Result<Value, Error> {
         let path = format!("{}?fieldManager={}", resource.object(namespace, name), escape(manager));
         let body = Some(("application/merge-patch+json", patch.to_string().into_bytes()));
-        self.send(Method::PATCH, &path, JSON, body).await
+        self.send(Method::PATCH, &path, &self.echo.accept(false), body).await
     }
 
     /// Deletes an object; `uid` is the one that is meant, so that one made anew in its place is left alone. Says

@@ -27,5 +27,5 @@ mod view;
 pub use completion::completion;
 pub use explain::explain;
 pub use health::{Health, health, health_at, health_with_jobs, health_with_pods, paused};
-pub use pods::pod_selector;
+pub use pods::{has_pods, pod_selector};
 pub use usual::{all_usual, usual};

@@ -15,6 +15,15 @@ pub fn pod_selector(object: &Value) -> Option<String> {
     (!pairs.is_empty()).then(|| pairs.join(","))
 }
 
+/// Whether an object has pods now, by its own count: what they say may change while the object itself does not.
+pub fn has_pods(object: &Value) -> bool {
+    let counts = ["replicas", "currentNumberScheduled", "active"];
+    let status = object.get("status");
+    counts
+        .iter()
+        .any(|count| status.and_then(|s| s.get(count)).and_then(Value::as_i64).is_some_and(|n| n > 0))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -32,5 +41,20 @@ mod tests {
         let none = json!({"kind": "Job", "spec": {"selector": {"matchLabels": {}}}});
         assert_eq!(pod_selector(&none), None);
         assert_eq!(pod_selector(&json!({"kind": "Service", "spec": {"selector": labels}})), None);
+    }
+
+    #[test]
+    fn an_object_has_pods_when_it_counts_some() {
+        let statuses = [
+            (json!({"replicas": 2}), true),
+            (json!({"currentNumberScheduled": 1, "numberReady": 0}), true),
+            (json!({"active": 1}), true),
+            (json!({"replicas": 0, "observedGeneration": 3}), false),
+            (json!({}), false),
+        ];
+        for (status, has) in statuses {
+            assert_eq!(has_pods(&json!({"status": status})), has, "{status}");
+        }
+        assert!(!has_pods(&json!({"spec": {"replicas": 3}})));
     }
 }

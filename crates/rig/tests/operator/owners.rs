@@ -94,7 +94,8 @@ async fn a_resource_of_the_whole_cluster() {
 #[ignore = "needs the pinned originals: make tools"]
 async fn of_two_resources_that_want_the_same_object_the_first_has_it() {
     let same = TINY.1.replace("{{ .Release.Name }}", "the-same");
-    let tale = Tale::begin("rivals", &[("templates/same.yaml", &same), TINY_VALUES]).await;
+    let files = [("templates/own.yaml", TINY.1), ("templates/same.yaml", &same), TINY_VALUES];
+    let tale = Tale::begin("rivals", &files).await;
     let _operator = tale.operator().await;
     tale.apply("one", json!({"color": "one"})).await;
     tale.deployed("one").await;
@@ -106,6 +107,9 @@ async fn of_two_resources_that_want_the_same_object_the_first_has_it() {
         "{said}"
     );
     assert_eq!(tale.get("ConfigMap", "the-same").await["data"]["color"], "one");
+    // What was made before it was found out is taken back, with its record.
+    tale.vanishes("ConfigMap", "two").await;
+    tale.vanishes("Secret", "sh.helm.release.v1.two.v1").await;
     // Going takes nothing of the other with it.
     tale.delete("Tale", "two").await;
     tale.vanishes("Tale", "two").await;

@@ -155,7 +155,13 @@ impl Engine<'_> {
         let mut release = self.revision(verb, past, draft, options);
         let owner = owner(&release);
         let place = self.place(&owner);
-        let rules = Rules { adopt: options.adopt, dry_run: false };
+        let fresh = verb == Verb::Install
+            && options.fresh
+            && !(options.adopt || options.dry_run)
+            && past.entries.is_empty()
+            && release.hooks.is_empty()
+            && crds.is_empty();
+        let rules = Rules { adopt: options.adopt, dry_run: false, fresh };
         let objects = self.objects(&release.manifest, &crds, &owner).await?;
         let crd_steps = place.plan_crds(&crds).await?;
         let blocked: Vec<Step> =
@@ -179,7 +185,8 @@ impl Engine<'_> {
         }
         match verb {
             Verb::Install if options.create_namespace => self.make_namespace(&release.namespace).await?,
-            Verb::Install => self.needs_namespace(&release.namespace).await?,
+            // What it is made for is there already.
+            Verb::Install if self.keeper.is_none() => self.needs_namespace(&release.namespace).await?,
             _ => {}
         }
         if let Some(size) = record.whole {
@@ -214,7 +221,15 @@ impl Engine<'_> {
                 self.supersede(past).await?;
                 Ok(Outcome { release, steps })
             }
-            Err(error) => Err(self.failed(release, past, &work, &steps, error).await),
+            Err(error) => {
+                if fresh
+                    && let Err(foreign @ apply::Error::Foreign(_)) =
+                        place.check(&objects, &crds, Rules { fresh: false, ..rules }).await
+                {
+                    return Err(self.take_back(&release, foreign.into()).await);
+                }
+                Err(self.failed(release, past, &work, &steps, error).await)
+            }
         }
     }
 
@@ -278,6 +293,14 @@ impl Engine<'_> {
             work.place.wait(&names, until, work.options.timeout, &say).await?;
         }
         hooks(release, words.post).await
+    }
+
+    /// Leaves everything as it was before a first revision in whose way somebody else's objects are.
+    async fn take_back(&self, release: &Release, foreign: Error) -> Error {
+        match Box::pin(self.uninstall(&release.name, false, &Options::default())).await {
+            Ok(_) => foreign,
+            Err(second) => Error::Stuck { first: Box::new(foreign), second: Box::new(second) },
+        }
     }
 
     /// Records that a change failed, and undoes it if that is wanted; gives what is to be told.
@@ -416,7 +439,7 @@ impl Engine<'_> {
         let mut objects = self.objects(&release.manifest, &[], &owner).await?;
         let discovery = self.kinds.known().await?;
         objects.retain(|object| chosen(&place.placed(&object.named, discovery.find(&object.named.kind))));
-        let rules = Rules { adopt, dry_run: false };
+        let rules = Rules { adopt, ..Rules::default() };
         let seen = place.check(&objects, &[], rules).await?;
         let mut steps = Vec::new();
         let timeout = Options::default().timeout;

@@ -137,6 +137,9 @@ pub struct Options {
     pub propagation: Propagation,
     /// Only says what would be done.
     pub dry_run: bool,
+    /// Nothing of a first revision is expected to be there: its objects are made without a look before, which costs
+    /// half the requests. Where somebody else's object is in the way, what was made is taken back.
+    pub fresh: bool,
 }
 
 impl Default for Options {
@@ -153,6 +156,7 @@ impl Default for Options {
             create_namespace: false,
             propagation: Propagation::Background,
             dry_run: false,
+            fresh: false,
         }
     }
 }

@@ -14,7 +14,7 @@ use podium_runtime::queue::Verdict;
 use serde_json::json;
 
 use super::{Context, Trouble, release_trouble};
-use crate::card::{Card, Done, Held};
+use crate::card::{self, Card, Done, Held};
 use crate::chart::Chart;
 use crate::controller::Controller;
 use crate::custom::{Custom, Wishes};
@@ -131,7 +131,7 @@ impl Context {
             && record.status == "deployed"
             && record.deployed.len() == 1
             && record.render == mark(digest, record.revision);
-        record.objects.filter(|_| right)
+        record.objects.filter(|_| right).and_then(|line| card::read(&line))
     }
 
     /// Puts the finalizer on a resource: it must not go before its objects.
@@ -207,7 +207,8 @@ impl Context {
         };
         self.tell_overrides(controller, custom);
         let draft = marked(draft, &chart, digest, past.next());
-        let options = self.options(controller, wishes, install);
+        let fresh = install && controller.queue.failures(&custom.key()) == 0;
+        let options = Options { fresh, ..self.options(controller, wishes, install) };
         let outcome = match install {
             true => engine.install(&past, draft, true, &options).await,
             false => engine.upgrade(&past, draft, &options).await,

@@ -31,8 +31,7 @@ impl Context {
         let unwatched = (!controller.watch.watch_dependent_resources).then_some(UNWATCHED);
         let period = done.period.or(controller.watch.reconcile_period).or(self.period).or(unwatched);
         let period = period.filter(|period| !period.is_zero());
-        // Why pods are not ready changes without a change of what made them.
-        let waits = not_ready(&done).is_some_and(|(lines, _)| !lines.is_empty());
+        let waits = done.held.iter().any(|held| self.may_change_unheard(held));
         let soon = waits.then(|| LOOKS.after(done.looks));
         Ok([period, soon].into_iter().flatten().min().map_or(Verdict::Done, Verdict::After))
     }
@@ -53,6 +52,12 @@ impl Context {
             Known::Absent => held.version == 0,
             Known::Nothing | Known::Unwatched => false,
         }
+    }
+
+    /// Whether an object that is not ready may change without a word: its pods do, and what is not watched.
+    fn may_change_unheard(&self, held: &Held) -> bool {
+        let Some((_, sight)) = &held.sight else { return false };
+        !sight.health.is_ready() && (sight.pods || self.hub.known(&held.named) == Known::Unwatched)
     }
 
     /// Applies again what was changed.
@@ -99,7 +104,7 @@ impl Context {
         controller.change(key, |card| {
             for held in card.done.iter_mut().flat_map(|done| &mut done.held) {
                 if let Some(step) = steps.iter().find(|step| step.object == held.named) {
-                    *held = Held { health: held.health.take(), ..Held::of(step) };
+                    *held = Held { sight: held.sight.take(), ..Held::of(step) };
                 }
             }
         });
@@ -122,18 +127,17 @@ impl Context {
             };
             // What applying it has told is enough for the first look; later, pods say why it is still not ready.
             let first = done.looks == 0;
-            let known =
-                |(seen, health): &(u64, Health)| *seen == version && (first || *health == Health::Ready);
-            if held.health.as_ref().is_some_and(known) {
+            let known = held.sight.as_ref().is_some_and(|(seen, _)| *seen == version);
+            if known && (first || !self.may_change_unheard(held)) {
                 continue;
             }
             let Some(resource) = discovery.find(&held.named.kind) else { continue };
-            let health = place.health(&held.named, resource).await?;
+            let sight = place.sight(&held.named, resource).await?;
             controller.change(key, |card| {
                 let Some(done) = &mut card.done else { return };
                 if let Some(held) = done.held.iter_mut().find(|other| other.named == held.named) {
-                    changed |= held.health.as_ref().is_none_or(|(_, before)| *before != health);
-                    held.health = Some((version, health));
+                    changed |= held.sight.as_ref().is_none_or(|(_, before)| *before != sight);
+                    held.sight = Some((version, sight));
                 }
             });
         }
@@ -178,11 +182,11 @@ pub(super) fn not_ready(done: &Done) -> Option<(Vec<String>, bool)> {
     let mut lines = Vec::new();
     let mut failed = false;
     for held in &done.held {
-        match &held.health {
-            Some((_, Health::Ready)) => {}
+        match held.sight.as_ref().map(|(_, sight)| &sight.health) {
+            Some(Health::Ready) => {}
             None if !has_health(&held.named) => {}
             None => return None,
-            Some((_, health)) => {
+            Some(health) => {
                 failed |= matches!(health, Health::Failed(_));
                 lines.push(format!("{}: {}", held.named, health.reason().unwrap_or_default()));
             }

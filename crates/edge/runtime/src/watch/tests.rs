@@ -67,8 +67,7 @@ impl Story {
                 }
             }
         });
-        let inner = kube::Client::try_from(kube::Config::new(url.parse().unwrap())).unwrap();
-        let client = Client { inner, url };
+        let client = Client::with(kube::Config::new(url.parse().unwrap())).unwrap();
         let (tell, told) = mpsc::unbounded_channel();
         let watch =
             tokio::spawn(async move { match watch.run(&client, |event| drop(tell.send(event))).await {} });
