@@ -13,7 +13,7 @@ pub enum Extent {
     /// Everything.
     #[default]
     Whole,
-    /// No templates and no files.
+    /// No templates, no files and no schema.
     Slim,
 }
 
@@ -74,7 +74,7 @@ pub fn chart(prepared: &Prepared, extent: Extent) -> Option<Node> {
             .put("lock", lock(chart))
             .put("templates", files(&chart.templates))
             .put("values", values.unwrap_or_default())
-            .put("schema", schema(chart))
+            .put("schema", schema(chart, extent))
             .put("files", files(&chart.files))
             .done(),
     )
@@ -89,9 +89,9 @@ fn file(file: &File) -> Node {
     Fields::default().put("name", name).put("data", bytes(&file.data)).done()
 }
 
-fn schema(chart: &Chart) -> Node {
+fn schema(chart: &Chart, extent: Extent) -> Node {
     let raw = chart.raw.iter().find(|file| file.name.as_ref() == "values.schema.json");
-    raw.map(|file| bytes(&file.data)).unwrap_or_default()
+    raw.filter(|_| extent == Extent::Whole).map(|file| bytes(&file.data)).unwrap_or_default()
 }
 
 fn lock(chart: &Chart) -> Node {
