@@ -8,6 +8,7 @@
 
 mod plan;
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -88,7 +89,12 @@ struct State {
     age: usize,
     /// It hears nothing any more.
     doomed: bool,
+    /// All that was asked, with the status of the answer.
+    asked: BTreeSet<Asked>,
 }
+
+/// A request: its method, its address, and the status of its answer.
+pub type Asked = (String, String, u16);
 
 impl State {
     fn kill(&mut self) {
@@ -119,6 +125,17 @@ impl Proxy {
     pub fn start(cluster: &Cluster) -> Result<Self, Error> {
         let target = Target { url: cluster.url(), token: cluster.token().to_owned() };
         Self::before(target, Some(&cluster.authority()), cluster.folder())
+    }
+
+    /// Stands before a cluster, as whoever has a token.
+    pub fn of_user(cluster: &Cluster, token: &str) -> Result<Self, Error> {
+        let target = Target { url: cluster.url(), token: token.to_owned() };
+        Self::before(target, Some(&cluster.authority()), cluster.folder())
+    }
+
+    /// Everything that was asked so far, each once.
+    pub fn asked(&self) -> BTreeSet<Asked> {
+        self.state().asked.clone()
     }
 
     fn before(target: Target, authority: Option<&Path>, folder: &Path) -> Result<Self, Error> {
@@ -195,6 +212,11 @@ impl Proxy {
         state.age += 1;
         state.doomed = false;
         Ok(())
+    }
+
+    /// The id of the process, if there is one.
+    pub fn id(&self) -> Option<u32> {
+        self.state().process.as_ref().map(Child::id)
     }
 
     /// How the process has ended, if it has.
@@ -319,6 +341,8 @@ async fn answer(shared: Arc<Shared>, age: usize, request: Request<Incoming>) -> 
     }
     let onward = onward.body(Full::new(body)).map_err(|_| Gone)?;
     let answer = shared.upstream.request(onward).await.map_err(|_| Gone)?;
+    let asked = (parts.method.to_string(), parts.uri.to_string(), answer.status().as_u16());
+    lock(&shared).asked.insert(asked);
     if sort == Sort::Watch && answer.status().is_success() {
         let (head, body) = answer.into_parts();
         let (sender, channel) = Channel::new(1);

@@ -25,7 +25,7 @@ pub const WEAK: [&str; 3] = ["weak", "narrow", "moody"];
 
 static CLUSTER: LazyLock<Cluster> = LazyLock::new(|| {
     let users = WEAK.map(User::weak).to_vec();
-    let cluster = Cluster::with(Options { controllers: true, node: true, users })
+    let cluster = Cluster::with(Options { controllers: true, node: true, users, ..Options::default() })
         .unwrap_or_else(|e| panic!("needs the pinned originals (make tools): {e}"));
     for (kind, scope) in [("Tale", "Namespaced"), ("Other", "Namespaced"), ("World", "Cluster")] {
         let path = cluster.folder().join(format!("{kind}.json"));

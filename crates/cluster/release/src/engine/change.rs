@@ -179,7 +179,8 @@ impl Engine<'_> {
         }
         match verb {
             Verb::Install if options.create_namespace => self.make_namespace(&release.namespace).await?,
-            Verb::Install => self.needs_namespace(&release.namespace).await?,
+            // What a resource is in is there.
+            Verb::Install if self.keeper.is_none() => self.needs_namespace(&release.namespace).await?,
             _ => {}
         }
         if let Some(size) = record.whole {
