@@ -236,6 +236,15 @@ impl Controller {
         }
     }
 
+    /// Looks at the resource of a release at once, whatever became of it before.
+    pub fn wake_release(&self, release: &Key) {
+        let same = |key: &&Key| key.name() == release.name() && release.namespace() == Some(self.place(key));
+        for key in self.cards.borrow().keys().filter(same) {
+            self.queue.forget(key);
+            self.queue.add(key.clone());
+        }
+    }
+
     /// Looks at all resources.
     pub fn wake_all(&self) {
         self.cards.borrow().keys().for_each(|key| self.queue.add(key.clone()));

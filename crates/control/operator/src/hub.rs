@@ -150,6 +150,12 @@ impl Hub {
         controllers.iter().for_each(|controller| controller.nudge_all());
     }
 
+    /// Looks at once at all resources whose release has this name, also those that failed: it is free now.
+    pub fn wake_namesakes(&self, namespace: &str, name: &str) {
+        let release = Key::new(Some(namespace), name);
+        self.controllers.borrow().iter().for_each(|controller| controller.wake_release(&release));
+    }
+
     /// What is known of a release.
     pub fn record(&self, namespace: &str, name: &str) -> Option<Record> {
         self.records.borrow().get(&Key::new(Some(namespace), name)).cloned()

@@ -4,7 +4,7 @@ use podium_converge::Named;
 use podium_converge::plan::{Action, Step};
 use podium_converge::wait::Until;
 
-use super::{Engine, Error, Options, owner};
+use super::{Engine, Error, Options, Past, owner};
 use crate::hooks::Moment;
 use crate::record::Release;
 use crate::store;
@@ -27,6 +27,17 @@ impl Engine<'_> {
         options: &Options,
     ) -> Result<Uninstalled, Error> {
         let past = self.past(name).await?;
+        self.uninstall_known(name, past, keep_history, options).await
+    }
+
+    /// The same, for a release that was just read.
+    pub async fn uninstall_known(
+        &self,
+        name: &str,
+        past: Past,
+        keep_history: bool,
+        options: &Options,
+    ) -> Result<Uninstalled, Error> {
         let Some(last) = past.last() else { return Err(store::Error::NotFound.into()) };
         let mut release = last.clone();
         if release.info.status == "uninstalled" {

@@ -13,13 +13,14 @@ use podium_runtime::events::Mood;
 use podium_runtime::queue::Verdict;
 use serde_json::json;
 
+use super::claim::owner;
 use super::{Context, Trouble, release_trouble};
 use crate::card::{Card, Done, Held};
 use crate::chart::Chart;
 use crate::controller::Controller;
 use crate::custom::{Custom, Wishes};
 use crate::keeper::Owned;
-use crate::names::{CHART, FINALIZER, MANAGER, RENDER};
+use crate::names::{CHART, FINALIZER, MANAGER, OWNER, RENDER};
 use crate::render::Job;
 use crate::values;
 
@@ -86,7 +87,9 @@ impl Context {
             other => Trouble::irreconcilable("ErrorGettingValues", other),
         })?;
         let chart = controller.chart.borrow().clone();
-        let digest = values::digest(&found.values, &chart.digest);
+        // What was made for another kind of resource is not what this one wants.
+        let kind = owner(&controller.watch.kind);
+        let digest = values::digest(&found.values, &format!("{kind} {}", chart.digest));
         let keeper = Owned { custom: &custom, kind: &controller.watch.kind, chart: &chart.name };
         let store = self.store(controller.place(key));
         let listener = self.listener(controller, key);
@@ -175,6 +178,7 @@ impl Context {
         };
         let place = controller.place(&custom.key()).to_owned();
         let mut past = engine.past(name).await.map_err(state)?;
+        self.claim(controller, &custom.key(), &past).await?;
         // Our own work was interrupted; somebody else's may still go on.
         let patience = if past.last().is_some_and(is_ours) { Duration::ZERO } else { PATIENCE };
         engine.recover(&mut past, patience).await.map_err(pending)?;
@@ -206,7 +210,8 @@ impl Context {
             draft => draft.map_err(|e| Trouble::irreconcilable("ReconcileError", e))?,
         };
         self.tell_overrides(controller, custom);
-        let draft = marked(draft, &chart, digest, past.next());
+        let mut draft = marked(draft, &chart, digest, past.next());
+        draft.labels.insert(OWNER.to_owned(), owner(&controller.watch.kind));
         let options = self.options(controller, wishes, install);
         let outcome = match install {
             true => engine.install(&past, draft, true, &options).await,

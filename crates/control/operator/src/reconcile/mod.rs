@@ -1,6 +1,7 @@
 //! What is done for one resource: observe, validate, plan, apply, report.
 
 mod bring;
+mod claim;
 mod look;
 mod remove;
 mod report;

@@ -4,7 +4,7 @@ use http::Method;
 use podium_converge::place::Place;
 use podium_converge::wait::Until;
 use podium_converge::{Named, Owner};
-use podium_release::engine::{self, Options};
+use podium_release::engine::{self, Listener, Options};
 use podium_runtime::events::Mood;
 use podium_runtime::queue::Verdict;
 use podium_runtime::write::Propagation;
@@ -15,6 +15,16 @@ use super::{Context, Trouble};
 use crate::controller::Controller;
 use crate::custom::Custom;
 use crate::names::{FINALIZERS, MANAGER, ORPHAN};
+
+/// What an engine's error is in a condition.
+fn uninstall_trouble(error: engine::Error) -> Trouble {
+    match error {
+        engine::Error::Client(error) | engine::Error::Store(podium_release::Error::Client(error)) => {
+            error.into()
+        }
+        error => Trouble::new("ReleaseFailed", "UninstallError", error),
+    }
+}
 
 impl Context {
     /// Uninstalls the release, then lets the resource go.
@@ -42,7 +52,14 @@ impl Context {
             wait: wishes.uninstall_wait.then_some(Until::Gone),
             ..Options::default()
         };
-        match engine.uninstall(key.name(), false, &options).await {
+        let past = engine.past(key.name()).await.map_err(uninstall_trouble)?;
+        if let Some(other) = self.rival(controller, key, &past).await? {
+            listener.warn(&format!("the release is not this resource's but that of the {other}: it stays"));
+            self.let_go(controller, custom).await?;
+            controller.forget(key);
+            return Ok(Verdict::Done);
+        }
+        match engine.uninstall_known(key.name(), past, false, &options).await {
             Ok(_) => self.say(
                 custom,
                 Mood::Normal,
@@ -53,14 +70,10 @@ impl Context {
             Err(engine::Error::Store(podium_release::Error::NotFound)) => {
                 self.prune_remembered(controller, key).await?
             }
-            Err(
-                engine::Error::Client(error) | engine::Error::Store(podium_release::Error::Client(error)),
-            ) => {
-                return Err(error.into());
-            }
-            Err(error) => return Err(Trouble::new("ReleaseFailed", "UninstallError", error)),
+            Err(error) => return Err(uninstall_trouble(error)),
         }
         self.hub.forget(controller.place(key), key.name());
+        self.hub.wake_namesakes(controller.place(key), key.name());
         self.let_go(controller, custom).await?;
         controller.forget(key);
         Ok(Verdict::Done)
