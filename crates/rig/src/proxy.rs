@@ -91,6 +91,9 @@ struct State {
     doomed: bool,
     /// All that was asked, with the status of the answer.
     asked: BTreeSet<Asked>,
+    /// Writes that are under way, and those that were so at the same time as another one.
+    underway: Vec<String>,
+    together: BTreeSet<(String, String)>,
 }
 
 /// A request: its method, its address, and the status of its answer.
@@ -136,6 +139,11 @@ impl Proxy {
     /// Everything that was asked so far, each once.
     pub fn asked(&self) -> BTreeSet<Asked> {
         self.state().asked.clone()
+    }
+
+    /// The writes that were under way at the same time, each with another one that had begun before it.
+    pub fn together(&self) -> BTreeSet<(String, String)> {
+        self.state().together.clone()
     }
 
     fn before(target: Target, authority: Option<&Path>, folder: &Path) -> Result<Self, Error> {
@@ -308,6 +316,31 @@ fn heard(shared: &Shared, age: usize) -> Result<(), Gone> {
     Ok(())
 }
 
+/// A write, until it is answered.
+struct Underway {
+    shared: Arc<Shared>,
+    what: String,
+}
+
+impl Underway {
+    fn begin(shared: &Arc<Shared>, what: &str) -> Self {
+        let mut state = lock(shared);
+        let others: Vec<_> = state.underway.iter().map(|other| (other.clone(), what.to_owned())).collect();
+        state.together.extend(others);
+        state.underway.push(what.to_owned());
+        Self { shared: shared.clone(), what: what.to_owned() }
+    }
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        let mut state = lock(&self.shared);
+        if let Some(at) = state.underway.iter().position(|what| *what == self.what) {
+            state.underway.swap_remove(at);
+        }
+    }
+}
+
 async fn answer(shared: Arc<Shared>, age: usize, request: Request<Incoming>) -> Result<Response<Body>, Gone> {
     heard(&shared, age)?;
     let (parts, body) = request.into_parts();
@@ -318,6 +351,7 @@ async fn answer(shared: Arc<Shared>, age: usize, request: Request<Incoming>) -> 
     let accept = parts.headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let place = format!("{what} {accept}");
     heard(&shared, age)?;
+    let _underway = (sort == Sort::Write).then(|| Underway::begin(&shared, &what));
     let blow = (sort == Sort::Write).then(|| lock(&shared).faults.write(&what)).flatten();
     match blow {
         Some(Blow::KillBefore) => {

@@ -1,5 +1,6 @@
 //! What has to be done so that a cluster has the objects of a manifest: seen before anything is written, or done.
 
+use futures_util::stream::{StreamExt, iter};
 use podium_kinds::Health;
 use podium_objects::fields::{Change, changes};
 use podium_objects::{Kind, Resource, Status};
@@ -10,7 +11,7 @@ use crate::check::unfit;
 use crate::managers;
 use crate::named::Named;
 use crate::object::Object;
-use crate::place::{Place, Seen};
+use crate::place::{AT_ONCE, Place, Seen};
 use crate::yields;
 
 /// Who the fields of a release belong to; Helm uses the same name.
@@ -291,14 +292,17 @@ impl Place<'_> {
         objects: &[Object],
     ) -> Result<Vec<(Step, Leaving)>, client::Error> {
         let discovery = self.kinds.known().await?;
+        let old = before.iter().rev().filter(|old| !objects.iter().any(|new| self.same(&new.named, old)));
+        let looks = old.filter(|old| !old.name.is_empty()).filter_map(|old| {
+            let resource = discovery.find(&old.kind)?;
+            let named = self.placed(old, Some(resource));
+            // What is there and counts as gone would stay for ever.
+            Some(async move { self.surely(resource, &named).await.map(|live| (named, resource, live)) })
+        });
+        let answers: Vec<_> = iter(looks).buffered(AT_ONCE).collect().await;
         let mut out = Vec::new();
-        for object in before.iter().rev().filter(|old| !objects.iter().any(|new| self.same(&new.named, old)))
-        {
-            let Some(resource) = discovery.find(&object.kind).filter(|_| !object.name.is_empty()) else {
-                continue;
-            };
-            let named = self.placed(object, Some(resource));
-            let Some(live) = self.live(resource, &named).await? else { continue };
+        for answer in answers {
+            let (named, resource, Some(live)) = answer? else { continue };
             let kept =
                 live.pointer(POLICY).and_then(Value::as_str).is_some_and(|policy| policy.trim() == "keep");
             let step = match self.owner.bars(&live, self.holder) {

@@ -15,6 +15,7 @@ mod controller;
 mod custom;
 mod hub;
 mod keeper;
+mod missing;
 mod names;
 mod reconcile;
 mod render;

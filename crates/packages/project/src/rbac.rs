@@ -119,6 +119,8 @@ pub fn rules(duties: &Duties<'_>) -> Rules {
     let home = Place::In(duties.namespace.to_owned());
     ledger.grant(&Place::Resources, "", "secrets", RECORD);
     ledger.grant(&Place::Resources, "", "events", EVENT);
+    // What no resource can be told is told about the operator's Lease.
+    ledger.grant(&home, "", "events", EVENT);
     // The releases of resources without a namespace are where the operator is.
     if duties.custom.iter().any(|custom| !custom.namespaced) {
         ledger.grant(&home, "", "secrets", RECORD);

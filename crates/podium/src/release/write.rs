@@ -95,6 +95,7 @@ fn options(matches: &ArgMatches) -> Result<Options> {
             ),
         },
         dry_run: dry_run(matches)?,
+        until_gone: false,
     })
 }
 

@@ -137,6 +137,8 @@ pub struct Options {
     pub propagation: Propagation,
     /// Only says what would be done.
     pub dry_run: bool,
+    /// A release whose objects are not gone in time stays, so that whoever comes again waits again.
+    pub until_gone: bool,
 }
 
 impl Default for Options {
@@ -153,6 +155,7 @@ impl Default for Options {
             create_namespace: false,
             propagation: Propagation::Background,
             dry_run: false,
+            until_gone: false,
         }
     }
 }

@@ -75,9 +75,10 @@ impl Engine<'_> {
                 steps.iter().filter(|step| step.action == Action::Delete).map(|step| step.object.clone());
             let gone: Vec<Named> = gone.collect();
             let say = |what: &str| self.listener.waiting(what);
-            errors.extend(
-                place.wait(&gone, Until::Gone, options.timeout, &say).await.err().map(|e| e.to_string()),
-            );
+            match place.wait(&gone, Until::Gone, options.timeout, &say).await {
+                Err(error) if options.until_gone => return Err(error.into()),
+                waited => errors.extend(waited.err().map(|e| e.to_string())),
+            }
         }
         errors.extend(hooks(&mut release, "post-delete").await.err().map(|e| e.to_string()));
         release.info.status = "uninstalled".to_owned();

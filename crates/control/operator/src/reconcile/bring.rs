@@ -52,7 +52,7 @@ impl Context {
         let told = controller.change(key, |card| card.body.take()).flatten();
         let object = match told {
             Some(told) => Some(*told),
-            None => self.client.get(&controller.resource, key.namespace(), key.name()).await?,
+            None => self.client.find(&controller.resource, key.namespace(), key.name()).await?,
         };
         let Some(object) = object else {
             controller.forget(key);
@@ -192,7 +192,10 @@ impl Context {
             return Ok(Outcome { release: release.clone(), steps });
         }
         let known = past.base().map(|base| base.chart_field("name").to_owned());
-        if let Some(known) = known.filter(|known| !past.is_over() && *known != chart.name) {
+        // A chart may get another name, as long as it is certain whose the release is.
+        let own =
+            past.last().is_some_and(|last| last.labels.get(OWNER) == Some(&owner(&controller.watch.kind)));
+        if let Some(known) = known.filter(|known| !own && !past.is_over() && *known != chart.name) {
             let message = format!(
                 "duplicate release name: found existing release with name {name:?} for chart {known:?}: give the resource \
                  another name, or uninstall that release"

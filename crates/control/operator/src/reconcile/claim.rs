@@ -51,7 +51,7 @@ impl Context {
             return Ok(Some(other.clone()).filter(|other| !other.contains('.')));
         };
         let place = resource.namespaced.then(|| controller.place(key));
-        match self.client.get(resource, place, key.name()).await {
+        match self.client.find(resource, place, key.name()).await {
             Ok(None) => Ok(None),
             // Who may not look cannot know that it is gone.
             Ok(Some(_)) | Err(client::Error::Refused(_)) => Ok(Some(other.clone())),

@@ -2,6 +2,7 @@
 
 use http::Method;
 use podium_converge::place::Place;
+use podium_converge::plan::Action;
 use podium_converge::wait::Until;
 use podium_converge::{Named, Owner};
 use podium_release::engine::{self, Listener, Options};
@@ -50,6 +51,7 @@ impl Context {
         let options = Options {
             hooks: !wishes.uninstall_without_hooks,
             wait: wishes.uninstall_wait.then_some(Until::Gone),
+            until_gone: true,
             ..Options::default()
         };
         let past = engine.past(key.name()).await.map_err(uninstall_trouble)?;
@@ -68,7 +70,7 @@ impl Context {
             ),
             // The record went first, with the resource's other dependents: what is remembered goes now.
             Err(engine::Error::Store(podium_release::Error::NotFound)) => {
-                self.prune_remembered(controller, key).await?
+                self.prune_remembered(controller, key, &options).await?
             }
             Err(error) => return Err(uninstall_trouble(error)),
         }
@@ -79,18 +81,30 @@ impl Context {
         Ok(Verdict::Done)
     }
 
-    async fn prune_remembered(&self, controller: &Controller, key: &Key) -> Result<(), client::Error> {
+    async fn prune_remembered(
+        &self,
+        controller: &Controller,
+        key: &Key,
+        options: &Options,
+    ) -> Result<(), Trouble> {
         let owner = Owner { name: key.name().to_owned(), namespace: controller.place(key).to_owned() };
         let place = Place { client: &self.client, kinds: &self.kinds, owner: &owner, holder: None };
         let held = controller.card(key).and_then(|card| card.done).map(|done| done.held).unwrap_or_default();
         let names: Vec<Named> = held.into_iter().map(|held| held.named).collect();
-        place.prune(&names, &[], Propagation::Background).await.map(drop)
+        let steps = place.prune(&names, &[], Propagation::Background).await?;
+        if options.wait.is_some() {
+            let gone = steps.into_iter().filter(|step| step.action == Action::Delete).map(|step| step.object);
+            let gone: Vec<Named> = gone.collect();
+            let waited = place.wait(&gone, Until::Gone, options.timeout, &|_| ()).await;
+            waited.map_err(|e| Trouble::new("ReleaseFailed", "UninstallError", e))?;
+        }
+        Ok(())
     }
 
     /// Takes the finalizers away; a resource that is gone already is fine.
     async fn let_go(&self, controller: &Controller, custom: &Custom) -> Result<(), client::Error> {
         let namespace = Some(custom.namespace()).filter(|namespace| !namespace.is_empty());
-        let current = self.client.get(&controller.resource, namespace, custom.name()).await?;
+        let current = self.client.find(&controller.resource, namespace, custom.name()).await?;
         let Some(current) = current.map(Custom).filter(|current| current.uid() == custom.uid()) else {
             return Ok(());
         };

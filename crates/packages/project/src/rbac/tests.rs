@@ -104,7 +104,7 @@ fn who_runs_elsewhere_keeps_its_leases_at_home() {
     assert!(rules.cluster.is_empty(), "{rules:?}");
     assert_eq!(
         shown(&rules.namespaces["system"]),
-        ["coordination.k8s.io/leases: create,delete,get,list,patch,update,watch"]
+        ["/events: create,patch", "coordination.k8s.io/leases: create,delete,get,list,patch,update,watch"]
     );
     assert!(!shown(&rules.namespaces["a"]).iter().any(|rule| rule.contains("leases")), "{rules:?}");
 }
