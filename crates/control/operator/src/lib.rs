@@ -10,9 +10,11 @@
 //! ```
 
 mod card;
+mod certificate;
 mod chart;
 mod controller;
 mod custom;
+mod guard;
 mod hub;
 mod keeper;
 mod missing;

@@ -18,9 +18,11 @@ use podium_serve::pages::Pages;
 use podium_serve::server::Limits;
 use podium_serve::{Health, Registry, Server};
 
+use crate::certificate;
 use crate::chart::{self, Chart};
 use crate::controller::{Controller, Round};
 use crate::custom::Custom;
+use crate::guard::Guard;
 use crate::hub::Hub;
 use crate::missing::{Missing, What};
 use crate::reconcile::Context;
@@ -53,6 +55,10 @@ pub struct Settings {
     pub period: Option<Duration>,
     /// Where metrics are served; nothing is nowhere.
     pub metrics: Option<String>,
+    /// Whether metrics are served with TLS.
+    pub metrics_secure: bool,
+    /// Whether only those read metrics whom the cluster lets.
+    pub metrics_guarded: bool,
     /// Where probes are served; nothing is nowhere.
     pub probes: Option<String>,
     /// Whether one of several leads.
@@ -85,6 +91,9 @@ pub enum Error {
     /// A port cannot be had.
     #[error(transparent)]
     Serve(#[from] podium_serve::server::Error),
+    /// There is no certificate.
+    #[error("metrics cannot be served with TLS: {0}")]
+    Certificate(String),
     /// The cluster does not answer.
     #[error(transparent)]
     Client(#[from] client::Error),
@@ -116,7 +125,10 @@ pub async fn run(
     let metrics = Pages { metrics: Some(registry.clone()), ..Pages::default() };
     for (address, pages) in [(&settings.probes, probes), (&settings.metrics, metrics)] {
         if let Some(address) = address {
-            let server = Server::bind(address, Limits::default()).await?;
+            let mut server = Server::bind(address, Limits::default()).await?;
+            if settings.metrics_secure && pages.metrics.is_some() {
+                server = server.secure(certificate::identity().map_err(Error::Certificate)?);
+            }
             if let Some(address) = server.address() {
                 let what = if pages.metrics.is_some() { "metrics" } else { "probes" };
                 log.info("listening", &[("for", &what), ("address", &address)]);
@@ -126,7 +138,13 @@ pub async fn run(
     }
     let local = tokio::task::LocalSet::new();
     for (server, pages) in servers {
-        local.spawn_local(server.run(pages.service(), std::future::pending()));
+        if settings.metrics_guarded && pages.metrics.is_some() {
+            let guard = Guard::new(client.clone());
+            let service = pages.guarded(move |head| guard.leave(head));
+            local.spawn_local(server.run(service, std::future::pending()));
+        } else {
+            local.spawn_local(server.run(pages.service(), std::future::pending()));
+        }
     }
     let election = settings.election.clone();
     let identity = settings.identity.clone();
