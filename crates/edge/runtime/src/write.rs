@@ -83,7 +83,7 @@ impl Client {
         let body = Some(("application/merge-patch+json", b"{}".to_vec()));
         match self.send(Method::PATCH, &path, JSON, body).await {
             Ok(found) => Ok(Some(found)),
-            Err(Error::Refused(status)) if matches!(status.code, 403 | 404 | 405) => Ok(None),
+            Err(Error::Refused(status)) if (403..=405).contains(&status.code) => Ok(None),
             Err(error) => Err(error),
         }
     }
