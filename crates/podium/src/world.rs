@@ -1,13 +1,13 @@
 //! The clock, chance and names of this machine.
 
-use std::cell::Cell;
 use std::net::ToSocketAddrs;
 use std::rc::Rc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use podium_converge::object::tree;
 use podium_gotmpl::{Heap, Value, World};
 use podium_objects::Kind;
+use podium_release::machine::{self, Deadline};
 use podium_sprig::convert::from_tree;
 
 use crate::cluster::Cluster;
@@ -16,9 +16,8 @@ use crate::cluster::Cluster;
 pub struct Machine {
     /// Whether `getHostByName` may ask for names.
     pub dns: bool,
-    deadline: Option<Instant>,
+    deadline: Deadline,
     zone: String,
-    late: Cell<bool>,
     /// The cluster that templates may look things up in.
     pub cluster: Option<Rc<Cluster>>,
 }
@@ -26,8 +25,7 @@ pub struct Machine {
 impl Machine {
     /// A world whose renders have to be done within a time.
     pub fn new(dns: bool, time: Option<Duration>) -> Self {
-        let deadline = time.and_then(|t| Instant::now().checked_add(t));
-        Self { dns, deadline, zone: local_zone(), late: Cell::new(false), cluster: None }
+        Self { dns, deadline: Deadline::after(time), zone: local_zone(), cluster: None }
     }
 }
 
@@ -46,15 +44,11 @@ pub fn local_zone() -> String {
 
 impl World for Machine {
     fn now(&self) -> (i64, u32) {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        (i64::try_from(since.as_secs()).unwrap_or(i64::MAX), since.subsec_nanos())
+        machine::now()
     }
 
     fn random(&self, buffer: &mut [u8]) {
-        // Without a source of chance there must be no secrets: better none than the same for everybody.
-        if getrandom::fill(buffer).is_err() {
-            std::process::abort();
-        }
+        machine::random(buffer);
     }
 
     fn local_zone(&self) -> &str {
@@ -86,11 +80,6 @@ impl World for Machine {
     }
 
     fn out_of_time(&self) -> bool {
-        if self.late.get() {
-            return true;
-        }
-        let late = self.deadline.is_some_and(|deadline| Instant::now() > deadline);
-        self.late.set(late);
-        late
+        self.deadline.is_over()
     }
 }

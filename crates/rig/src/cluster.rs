@@ -105,6 +105,8 @@ pub struct Options {
     pub node: bool,
     /// Users beside the admin.
     pub users: Vec<User>,
+    /// Who makes something the owner of an object has to be allowed to, as some distributions want it.
+    pub strict_owners: bool,
 }
 
 /// A running control plane; its processes and files are gone when it is dropped or the rig's process ends.
@@ -116,6 +118,7 @@ pub struct Cluster {
     helms: [PathBuf; 2],
     kubeconfig: PathBuf,
     controllers: bool,
+    strict_owners: bool,
     users: Vec<User>,
     port: u16,
     etcd: u16,
@@ -165,6 +168,7 @@ impl Cluster {
             helms: [tools::helm(Dialect::Helm3)?, tools::helm(Dialect::Helm4)?],
             guard,
             controllers: options.controllers,
+            strict_owners: options.strict_owners,
             users,
             port,
             etcd,
@@ -211,6 +215,7 @@ impl Cluster {
 
     /// Starts the API server, after it was killed also with the keys that it had.
     pub fn start_api(&self) -> Result<(), Error> {
+        let plugins = if self.strict_owners { "OwnerReferencesPermissionEnforcement" } else { "" };
         self.spawn(
             "kube-apiserver",
             &[
@@ -226,6 +231,7 @@ impl Cluster {
                 ("service-cluster-ip-range", "10.96.0.0/16"),
                 ("authorization-mode", "RBAC"),
                 ("allow-privileged", "true"),
+                ("enable-admission-plugins", plugins),
                 // A loopback address is no valid endpoint: it would log an error at every sync.
                 ("endpoint-reconciler-type", "none"),
             ],

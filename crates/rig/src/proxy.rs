@@ -8,6 +8,7 @@
 
 mod plan;
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -88,7 +89,15 @@ struct State {
     age: usize,
     /// It hears nothing any more.
     doomed: bool,
+    /// All that was asked, with the status of the answer.
+    asked: BTreeSet<Asked>,
+    /// Writes that are under way, and those that were so at the same time as another one.
+    underway: Vec<String>,
+    together: BTreeSet<(String, String)>,
 }
+
+/// A request: its method, its address, and the status of its answer.
+pub type Asked = (String, String, u16);
 
 impl State {
     fn kill(&mut self) {
@@ -119,6 +128,22 @@ impl Proxy {
     pub fn start(cluster: &Cluster) -> Result<Self, Error> {
         let target = Target { url: cluster.url(), token: cluster.token().to_owned() };
         Self::before(target, Some(&cluster.authority()), cluster.folder())
+    }
+
+    /// Stands before a cluster, as whoever has a token.
+    pub fn of_user(cluster: &Cluster, token: &str) -> Result<Self, Error> {
+        let target = Target { url: cluster.url(), token: token.to_owned() };
+        Self::before(target, Some(&cluster.authority()), cluster.folder())
+    }
+
+    /// Everything that was asked so far, each once.
+    pub fn asked(&self) -> BTreeSet<Asked> {
+        self.state().asked.clone()
+    }
+
+    /// The writes that were under way at the same time, each with another one that had begun before it.
+    pub fn together(&self) -> BTreeSet<(String, String)> {
+        self.state().together.clone()
     }
 
     fn before(target: Target, authority: Option<&Path>, folder: &Path) -> Result<Self, Error> {
@@ -195,6 +220,11 @@ impl Proxy {
         state.age += 1;
         state.doomed = false;
         Ok(())
+    }
+
+    /// The id of the process, if there is one.
+    pub fn id(&self) -> Option<u32> {
+        self.state().process.as_ref().map(Child::id)
     }
 
     /// How the process has ended, if it has.
@@ -286,6 +316,31 @@ fn heard(shared: &Shared, age: usize) -> Result<(), Gone> {
     Ok(())
 }
 
+/// A write, until it is answered.
+struct Underway {
+    shared: Arc<Shared>,
+    what: String,
+}
+
+impl Underway {
+    fn begin(shared: &Arc<Shared>, what: &str) -> Self {
+        let mut state = lock(shared);
+        let others: Vec<_> = state.underway.iter().map(|other| (other.clone(), what.to_owned())).collect();
+        state.together.extend(others);
+        state.underway.push(what.to_owned());
+        Self { shared: shared.clone(), what: what.to_owned() }
+    }
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        let mut state = lock(&self.shared);
+        if let Some(at) = state.underway.iter().position(|what| *what == self.what) {
+            state.underway.swap_remove(at);
+        }
+    }
+}
+
 async fn answer(shared: Arc<Shared>, age: usize, request: Request<Incoming>) -> Result<Response<Body>, Gone> {
     heard(&shared, age)?;
     let (parts, body) = request.into_parts();
@@ -296,6 +351,7 @@ async fn answer(shared: Arc<Shared>, age: usize, request: Request<Incoming>) -> 
     let accept = parts.headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let place = format!("{what} {accept}");
     heard(&shared, age)?;
+    let _underway = (sort == Sort::Write).then(|| Underway::begin(&shared, &what));
     let blow = (sort == Sort::Write).then(|| lock(&shared).faults.write(&what)).flatten();
     match blow {
         Some(Blow::KillBefore) => {
@@ -319,6 +375,8 @@ async fn answer(shared: Arc<Shared>, age: usize, request: Request<Incoming>) -> 
     }
     let onward = onward.body(Full::new(body)).map_err(|_| Gone)?;
     let answer = shared.upstream.request(onward).await.map_err(|_| Gone)?;
+    let asked = (parts.method.to_string(), parts.uri.to_string(), answer.status().as_u16());
+    lock(&shared).asked.insert(asked);
     if sort == Sort::Watch && answer.status().is_success() {
         let (head, body) = answer.into_parts();
         let (sender, channel) = Channel::new(1);

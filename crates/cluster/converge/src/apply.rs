@@ -140,23 +140,25 @@ impl Place<'_> {
         Ok(())
     }
 
-    /// Deletes the objects before that are not wanted any more.
+    /// Deletes the objects before that are not wanted any more, the last kind first; those of one kind at the same time.
     pub async fn prune(
         &self,
         before: &[Named],
         objects: &[Object],
         propagation: Propagation,
     ) -> Result<Vec<Step>, client::Error> {
-        let mut steps = Vec::new();
-        for (step, leaving) in self.unwanted(before, objects).await? {
-            if step.action == Action::Delete {
+        let all = self.unwanted(before, objects).await?;
+        for wave in all.chunk_by(|(a, _), (b, _)| a.object.kind == b.object.kind) {
+            let leaving = wave.iter().filter(|(step, _)| step.action == Action::Delete);
+            let tasks = leaving.map(async |(step, leaving)| {
                 let Named { namespace, name, .. } = &step.object;
                 let uid = Some(leaving.uid.as_str());
-                self.client.delete(&leaving.resource, namespace.as_deref(), name, uid, propagation).await?;
-            }
-            steps.push(step);
+                self.client.delete(&leaving.resource, namespace.as_deref(), name, uid, propagation).await
+            });
+            let answers: Vec<_> = iter(tasks).buffered(AT_ONCE).collect().await;
+            answers.into_iter().collect::<Result<Vec<bool>, _>>()?;
         }
-        Ok(steps)
+        Ok(all.into_iter().map(|(step, _)| step).collect())
     }
 
     /// Deletes objects whatever they are; says which were there.

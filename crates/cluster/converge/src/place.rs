@@ -73,6 +73,18 @@ impl Place<'_> {
         self.client.get(resource, named.namespace.as_deref(), &named.name).await
     }
 
+    /// The same; what is not there is not there for sure.
+    pub(crate) async fn surely(
+        &self,
+        resource: &Resource,
+        named: &Named,
+    ) -> Result<Option<Value>, client::Error> {
+        if named.name.is_empty() {
+            return Ok(None);
+        }
+        self.client.find(resource, named.namespace.as_deref(), &named.name).await
+    }
+
     /// What the cluster has of the objects, in their order.
     pub(crate) async fn observe<'o>(
         &self,

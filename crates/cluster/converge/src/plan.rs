@@ -1,5 +1,6 @@
 //! What has to be done so that a cluster has the objects of a manifest: seen before anything is written, or done.
 
+use futures_util::stream::{StreamExt, iter};
 use podium_objects::fields::{Change, changes};
 use podium_objects::{Kind, Resource, Status};
 use podium_runtime::client::{self, Apply};
@@ -9,7 +10,7 @@ use crate::check::unfit;
 use crate::managers;
 use crate::named::Named;
 use crate::object::Object;
-use crate::place::{Place, Seen};
+use crate::place::{AT_ONCE, Place, Seen};
 use crate::wait::Sight;
 use crate::yields;
 
@@ -175,8 +176,9 @@ impl Place<'_> {
         Some(Step::new(seen.named.clone(), Action::Blocked).because(format!("it is somebody else's: {why}")))
     }
 
-    /// Makes an object that is not expected to be there. If there is one, it is not touched before it was looked at.
-    async fn make(&self, resource: &Resource, seen: &Seen<'_>) -> Result<Step, client::Error> {
+    /// Makes an object that was not there, or was not looked for. If there is one, it is not touched before it was looked
+    /// at.
+    async fn make(&self, resource: &Resource, seen: &Seen<'_>, rules: Rules) -> Result<Step, client::Error> {
         let Seen { named, object, .. } = seen;
         let mut body = object.body.clone();
         if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -187,11 +189,11 @@ impl Place<'_> {
         let mut after =
             match client.apply(resource, named.namespace.as_deref(), &named.name, &body, how).await {
                 Err(client::Error::Refused(_)) => {
-                    let live = self.live(resource, named).await?;
-                    let (seen, rules) = (Seen { live, ..seen.clone() }, Rules::default());
+                    let live = self.surely(resource, named).await?;
+                    let seen = Seen { live, ..seen.clone() };
                     return match self.barred(&seen, rules) {
                         Some(step) => Ok(step),
-                        None => Box::pin(self.apply(&seen, rules)).await,
+                        None => self.change(resource, &seen, rules).await,
                     };
                 }
                 answer => answer?,
@@ -203,13 +205,23 @@ impl Place<'_> {
 
     /// Applies an object of a kind that the cluster knows; what the server refuses is blocked.
     pub(crate) async fn apply(&self, seen: &Seen<'_>, rules: Rules) -> Result<Step, client::Error> {
-        let Seen { named, live, object, .. } = seen;
-        let Some(resource) = &seen.resource else {
-            return Ok(Step::new(named.clone(), Action::Blocked).because("its kind is not known"));
-        };
-        if rules.fresh && !named.name.is_empty() {
-            return self.make(resource, seen).await;
+        match &seen.resource {
+            None => Ok(Step::new(seen.named.clone(), Action::Blocked).because("its kind is not known")),
+            Some(resource) if seen.live.is_none() && !rules.dry_run && !seen.named.name.is_empty() => {
+                self.make(resource, seen, rules).await
+            }
+            Some(resource) => self.change(resource, seen, rules).await,
         }
+    }
+
+    /// Applies an object over what there is of it.
+    async fn change(
+        &self,
+        resource: &Resource,
+        seen: &Seen<'_>,
+        rules: Rules,
+    ) -> Result<Step, client::Error> {
+        let Seen { named, live, object, .. } = seen;
         let namespace = self.namespace(named);
         match self.write(resource, seen, rules).await {
             Ok((after, notes)) => {
@@ -328,14 +340,17 @@ impl Place<'_> {
         objects: &[Object],
     ) -> Result<Vec<(Step, Leaving)>, client::Error> {
         let discovery = self.kinds.known().await?;
+        let old = before.iter().rev().filter(|old| !objects.iter().any(|new| self.same(&new.named, old)));
+        let looks = old.filter(|old| !old.name.is_empty()).filter_map(|old| {
+            let resource = discovery.find(&old.kind)?;
+            let named = self.placed(old, Some(resource));
+            // What is there and counts as gone would stay for ever.
+            Some(async move { self.surely(resource, &named).await.map(|live| (named, resource, live)) })
+        });
+        let answers: Vec<_> = iter(looks).buffered(AT_ONCE).collect().await;
         let mut out = Vec::new();
-        for object in before.iter().rev().filter(|old| !objects.iter().any(|new| self.same(&new.named, old)))
-        {
-            let Some(resource) = discovery.find(&object.kind).filter(|_| !object.name.is_empty()) else {
-                continue;
-            };
-            let named = self.placed(object, Some(resource));
-            let Some(live) = self.live(resource, &named).await? else { continue };
+        for answer in answers {
+            let (named, resource, Some(live)) = answer? else { continue };
             let kept =
                 live.pointer(POLICY).and_then(Value::as_str).is_some_and(|policy| policy.trim() == "keep");
             let step = match self.owner.bars(&live, self.holder) {

@@ -147,7 +147,10 @@ impl Place<'_> {
         resource: &Resource,
         until: Until,
     ) -> Result<Health, client::Error> {
-        let live = self.live(resource, named).await?;
+        let live = match until {
+            Until::Gone => self.surely(resource, named).await?,
+            _ => self.live(resource, named).await?,
+        };
         Ok(match (live, until) {
             (None, Until::Gone) => Health::Ready,
             (Some(_), Until::Gone) => Health::Waiting("it is still there".to_owned()),

@@ -10,6 +10,7 @@ pub mod engine;
 pub mod hooks;
 pub mod list;
 pub mod live;
+pub mod machine;
 pub mod out;
 pub mod print;
 pub mod record;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use podium_objects::Resource;
+use podium_objects::kind::escape;
 use podium_runtime::client::{self, Client, Form};
 use podium_runtime::write::Propagation;
 use podium_sprig::encoding::{base64_decode, base64_encode};
@@ -232,7 +233,11 @@ impl Store {
     pub async fn read(&self, entry: &Entry) -> Result<Release, Error> {
         let resource = self.driver.resource();
         let found = self.client.get(&resource, Some(&entry.namespace), &entry.key).await?;
-        let object = found.ok_or(Error::NotFound)?;
+        let object = match found {
+            Some(object) => object,
+            // A release without a record that is there would be lost.
+            None => self.find(entry).await?.ok_or(Error::NotFound)?,
+        };
         let wrong = |source| Error::Record { key: entry.key.clone(), source };
         let text = object.pointer("/data/release").and_then(Value::as_str);
         let text = text.ok_or_else(|| Error::Empty(entry.key.clone()))?.as_bytes();
@@ -248,6 +253,13 @@ impl Store {
         release.labels = labels(&object);
         release.annotations = texts(&object, "/metadata/annotations");
         Ok(release)
+    }
+
+    /// Looks for a record in a list: what answers the reading of one may be behind.
+    async fn find(&self, entry: &Entry) -> Result<Option<Value>, Error> {
+        let query = format!("?fieldSelector=metadata.name%3D{}", escape(&entry.key));
+        let list = self.client.whole_list(&self.driver.resource(), Some(&entry.namespace), &query).await?;
+        Ok(list.get("items").and_then(Value::as_array).and_then(|items| items.first()).cloned())
     }
 
     /// The time now, seen from the same place as the times of records.

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use podium_objects::{Kind, Resource};
 use podium_project::watches::Watch;
@@ -14,9 +14,10 @@ use podium_runtime::watch::Event;
 use podium_serve::metrics::Gauge;
 use serde_json::Value;
 
-use crate::card::{Card, Done};
+use crate::card::{Card, Done, Held};
 use crate::chart::Chart;
 use crate::custom::Custom;
+use crate::missing::Missing;
 
 /// The first and the longest pause after a failure.
 const PAUSES: Backoff = Backoff { base: Duration::from_millis(500), cap: Duration::from_secs(300) };
@@ -37,6 +38,16 @@ impl Round {
     }
 }
 
+/// What could not be brought about.
+struct Failed {
+    until: Instant,
+    wish: u64,
+    turn: u64,
+    chart: String,
+    /// The revision that is there meanwhile, and its objects.
+    kept: (i64, Vec<Held>),
+}
+
 /// What handles the resources of one kind.
 pub struct Controller {
     /// Its name in logs, metrics and Events.
@@ -52,9 +63,11 @@ pub struct Controller {
     /// Where the releases of resources without a namespace are.
     pub home: String,
     cards: RefCell<HashMap<Key, Card>>,
+    failed: RefCell<HashMap<Key, Failed>>,
     /// How many of its watches have not seen a whole list yet.
     incomplete: Cell<usize>,
     created: Gauge,
+    missing: Rc<Missing>,
     log: Log,
 }
 
@@ -67,6 +80,7 @@ impl Controller {
         home: String,
         log: &Log,
         created: Gauge,
+        missing: Rc<Missing>,
     ) -> Rc<Self> {
         let name = format!("{}-controller", watch.kind.kind.to_lowercase());
         Rc::new(Self {
@@ -78,8 +92,10 @@ impl Controller {
             queue: Queue::new(PAUSES),
             home,
             cards: RefCell::default(),
+            failed: RefCell::default(),
             incomplete: Cell::new(usize::MAX),
             created,
+            missing,
         })
     }
 
@@ -111,7 +127,57 @@ impl Controller {
     /// Forgets a resource.
     pub fn forget(&self, key: &Key) {
         self.cards.borrow_mut().remove(key);
+        self.failed.borrow_mut().remove(key);
+        self.missing.set(&self.watch.kind, &key.to_string(), None);
         self.queue.forget(key);
+    }
+
+    /// Remembers that a resource cannot be brought about as it is now wanted, and until when it waits.
+    pub fn remember_failure(&self, key: &Key) {
+        let until = Instant::now() + self.queue.next_delay(key);
+        if let Some(Card { wish, turn, .. }) = self.card(key) {
+            let chart = self.chart.borrow().digest.clone();
+            let mut failed = self.failed.borrow_mut();
+            let kept = failed.remove(key).map(|before| before.kept).unwrap_or_default();
+            failed.insert(key.clone(), Failed { until, wish, turn, chart, kept });
+        }
+    }
+
+    /// Forgets that.
+    pub fn forget_failure(&self, key: &Key) {
+        self.failed.borrow_mut().remove(key);
+    }
+
+    /// How long a resource that failed waits, unless something else is wanted now.
+    pub fn still_waits(&self, key: &Key) -> Option<Duration> {
+        let card = self.card(key)?;
+        let failed = self.failed.borrow();
+        let same = |failed: &&Failed| {
+            (failed.wish, failed.turn) == (card.wish, card.turn) && failed.chart == self.chart.borrow().digest
+        };
+        let wait = failed.get(key).filter(same)?.until.saturating_duration_since(Instant::now());
+        (!wait.is_zero()).then_some(wait)
+    }
+
+    /// What is known of the objects of a resource that failed: of a revision.
+    pub fn kept(&self, key: &Key, revision: i64) -> Option<Vec<Held>> {
+        let failed = self.failed.borrow();
+        failed.get(key).filter(|failed| failed.kept.0 == revision).map(|failed| failed.kept.1.clone())
+    }
+
+    /// Remembers that.
+    pub fn remember_kept(&self, key: &Key, revision: i64, held: Vec<Held>) {
+        if let Some(failed) = self.failed.borrow_mut().get_mut(key) {
+            failed.kept = (revision, held);
+        }
+    }
+
+    /// Looks at a resource: at what is wanted, or, as long as that failed and waits, at what is there.
+    pub fn nudge(&self, key: Key) {
+        match self.still_waits(&key) {
+            Some(_) => self.queue.add(key),
+            None => self.queue.nudge(key),
+        }
     }
 
     /// Says how many watches there will be.
@@ -131,6 +197,8 @@ impl Controller {
             Event::Deleted(object) => {
                 let key = Key::of(&object);
                 self.cards.borrow_mut().remove(&key);
+                self.failed.borrow_mut().remove(&key);
+                self.missing.set(&self.watch.kind, &key.to_string(), None);
                 self.created.remove(&self.labels(&key));
                 self.queue.add(key);
             }
@@ -143,8 +211,14 @@ impl Controller {
                 }
             }
             Event::Broken(key) => self.log.error("the resource is nested too deeply", &[("resource", &key)]),
-            Event::Trouble(trouble) => self.log.error(&trouble.message, &[]),
-            Event::Well => self.log.info("watching again", &[]),
+            Event::Trouble(trouble) => {
+                self.log.error(&trouble.message, &[]);
+                self.missing.trouble(&self.watch.kind, round.place.as_deref().unwrap_or_default(), &trouble);
+            }
+            Event::Well => {
+                self.log.info("watching again", &[]);
+                self.missing.well(&self.watch.kind, round.place.as_deref().unwrap_or_default());
+            }
         }
     }
 
@@ -183,16 +257,17 @@ impl Controller {
 
     /// An object of a resource is gone.
     pub fn lose(&self, key: &Key, kind: &Kind, object: &Key, version: u64) {
+        let lose = |held: &mut Held| {
+            let named = &held.named;
+            let same = named.kind == *kind && Key::new(named.namespace.as_deref(), &named.name) == *object;
+            held.lost |= same && version >= held.version;
+        };
         self.change(key, |card| {
-            for held in card.done.iter_mut().flat_map(|done| &mut done.held) {
-                let named = &held.named;
-                let same =
-                    named.kind == *kind && Key::new(named.namespace.as_deref(), &named.name) == *object;
-                if same && version >= held.version {
-                    held.lost = true;
-                }
-            }
+            card.done.iter_mut().flat_map(|done| &mut done.held).for_each(lose);
         });
+        if let Some(failed) = self.failed.borrow_mut().get_mut(key) {
+            failed.kept.1.iter_mut().for_each(lose);
+        }
     }
 
     /// The resources that have an object.
@@ -213,14 +288,16 @@ impl Controller {
 
     /// What a list of objects in a place has not named is lost.
     pub fn lose_unlisted(&self, kind: &Kind, place: Option<&str>, listed: &dyn Fn(&Key) -> bool) {
+        let lose = |held: &mut Held| {
+            let named = &held.named;
+            let here = named.kind == *kind && (place.is_none() || place == named.namespace.as_deref());
+            held.lost |= here && !listed(&Key::new(named.namespace.as_deref(), &named.name));
+        };
         for card in self.cards.borrow_mut().values_mut() {
-            for held in card.done.iter_mut().flat_map(|done| &mut done.held) {
-                let named = &held.named;
-                let here = named.kind == *kind && (place.is_none() || place == named.namespace.as_deref());
-                if here && !listed(&Key::new(named.namespace.as_deref(), &named.name)) {
-                    held.lost = true;
-                }
-            }
+            card.done.iter_mut().flat_map(|done| &mut done.held).for_each(lose);
+        }
+        for failed in self.failed.borrow_mut().values_mut() {
+            failed.kept.1.iter_mut().for_each(lose);
         }
     }
 
@@ -232,7 +309,19 @@ impl Controller {
             if card.done.as_ref().is_some_and(|done| gone == Some(done.revision)) {
                 card.turn += 1;
             }
-            self.queue.nudge(key.clone());
+            let key = key.clone();
+            drop(cards);
+            self.nudge(key);
+        }
+    }
+
+    /// Looks at the resource of a release at once, whatever became of it before.
+    pub fn wake_release(&self, release: &Key) {
+        let same = |key: &&Key| key.name() == release.name() && release.namespace() == Some(self.place(key));
+        for key in self.cards.borrow().keys().filter(same) {
+            self.failed.borrow_mut().remove(key);
+            self.queue.forget(key);
+            self.queue.add(key.clone());
         }
     }
 
@@ -241,9 +330,10 @@ impl Controller {
         self.cards.borrow().keys().for_each(|key| self.queue.add(key.clone()));
     }
 
-    /// Looks at all resources that do not wait because they failed.
+    /// Looks at all resources; of those that wait because they failed, at what is there.
     pub fn nudge_all(&self) {
-        self.cards.borrow().keys().for_each(|key| self.queue.nudge(key.clone()));
+        let keys: Vec<Key> = self.cards.borrow().keys().cloned().collect();
+        keys.into_iter().for_each(|key| self.nudge(key));
     }
 
     /// Looks at all resources of a namespace.

@@ -14,8 +14,10 @@ use podium_runtime::store::{Row, Store};
 use podium_runtime::watch::{Event, Watch};
 use podium_runtime::{Client, Key};
 use serde_json::Value;
+use tokio::task::AbortHandle;
 
 use crate::controller::Controller;
+use crate::missing::Missing;
 use crate::names::{CHART, OBJECTS, PRIMARY, PRIMARY_TYPE, RENDER};
 
 /// How long changes of a status are gathered before it is looked at.
@@ -53,11 +55,15 @@ pub struct Record {
 
 /// All watches of a process.
 pub struct Hub {
+    /// What is missing.
+    pub missing: Rc<Missing>,
     client: Client,
     log: Log,
     /// The namespaces that are watched; one that is `None` is all.
     namespaces: Vec<Option<String>>,
-    selector: String,
+    /// The names of all charts that objects may be of.
+    charts: RefCell<BTreeSet<String>>,
+    followed: RefCell<Vec<(Resource, Vec<AbortHandle>)>>,
     stores: RefCell<HashMap<Kind, Vec<Rc<RefCell<Store>>>>>,
     records: RefCell<HashMap<Key, Record>>,
     controllers: RefCell<Vec<Rc<Controller>>>,
@@ -65,12 +71,20 @@ pub struct Hub {
 
 impl Hub {
     /// For charts with these names.
-    pub fn new(client: Client, log: Log, namespaces: Vec<Option<String>>, charts: &[String]) -> Rc<Self> {
+    pub fn new(
+        client: Client,
+        log: Log,
+        namespaces: Vec<Option<String>>,
+        charts: &[String],
+        missing: Rc<Missing>,
+    ) -> Rc<Self> {
         Rc::new(Self {
+            missing,
             client,
             log,
             namespaces,
-            selector: format!("{CHART} in ({})", charts.join(",")),
+            charts: RefCell::new(charts.iter().cloned().collect()),
+            followed: RefCell::default(),
             stores: RefCell::default(),
             records: RefCell::default(),
             controllers: RefCell::default(),
@@ -87,27 +101,50 @@ impl Hub {
         if self.stores.borrow().contains_key(&resource.kind) {
             return;
         }
-        let everywhere = [None];
-        let places = if resource.namespaced { self.namespaces.as_slice() } else { &everywhere };
-        let mut stores = Vec::new();
-        for place in places {
-            let store = Rc::new(RefCell::new(Store::default()));
-            stores.push(store.clone());
+        let stores: Vec<_> =
+            self.places(resource).iter().map(|_| Rc::new(RefCell::new(Store::default()))).collect();
+        self.stores.borrow_mut().insert(resource.kind.clone(), stores);
+        self.follow(resource);
+    }
+
+    fn places(&self, resource: &Resource) -> &[Option<String>] {
+        const EVERYWHERE: &[Option<String>] = &[None];
+        if resource.namespaced { &self.namespaces } else { EVERYWHERE }
+    }
+
+    /// Starts the watches of a kind, from a list.
+    fn follow(self: &Rc<Self>, resource: &Resource) {
+        let stores = self.stores.borrow().get(&resource.kind).cloned().unwrap_or_default();
+        let charts: Vec<String> = self.charts.borrow().iter().cloned().collect();
+        let mut handles = Vec::new();
+        for (place, store) in self.places(resource).iter().zip(stores) {
             let watch = Watch {
                 resource: resource.clone(),
                 namespace: place.clone(),
-                labels: self.selector.clone(),
+                labels: format!("{CHART} in ({})", charts.join(",")),
                 fields: String::new(),
                 form: Form::Metadata,
             };
             let hub = self.clone();
-            tokio::task::spawn_local(async move {
+            let task = tokio::task::spawn_local(async move {
                 let tell =
                     |event: Event| hub.take(&watch.resource, watch.namespace.as_deref(), &store, &event);
                 match watch.run(&hub.client, tell).await {}
             });
+            handles.push(task.abort_handle());
         }
-        self.stores.borrow_mut().insert(resource.kind.clone(), stores);
+        self.followed.borrow_mut().push((resource.clone(), handles));
+    }
+
+    /// Watches the objects of a chart with a new name too.
+    pub fn add_chart(self: &Rc<Self>, name: &str) {
+        if !self.charts.borrow_mut().insert(name.to_owned()) {
+            return;
+        }
+        for (resource, handles) in self.followed.take() {
+            handles.iter().for_each(AbortHandle::abort);
+            self.follow(&resource);
+        }
     }
 
     /// What is known of an object.
@@ -149,6 +186,12 @@ impl Hub {
         controllers.iter().for_each(|controller| controller.nudge_all());
     }
 
+    /// Looks at once at all resources whose release has this name, also those that failed: it is free now.
+    pub fn wake_namesakes(&self, namespace: &str, name: &str) {
+        let release = Key::new(Some(namespace), name);
+        self.controllers.borrow().iter().for_each(|controller| controller.wake_release(&release));
+    }
+
     /// What is known of a release.
     pub fn record(&self, namespace: &str, name: &str) -> Option<Record> {
         self.records.borrow().get(&Key::new(Some(namespace), name)).cloned()
@@ -162,8 +205,16 @@ impl Hub {
     fn take(&self, resource: &Resource, place: Option<&str>, store: &RefCell<Store>, event: &Event) {
         let kind = &resource.kind;
         match event {
-            Event::Trouble(trouble) => self.log.error(&trouble.message, &[("kind", &kind)]),
-            Event::Well => self.log.info("watching again", &[("kind", &kind)]),
+            Event::Trouble(trouble) => {
+                self.log.error(&trouble.message, &[("kind", &kind)]);
+                self.missing.trouble(kind, place.unwrap_or_default(), trouble);
+                self.nudge_all();
+            }
+            Event::Well => {
+                self.log.info("watching again", &[("kind", &kind)]);
+                self.missing.well(kind, place.unwrap_or_default());
+                self.nudge_all();
+            }
             Event::Applied(object) if is_record(object) => self.take_record(object, true),
             Event::Deleted(object) if is_record(object) => self.take_record(object, false),
             _ => {}
@@ -189,7 +240,7 @@ impl Hub {
                     controller.lose(&key, kind, &change.key, version);
                 }
                 if change.matters() {
-                    controller.queue.nudge(key);
+                    controller.nudge(key);
                 } else {
                     controller.queue.nudge_after(key, GATHER);
                 }

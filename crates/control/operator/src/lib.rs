@@ -10,11 +10,14 @@
 //! ```
 
 mod card;
+mod certificate;
 mod chart;
 mod controller;
 mod custom;
+mod guard;
 mod hub;
 mod keeper;
+mod missing;
 mod names;
 mod reconcile;
 mod render;

@@ -16,6 +16,8 @@ pub const PRIMARY: &str = "operator-sdk/primary-resource";
 pub const PRIMARY_TYPE: &str = "operator-sdk/primary-resource-type";
 /// The label of a record that says what it was rendered from.
 pub const RENDER: &str = "podium.dev/render";
+/// The label of a record that says which kind of resource it was made for.
+pub const OWNER: &str = "podium.dev/owner";
 /// The annotation of a record with the signatures of its objects.
 pub const OBJECTS: &str = "podium.dev/objects";
 /// The field manager of a resource's status and finalizers.

@@ -1,8 +1,8 @@
 //! Renders a chart for a resource, with what its templates look up.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use podium_chart::capabilities::Capabilities;
 use podium_chart::render::Release as Facts;
@@ -14,6 +14,7 @@ use podium_goyaml::Map;
 use podium_objects::Kind;
 use podium_release::Draft;
 use podium_release::draft::Form;
+use podium_release::machine::{self, Deadline};
 use podium_release::stored::Extent;
 use podium_runtime::{Client, Kinds, client};
 use podium_sprig::convert::from_tree;
@@ -49,21 +50,16 @@ type Question = (Kind, String, String);
 struct Asking<'a> {
     answers: &'a BTreeMap<Question, Option<Value>>,
     asked: RefCell<Vec<Question>>,
-    until: Instant,
-    late: Cell<bool>,
+    deadline: Deadline,
 }
 
 impl World for Asking<'_> {
     fn now(&self) -> (i64, u32) {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        (i64::try_from(since.as_secs()).unwrap_or(i64::MAX), since.subsec_nanos())
+        machine::now()
     }
 
     fn random(&self, buffer: &mut [u8]) {
-        // Without a source of chance there must be no secrets: better none than the same for everybody.
-        if getrandom::fill(buffer).is_err() {
-            std::process::abort();
-        }
+        machine::random(buffer);
     }
 
     fn lookup<'h>(
@@ -84,10 +80,7 @@ impl World for Asking<'_> {
     }
 
     fn out_of_time(&self) -> bool {
-        if !self.late.get() && Instant::now() > self.until {
-            self.late.set(true);
-        }
-        self.late.get()
+        self.deadline.is_over()
     }
 }
 
@@ -117,8 +110,7 @@ impl Job<'_> {
             let world = Asking {
                 answers: &answers,
                 asked: RefCell::default(),
-                until: Instant::now() + LONGEST,
-                late: Cell::new(false),
+                deadline: Deadline::after(Some(LONGEST)),
             };
             let rendered = renderer.render(&prepared, facts, self.capabilities, &world, Limits::default());
             let asked = world.asked.into_inner();

@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use podium_objects::{Kind, Selector};
 use podium_project::watches::Watch as Entry;
 use podium_runtime::client::Form;
+use podium_runtime::events::About;
 use podium_runtime::log::Log;
 use podium_runtime::roster::Presence;
 use podium_runtime::watch::{Event, Watch};
@@ -119,6 +120,17 @@ impl Roster {
             born: Timestamp::now(),
             peers: RefCell::default(),
         })
+    }
+
+    /// This operator, for Events that no resource can be told of: its Lease.
+    pub fn about(&self) -> About {
+        About {
+            api_version: "coordination.k8s.io/v1".to_owned(),
+            kind: "Lease".to_owned(),
+            namespace: self.own.namespace().map(str::to_owned),
+            name: self.own.name().to_owned(),
+            uid: String::new(),
+        }
     }
 
     /// Publishes this operator, and listens to the others; `changed` is called when somebody comes or goes.

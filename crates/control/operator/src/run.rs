@@ -12,16 +12,19 @@ use podium_runtime::events::Recorder;
 use podium_runtime::lease;
 use podium_runtime::log::Log;
 use podium_runtime::measure::{self, Reconciles};
-use podium_runtime::watch::{Event, Watch};
+use podium_runtime::watch::{Event, Trouble, TroubleKind, Watch};
 use podium_runtime::{Client, Kinds, client};
 use podium_serve::pages::Pages;
 use podium_serve::server::Limits;
 use podium_serve::{Health, Registry, Server};
 
+use crate::certificate;
 use crate::chart::{self, Chart};
 use crate::controller::{Controller, Round};
 use crate::custom::Custom;
+use crate::guard::Guard;
 use crate::hub::Hub;
+use crate::missing::{Missing, What};
 use crate::reconcile::Context;
 use crate::roster::Roster;
 use crate::values::holder;
@@ -52,6 +55,10 @@ pub struct Settings {
     pub period: Option<Duration>,
     /// Where metrics are served; nothing is nowhere.
     pub metrics: Option<String>,
+    /// Whether metrics are served with TLS.
+    pub metrics_secure: bool,
+    /// Whether only those read metrics whom the cluster lets.
+    pub metrics_guarded: bool,
     /// Where probes are served; nothing is nowhere.
     pub probes: Option<String>,
     /// Whether one of several leads.
@@ -84,6 +91,9 @@ pub enum Error {
     /// A port cannot be had.
     #[error(transparent)]
     Serve(#[from] podium_serve::server::Error),
+    /// There is no certificate.
+    #[error("metrics cannot be served with TLS: {0}")]
+    Certificate(String),
     /// The cluster does not answer.
     #[error(transparent)]
     Client(#[from] client::Error),
@@ -115,7 +125,10 @@ pub async fn run(
     let metrics = Pages { metrics: Some(registry.clone()), ..Pages::default() };
     for (address, pages) in [(&settings.probes, probes), (&settings.metrics, metrics)] {
         if let Some(address) = address {
-            let server = Server::bind(address, Limits::default()).await?;
+            let mut server = Server::bind(address, Limits::default()).await?;
+            if settings.metrics_secure && pages.metrics.is_some() {
+                server = server.secure(certificate::identity().map_err(Error::Certificate)?);
+            }
             if let Some(address) = server.address() {
                 let what = if pages.metrics.is_some() { "metrics" } else { "probes" };
                 log.info("listening", &[("for", &what), ("address", &address)]);
@@ -125,7 +138,13 @@ pub async fn run(
     }
     let local = tokio::task::LocalSet::new();
     for (server, pages) in servers {
-        local.spawn_local(server.run(pages.service(), std::future::pending()));
+        if settings.metrics_guarded && pages.metrics.is_some() {
+            let guard = Guard::new(client.clone());
+            let service = pages.guarded(move |head| guard.leave(head));
+            local.spawn_local(server.run(service, std::future::pending()));
+        } else {
+            local.spawn_local(server.run(pages.service(), std::future::pending()));
+        }
     }
     let election = settings.election.clone();
     let identity = settings.identity.clone();
@@ -155,13 +174,14 @@ pub async fn run(
 }
 
 /// Waits until the cluster knows a kind.
-async fn find(kinds: &Kinds, kind: &Kind, log: &Log) -> Resource {
+async fn find(kinds: &Kinds, kind: &Kind, log: &Log, missing: &Missing) -> Resource {
     let mut pause = PAUSES.0;
     let mut said = false;
     loop {
         let why = match kinds.renew().await {
             Ok(discovery) => match discovery.find(kind) {
                 Some(resource) => {
+                    missing.well(kind, "");
                     if said {
                         log.info("the kind is there now", &[("kind", kind)]);
                     }
@@ -176,6 +196,7 @@ async fn find(kinds: &Kinds, kind: &Kind, log: &Log) -> Resource {
         };
         if !said {
             log.error(&why, &[("kind", kind)]);
+            missing.trouble(kind, "", &Trouble { kind: TroubleKind::Missing, message: why });
             said = true;
         }
         tokio::time::sleep(pause).await;
@@ -200,8 +221,9 @@ async fn operate(
     };
     let names: BTreeSet<String> = charts.iter().map(|chart| chart.name.clone()).collect();
     let names: Vec<String> = names.into_iter().collect();
-    let hub = Hub::new(client.clone(), log.clone(), places.clone(), &names);
     let recorder = Recorder::new("podium-operator", &settings.identity);
+    let missing = Rc::new(Missing::new(registry, recorder.clone(), roster.about()));
+    let hub = Hub::new(client.clone(), log.clone(), places.clone(), &names, missing.clone());
     let mut context = Context::new(
         client.clone(),
         kinds.clone(),
@@ -241,10 +263,11 @@ async fn operate(
         let (context, kinds, hub, client) = (context.clone(), kinds.clone(), hub.clone(), client.clone());
         let (log, registry, reconciles) = (log.clone(), registry.clone(), reconciles.clone());
         let (places, told, settings) = (places.clone(), told.clone(), settings.clone());
-        let created = created.clone();
+        let (created, missing) = (created.clone(), missing.clone());
         tokio::task::spawn_local(async move {
-            let resource = find(&kinds, &entry.kind, &log).await;
-            let controller = Controller::new(entry, resource, chart, settings.home.clone(), &log, created);
+            let resource = find(&kinds, &entry.kind, &log, &missing).await;
+            let home = settings.home.clone();
+            let controller = Controller::new(entry, resource, chart, home, &log, created, missing);
             measure::queue(&registry, &controller.name, &controller.queue);
             hub.join(controller.clone());
             records_known(&hub).await;
@@ -335,8 +358,8 @@ fn begin(
         });
     }
     if settings.reload {
-        let (controller, log) = (controller.clone(), context.log.clone());
-        tokio::task::spawn_local(reload(controller, log));
+        let (controller, hub, log) = (controller.clone(), context.hub.clone(), context.log.clone());
+        tokio::task::spawn_local(reload(controller, hub, log));
     }
 }
 
@@ -370,7 +393,7 @@ fn orphans(controller: &Rc<Controller>, context: &Rc<Context>, client: &Client, 
 }
 
 /// Loads the chart of a controller anew when its files change.
-async fn reload(controller: Rc<Controller>, log: Log) {
+async fn reload(controller: Rc<Controller>, hub: Rc<Hub>, log: Log) {
     let path = controller.watch.chart.clone();
     let mut seen = stamps(&path);
     let mut failed = String::new();
@@ -384,13 +407,19 @@ async fn reload(controller: Rc<Controller>, log: Log) {
         match Chart::load(&path, DIALECT) {
             Ok(chart) if chart.digest != controller.chart.borrow().digest => {
                 log.info("the chart has changed", &[("chart", &path)]);
+                hub.add_chart(&chart.name);
                 *controller.chart.borrow_mut() = Rc::new(chart);
                 controller.wake_all();
                 failed.clear();
+                hub.missing.set(&controller.watch.kind, "chart", None);
             }
-            Ok(_) => failed.clear(),
+            Ok(_) => {
+                failed.clear();
+                hub.missing.set(&controller.watch.kind, "chart", None);
+            }
             Err(error) if error.to_string() != failed => {
                 failed = error.to_string();
+                hub.missing.set(&controller.watch.kind, "chart", Some(What::Chart));
                 log.error(
                     "the chart has changed, and cannot be used: the old one stays",
                     &[("error", &failed)],

@@ -119,7 +119,7 @@ impl Reconciles {
     pub fn count(&self, controller: &str, verdict: Verdict, took: Duration) {
         let result = match verdict {
             Verdict::Done => "success",
-            Verdict::After(_) => "requeue_after",
+            Verdict::After(_) | Verdict::Hold(_) => "requeue_after",
             Verdict::Retry => "error",
         };
         self.total.add(&[controller, result], 1);

@@ -38,6 +38,8 @@ pub enum Verdict {
     After(Duration),
     /// It failed: again after the back-off.
     Retry,
+    /// It still waits because it failed before: again after this time, and its failures count.
+    Hold(Duration),
 }
 
 /// What has happened in a queue.
@@ -350,6 +352,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
                 self.add_after(key.clone(), delay);
             }
             Verdict::Retry => drop(self.retry(key.clone())),
+            Verdict::Hold(delay) => self.add_after(key.clone(), delay),
         }
     }
 }
@@ -399,6 +402,23 @@ mod tests {
             assert_eq!(queue.next().await.unwrap().key, key);
         }
         assert!(now(&queue).await.is_none() && queue.state().keys.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_looked_at_while_it_waits_goes_on_waiting() {
+        let queue = queue();
+        queue.add("a");
+        let task = queue.next().await.unwrap();
+        queue.settle(&task.key, Verdict::Retry);
+        drop(task);
+        queue.add("a");
+        let task = queue.next().await.unwrap();
+        queue.settle(&task.key, Verdict::Hold(Duration::from_millis(700)));
+        drop(task);
+        assert!(now(&queue).await.is_none() && queue.failures(&"a") == 1);
+        assert_eq!(queue.next_delay(&"a"), Duration::from_secs(2));
+        tokio::time::advance(Duration::from_millis(700)).await;
+        assert!(now(&queue).await.is_some());
     }
 
     #[tokio::test(start_paused = true)]

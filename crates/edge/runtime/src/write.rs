@@ -73,6 +73,36 @@ impl Client {
         self.send(Method::PATCH, &path, &self.echo.accept(false), body).await
     }
 
+    /// Reads an object that a read has not found, from the state that writes go to: what answers a read may be behind. A
+    /// change of nothing that is not done needs no other right than a change. Who may not do that has to believe the read.
+    pub async fn surely(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Option<Value>, Error> {
+        let path = format!("{}?dryRun=All", resource.object(namespace, name));
+        let body = Some(("application/merge-patch+json", b"{}".to_vec()));
+        match self.send(Method::PATCH, &path, JSON, body).await {
+            Ok(found) => Ok(Some(found)),
+            Err(Error::Refused(status)) if (403..=405).contains(&status.code) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads an object; what is not there is not there for sure.
+    pub async fn find(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Result<Option<Value>, Error> {
+        match self.get(resource, namespace, name).await? {
+            None => self.surely(resource, namespace, name).await,
+            found => Ok(found),
+        }
+    }
+
     /// Deletes an object; `uid` is the one that is meant, so that one made anew in its place is left alone. Says
     /// whether there was one.
     pub async fn delete(

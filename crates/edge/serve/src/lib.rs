@@ -4,6 +4,7 @@ pub mod health;
 pub mod metrics;
 pub mod pages;
 pub mod server;
+pub mod tls;
 
 pub use health::Health;
 pub use metrics::Registry;

@@ -1,9 +1,11 @@
 //! The pages that every server of ours has: probes and metrics.
 
 use std::convert::Infallible;
+use std::pin::Pin;
 
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE};
+use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -54,6 +56,34 @@ impl Pages {
     ) -> impl Fn(Request<Incoming>) -> std::future::Ready<Result<Answer, Infallible>> + Clone + Send + 'static
     {
         move |request| std::future::ready(Ok(self.answer(&request)))
+    }
+}
+
+/// Whether a request may be answered: if not, with what status instead.
+pub type Leave = Pin<Box<dyn Future<Output = Result<(), StatusCode>> + Send>>;
+
+impl Pages {
+    /// As [`Pages::service`], for those whom somebody lets in.
+    pub fn guarded(
+        self,
+        guard: impl Fn(&Parts) -> Leave + Clone + Send + Sync + 'static,
+    ) -> impl Fn(Request<Incoming>) -> Pin<Box<dyn Future<Output = Result<Answer, Infallible>> + Send>>
+    + Clone
+    + Send
+    + 'static {
+        move |request| {
+            let (head, _) = request.into_parts();
+            let (leave, pages) = (guard(&head), self.clone());
+            Box::pin(async move {
+                Ok(match leave.await {
+                    Ok(()) => pages.answer(&Request::from_parts(head, ())),
+                    Err(status) => {
+                        let reason = status.canonical_reason().unwrap_or_default();
+                        answer(status, PLAIN, format!("{reason}\n"))
+                    }
+                })
+            })
+        }
     }
 }
 

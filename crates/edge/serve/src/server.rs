@@ -10,10 +10,14 @@ use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use crate::tls::Identity;
 
 /// What a client may take.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +70,7 @@ pub enum Error {
 pub struct Server {
     listener: TcpListener,
     limits: Limits,
+    identity: Option<Identity>,
 }
 
 impl Server {
@@ -83,7 +88,12 @@ impl Server {
             TcpListener::bind((host.trim_start_matches('[').trim_end_matches(']'), port)).await
         };
         let listener = listener.map_err(|source| Error::Listen { address: address.to_owned(), source })?;
-        Ok(Self { listener, limits })
+        Ok(Self { listener, limits, identity: None })
+    }
+
+    /// Speaks only TLS from now on.
+    pub fn secure(self, identity: Identity) -> Self {
+        Self { identity: Some(identity), ..self }
     }
 
     /// Where it listens.
@@ -101,7 +111,8 @@ impl Server {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
         E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
     {
-        let Server { listener, limits } = self;
+        let Server { listener, limits, identity } = self;
+        let acceptor = identity.map(|Identity(config)| TlsAcceptor::from(config));
         let places = Arc::new(Semaphore::new(limits.connections.max(1)));
         let (ending, end) = watch::channel(false);
         let mut connections = JoinSet::new();
@@ -119,9 +130,19 @@ impl Server {
             };
             match accepted {
                 Ok((stream, _)) => {
-                    let (answer, end) = (answer.clone(), end.clone());
+                    let (answer, end, acceptor) = (answer.clone(), end.clone(), acceptor.clone());
                     connections.spawn(async move {
-                        connection(stream, limits, answer, end).await;
+                        match acceptor {
+                            None => connection(stream, limits, answer, end).await,
+                            // Who does not speak TLS, or too slowly, is sent away.
+                            Some(acceptor) => {
+                                if let Ok(Ok(stream)) =
+                                    timeout(limits.patience, acceptor.accept(stream)).await
+                                {
+                                    connection(stream, limits, answer, end).await;
+                                }
+                            }
+                        }
                         drop(place);
                     });
                 }
@@ -136,8 +157,9 @@ impl Server {
     }
 }
 
-async fn connection<F, A, B, E>(stream: TcpStream, limits: Limits, answer: F, mut end: watch::Receiver<bool>)
+async fn connection<S, F, A, B, E>(stream: S, limits: Limits, answer: F, mut end: watch::Receiver<bool>)
 where
+    S: AsyncRead + AsyncWrite + Unpin,
     F: Fn(Request<Incoming>) -> A,
     A: Future<Output = Result<Response<B>, E>>,
     B: Body + 'static,
@@ -163,6 +185,7 @@ where
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
     use tokio::sync::oneshot;
     use tokio::time::Instant;
 

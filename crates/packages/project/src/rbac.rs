@@ -17,18 +17,25 @@ pub use merge::Rule;
 use merge::{Grants, all};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
+const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 
 /// Objects are applied, pruned, and watched for drift.
 const OBJECT: &[&str] = &["create", "delete", "get", "list", "patch", "watch"];
+/// Hooks are made and deleted, and nobody looks after them later.
+const HOOK: &[&str] = &["create", "delete", "get", "patch"];
+/// Definitions of `crds/` never go: everything of their kinds would go with them.
+const DEFINITION: &[&str] = &["create", "get", "patch"];
 /// Resources get a finalizer; nobody makes or deletes them but their users.
-const CUSTOM: &[&str] = &["get", "list", "patch", "update", "watch"];
-const READ: &[&str] = &["get", "list", "watch"];
-const STATUS: &[&str] = &["get", "patch", "update"];
-/// An owner reference that blocks deletion needs this of its owner.
+const CUSTOM: &[&str] = &["get", "list", "patch", "watch"];
+const STATUS: &[&str] = &["patch"];
+/// An owner reference that blocks deletion needs this of its owner, where a cluster checks that.
 const FINALIZERS: &[&str] = &["update"];
-const RECORD: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
+const RECORD: &[&str] = &["create", "delete", "get", "list", "update", "watch"];
 const EVENT: &[&str] = &["create", "patch"];
-const LEASE: &[&str] = &["create", "delete", "get", "list", "patch", "update", "watch"];
+/// Operators find each other by their Leases.
+const OTHERS: &[&str] = &["list", "watch"];
+/// The Lease that says that this one is there, and the one of whoever leads.
+const LEASE: &[&str] = &["create", "delete", "get", "patch", "update"];
 
 /// Where the resources of an operator are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,9 +46,33 @@ pub enum Scope {
     Namespaces(Vec<String>),
 }
 
+/// What an object is for its chart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// It is there as long as the release is.
+    Object,
+    /// It is there at moments of the release's life.
+    Hook,
+    /// It is a definition of `crds/`.
+    Definition,
+}
+
+/// Something beside the resources that an operator reads.
+#[derive(Clone, Debug)]
+pub struct Read {
+    /// What.
+    pub resource: Resource,
+    /// Its namespace, if it is not that of the release.
+    pub namespace: Option<String>,
+    /// How.
+    pub verbs: &'static [&'static str],
+}
+
 /// An object that a chart renders.
 #[derive(Clone, Debug)]
 pub struct Rendered {
+    /// What it is for its chart.
+    pub part: Part,
     /// Where a server keeps it.
     pub resource: Resource,
     /// Its namespace, if it is not that of the release.
@@ -57,8 +88,8 @@ pub struct Duties<'a> {
     pub custom: &'a [Resource],
     /// What its charts render.
     pub objects: &'a [Rendered],
-    /// Kinds beside the resources that it reads where they are, such as ConfigMaps with values.
-    pub reads: &'a [Resource],
+    /// What it reads beside the resources, such as ConfigMaps with values.
+    pub reads: &'a [Read],
     /// Where its resources are.
     pub scope: Scope,
     /// The namespace that it runs in.
@@ -85,16 +116,21 @@ pub fn rules(duties: &Duties<'_>) -> Rules {
         ledger.grant(&place, group, &at("/status"), STATUS);
         ledger.grant(&place, group, &at("/finalizers"), FINALIZERS);
     }
+    let home = Place::In(duties.namespace.to_owned());
     ledger.grant(&Place::Resources, "", "secrets", RECORD);
-    for group in ["", "events.k8s.io"] {
-        ledger.grant(&Place::Resources, group, "events", EVENT);
+    ledger.grant(&Place::Resources, "", "events", EVENT);
+    // What no resource can be told is told about the operator's Lease.
+    ledger.grant(&home, "", "events", EVENT);
+    // The releases of resources without a namespace are where the operator is.
+    if duties.custom.iter().any(|custom| !custom.namespaced) {
+        ledger.grant(&home, "", "secrets", RECORD);
     }
-    // Operators find each other by their Leases.
-    ledger.grant(&Place::Resources, "coordination.k8s.io", "leases", READ);
-    ledger.grant(&Place::In(duties.namespace.to_owned()), "coordination.k8s.io", "leases", LEASE);
-    for resource in duties.reads {
-        let place = if resource.namespaced { Place::Resources } else { Place::Cluster };
-        ledger.grant(&place, &resource.kind.group, &resource.plural, READ);
+    // Who may only see some namespaces sees the operators of its own.
+    let others = if duties.scope == Scope::Cluster { &Place::Resources } else { &home };
+    ledger.grant(others, LEASES.0, LEASES.1, OTHERS);
+    ledger.grant(&home, LEASES.0, LEASES.1, LEASE);
+    for Read { resource, namespace, verbs } in duties.reads {
+        ledger.grant(&place(resource, namespace.as_deref()), &resource.kind.group, &resource.plural, verbs);
     }
     for rendered in duties.objects {
         ledger.object(rendered);
@@ -109,6 +145,14 @@ enum Place {
     /// Where the resources are.
     Resources,
     In(String),
+}
+
+fn place(resource: &Resource, namespace: Option<&str>) -> Place {
+    match namespace {
+        _ if !resource.namespaced => Place::Cluster,
+        Some(namespace) => Place::In(namespace.to_owned()),
+        None => Place::Resources,
+    }
 }
 
 struct Ledger<'a> {
@@ -142,13 +186,14 @@ impl Ledger<'_> {
 
     /// What an object needs, and what it hands on: nobody can grant what he has not.
     fn object(&mut self, rendered: &Rendered) {
-        let Rendered { resource, namespace, object } = rendered;
-        let place = match namespace {
-            _ if !resource.namespaced => Place::Cluster,
-            Some(namespace) => Place::In(namespace.clone()),
-            None => Place::Resources,
+        let Rendered { part, resource, namespace, object } = rendered;
+        let place = place(resource, namespace.as_deref());
+        let verbs = match part {
+            Part::Object => OBJECT,
+            Part::Hook => HOOK,
+            Part::Definition => DEFINITION,
         };
-        self.grant(&place, &resource.kind.group, &resource.plural, OBJECT);
+        self.grant(&place, &resource.kind.group, &resource.plural, verbs);
         if resource.kind.group != RBAC {
             return;
         }

@@ -25,6 +25,16 @@ pub const RUN: &[Flag] = &[
         "where /metrics is served (default :8080; 0 is nowhere)",
     ),
     Flag::new(
+        "metrics-secure",
+        Takes::Switch,
+        "serve /metrics with TLS, with a certificate that is made at the start",
+    ),
+    Flag::new(
+        "metrics-require-rbac",
+        Takes::Switch,
+        "serve /metrics only to those who may get it: needs --metrics-secure, and the right to create token and subject access reviews",
+    ),
+    Flag::new(
         "health-probe-bind-address",
         Takes::One("ADDRESS"),
         "where /healthz and /readyz are served (default :8081; 0 is nowhere)",
@@ -58,20 +68,6 @@ pub const OLD: [(Flag, &str); 2] = [
         "metrics-bind-address",
     ),
     (Flag::new("enable-leader-election", Takes::Switch, "the older name of --leader-elect"), "leader-elect"),
-];
-
-/// Flags of the originals that would need what is not there.
-pub const REFUSED: &[Flag] = &[
-    Flag::refused(
-        "metrics-secure",
-        Takes::Switch,
-        "metrics are served without TLS; keep them inside the cluster with a NetworkPolicy, or put a proxy before them",
-    ),
-    Flag::refused(
-        "metrics-require-rbac",
-        Takes::Switch,
-        "metrics are served without TLS; keep them inside the cluster with a NetworkPolicy, or put a proxy before them",
-    ),
 ];
 
 /// Of what reads a project.

@@ -13,7 +13,7 @@ use crate::flag::Flag;
 /// The commands.
 pub fn commands() -> Command {
     let old: Vec<Flag> = flags::OLD.iter().map(|(flag, _)| *flag).collect();
-    let run_flags = [flags::RUN, &old, flags::INERT, flags::REFUSED, PLACE, ACCESS];
+    let run_flags = [flags::RUN, &old, flags::INERT, PLACE, ACCESS];
     Command::new("operator")
         .about("Runs the chart operator: a custom resource is the values of a chart")
         .subcommand_required(true)

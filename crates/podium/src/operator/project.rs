@@ -1,5 +1,6 @@
 //! What an author makes of a chart: a project, the rights that its operator needs, and the manifests that run it.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -12,11 +13,11 @@ use podium_chart::render::Release;
 use podium_chart::renderer::Renderer;
 use podium_chart::values::Values;
 use podium_converge::object::{Object, plain, tree};
-use podium_gotmpl::Limits;
+use podium_gotmpl::{Heap, Limits, Value as Template, World};
 use podium_goyaml::{Map, Pos, emit, yaml};
 use podium_objects::{Kind, Resource};
 use podium_project::crd::{Names, Options};
-use podium_project::rbac::{Duties, Rendered, Rules, Scope, rules};
+use podium_project::rbac::{self, Duties, Read, Rendered, Rules, Scope, rules};
 use podium_project::watches::{Holder, Watch};
 use podium_release::draft::{Draft, Form};
 use podium_release::stored::Extent;
@@ -111,12 +112,62 @@ fn value_sets(part: &Part, files: &[String]) -> Result<Vec<Map>> {
     Ok(sets)
 }
 
-/// All objects that a chart renders with some values, hooks too.
-fn render(part: &Part, set: &Map, capabilities: &Capabilities) -> Result<Vec<Object>> {
+/// The namespace of releases whose place is not known yet.
+const SOMEWHERE: &str = "namespace";
+/// The annotation of hooks whose output is shown.
+const OUTPUT: &str = "/metadata/annotations/helm.sh~1hook-output-log-policy";
+
+/// A kind, a namespace and a name that a template looks up.
+type Question = (Kind, String, String);
+
+/// A world without a cluster, which notes what templates look up in it.
+struct Noting {
+    machine: Machine,
+    asked: RefCell<BTreeSet<Question>>,
+}
+
+impl World for Noting {
+    fn now(&self) -> (i64, u32) {
+        self.machine.now()
+    }
+
+    fn random(&self, buffer: &mut [u8]) {
+        self.machine.random(buffer);
+    }
+
+    fn local_zone(&self) -> &str {
+        self.machine.local_zone()
+    }
+
+    fn lookup<'h>(
+        &self,
+        heap: &'h Heap<'h>,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Template<'h>, String> {
+        let question = (Kind::new(api_version, kind), namespace.to_owned(), name.to_owned());
+        self.asked.borrow_mut().insert(question);
+        Ok(Template::Map(heap.map(Default::default())))
+    }
+
+    fn out_of_time(&self) -> bool {
+        self.machine.out_of_time()
+    }
+}
+
+/// What a chart renders with some values, and what it looks up meanwhile.
+struct Made {
+    objects: Vec<(rbac::Part, Object)>,
+    asked: BTreeSet<Question>,
+}
+
+fn render(part: &Part, set: &Map, capabilities: &Capabilities) -> Result<Made> {
     let renderer = Renderer::new(part.chart.clone(), &HELM3);
     let facts = Release {
         name: "release".to_owned(),
-        namespace: "namespace".to_owned(),
+        namespace: SOMEWHERE.to_owned(),
         is_upgrade: false,
         revision: 1,
     };
@@ -124,17 +175,58 @@ fn render(part: &Part, set: &Map, capabilities: &Capabilities) -> Result<Vec<Obj
         anyhow!("the chart {}: {}", part.watch.chart, String::from_utf8_lossy(&error.text()))
     };
     let prepared = renderer.prepare(&Values::from_map(set, Pos::default())?, false).map_err(wrong)?;
-    let world = Machine::new(false, Some(std::time::Duration::from_secs(60)));
+    let machine = Machine::new(false, Some(std::time::Duration::from_secs(60)));
+    let world = Noting { machine, asked: RefCell::default() };
     let files = renderer.render(&prepared, &facts, capabilities, &world, Limits::default()).map_err(wrong)?;
     let form = Form { dialect: &HELM3, extent: Extent::Slim, all_notes: false };
     let draft = Draft::new(&prepared, files, &facts, set.clone(), form).map_err(|e| wrong(e.into()))?;
     let draft = draft.with_crds(&prepared)?;
-    let mut objects = plain(&draft.manifest)?;
+    let of = |part: rbac::Part| move |object: Object| (part, object);
+    let mut objects: Vec<_> = plain(&draft.manifest)?.into_iter().map(of(rbac::Part::Object)).collect();
     for hook in &draft.hooks {
-        objects.extend(plain(&hook.manifest)?);
+        objects.extend(plain(&hook.manifest)?.into_iter().map(of(rbac::Part::Hook)));
     }
-    objects.extend(draft.crds);
-    Ok(objects)
+    objects.extend(draft.crds.into_iter().map(of(rbac::Part::Definition)));
+    Ok(Made { objects, asked: world.asked.into_inner() })
+}
+
+/// Where objects of a kind are, if that is known without a cluster; else a guess, which is noted.
+fn resource_of(kind: &Kind, crds: &[Value], guessed: &mut BTreeSet<String>) -> Resource {
+    let here = |resource: &Resource| resource.kind == *kind;
+    podium_kinds::usual(kind)
+        .or_else(|| crds.iter().filter_map(|crd| defined(crd, &kind.version)).find(here))
+        .unwrap_or_else(|| {
+            guessed.insert(kind.to_string());
+            Resource { kind: kind.clone(), plural: plural(&kind.kind), namespaced: true }
+        })
+}
+
+/// The namespace of something that a chart names; nothing when it is where the release is.
+fn elsewhere(namespace: &str) -> Option<String> {
+    Some(namespace.to_owned()).filter(|namespace| namespace != SOMEWHERE)
+}
+
+/// Whether an object has pods; the selector of a Job is made by the server.
+fn keeps_pods(object: &Object) -> bool {
+    podium_kinds::pod_selector(&object.body).is_some() || object.named.kind.kind == "Job"
+}
+
+/// What is read because of an object: the pods that say why it is not ready, and what hooks have printed.
+fn reads_for(part: rbac::Part, object: &Object) -> Vec<Read> {
+    let pods = |plural: &str, verbs| Read {
+        resource: Resource { plural: plural.to_owned(), ..Resource::core("Pod", "pods", true) },
+        namespace: object.named.namespace.as_deref().and_then(elsewhere),
+        verbs,
+    };
+    let shown = part == rbac::Part::Hook && object.body.pointer(OUTPUT).is_some();
+    let mut reads = Vec::new();
+    if shown || part == rbac::Part::Object && keeps_pods(object) {
+        reads.push(pods("pods", &["list"]));
+    }
+    if shown {
+        reads.push(pods("pods/log", &["get"]));
+    }
+    reads
 }
 
 /// The least rights for everything that the charts of a project render.
@@ -143,29 +235,39 @@ fn needed(parts: &[Part], matches: &ArgMatches, namespace: &str) -> Result<Rules
     capabilities.api_versions.extend(list(matches, "api-versions"));
     let files = many(matches, "values");
     let mut objects = Vec::new();
+    let mut reads = Vec::new();
     let mut guessed = BTreeSet::new();
     for part in parts {
         for set in value_sets(part, &files)? {
-            let rendered = match render(part, &set, &capabilities) {
+            let made = match render(part, &set, &capabilities) {
                 // Charts may ask for values that they have no defaults for.
                 Err(error) if set.is_empty() && !files.is_empty() => {
                     complain(&format!("Warning: without values: {error}"));
                     continue;
                 }
-                rendered => rendered?,
+                made => made?,
             };
-            let crds: Vec<Value> = rendered.iter().map(|object| object.body.clone()).collect();
-            for object in rendered {
-                let kind = &object.named.kind;
-                let here = |resource: &Resource| resource.kind == *kind;
-                let resource = podium_kinds::usual(kind)
-                    .or_else(|| crds.iter().filter_map(|crd| defined(crd, &kind.version)).find(here))
-                    .unwrap_or_else(|| {
-                        guessed.insert(kind.to_string());
-                        Resource { kind: kind.clone(), plural: plural(&kind.kind), namespaced: true }
-                    });
-                objects.push(Rendered { resource, namespace: object.named.namespace, object: object.body });
+            let crds: Vec<Value> = made.objects.iter().map(|(_, object)| object.body.clone()).collect();
+            for (role, object) in made.objects {
+                reads.extend(reads_for(role, &object));
+                let resource = resource_of(&object.named.kind, &crds, &mut guessed);
+                let namespace = object.named.namespace.as_deref().and_then(elsewhere);
+                objects.push(Rendered { part: role, resource, namespace, object: object.body });
             }
+            for (kind, namespace, name) in made.asked {
+                reads.push(Read {
+                    resource: resource_of(&kind, &crds, &mut guessed),
+                    namespace: elsewhere(&namespace).filter(|namespace| !namespace.is_empty()),
+                    verbs: if name.is_empty() { &["list"] } else { &["get"] },
+                });
+            }
+        }
+        for source in &part.watch.values_from {
+            let resource = match source.kind {
+                Holder::ConfigMap => Resource::core("ConfigMap", "configmaps", true),
+                Holder::Secret => Resource::core("Secret", "secrets", true),
+            };
+            reads.push(Read { resource, namespace: None, verbs: &["get", "list", "watch"] });
         }
     }
     for kind in guessed {
@@ -174,11 +276,6 @@ fn needed(parts: &[Part], matches: &ArgMatches, namespace: &str) -> Result<Rules
         ));
     }
     let custom: Vec<Resource> = parts.iter().map(|part| part.resource.clone()).collect();
-    let mut reads = vec![Resource::core("Pod", "pods", true)];
-    let sources = parts.iter().flat_map(|part| &part.watch.values_from);
-    if sources.into_iter().any(|source| source.kind == Holder::ConfigMap) {
-        reads.push(Resource::core("ConfigMap", "configmaps", true));
-    }
     let scope = match list(matches, "watch-namespace") {
         names if names.is_empty() => Scope::Cluster,
         names => Scope::Namespaces(names),

@@ -13,7 +13,7 @@ use podium_sprig::gotime;
 
 use super::flags;
 use crate::cluster::{access, told_to_end};
-use crate::flag::{on, one, refuse};
+use crate::flag::{on, one};
 use crate::output::complain;
 use crate::world::Machine;
 
@@ -86,6 +86,9 @@ fn settings(matches: &ArgMatches, home: &str) -> Result<Settings> {
             Some(Duration::from_nanos(u64::try_from(time.nanoseconds()).unwrap_or(0)))
         }
     };
+    if on(matches, "metrics-require-rbac") && !on(matches, "metrics-secure") {
+        bail!("--metrics-secure flag is required when --metrics-require-rbac is present");
+    }
     let namespaces = std::env::var("WATCH_NAMESPACE").unwrap_or_default();
     let namespaces = namespaces.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
     let leads = on(matches, "leader-elect") || on(matches, "enable-leader-election");
@@ -114,6 +117,8 @@ fn settings(matches: &ArgMatches, home: &str) -> Result<Settings> {
         concurrency: number("max-concurrent-reconciles")?.unwrap_or(CONCURRENCY),
         period,
         metrics: address(matches, "metrics-bind-address", ":8080")?,
+        metrics_secure: on(matches, "metrics-secure"),
+        metrics_guarded: on(matches, "metrics-require-rbac"),
         probes: address(matches, "health-probe-bind-address", ":8081")?,
         election,
         hide_overrides: on(matches, "suppress-override-values"),
@@ -125,7 +130,6 @@ fn settings(matches: &ArgMatches, home: &str) -> Result<Settings> {
 
 /// Runs until it is told to end.
 pub fn run(matches: &ArgMatches) -> Result<()> {
-    refuse(flags::REFUSED, matches)?;
     let log = log(matches)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {

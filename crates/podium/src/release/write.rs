@@ -96,6 +96,7 @@ fn options(matches: &ArgMatches) -> Result<Options> {
         },
         dry_run: dry_run(matches)?,
         fresh: false,
+        until_gone: false,
     })
 }
 

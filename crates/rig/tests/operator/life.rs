@@ -57,6 +57,36 @@ async fn install_change_a_value_change_the_chart_and_delete() {
 
 #[tokio::test]
 #[ignore = "needs the pinned originals: make tools"]
+async fn a_chart_that_gets_another_name_is_looked_after_under_it() {
+    let tale = Tale::begin("renamed", &[TINY, TINY_VALUES]).await;
+    let _operator = tale
+        .operator_with(|command| {
+            command.arg("--reload");
+        })
+        .await;
+    tale.apply("a", json!({})).await;
+    tale.deployed("a").await;
+    tale.file("chart/Chart.yaml", "apiVersion: v2\nname: renamed-again\nversion: 0.2.0\n");
+    tale.revision("a", 2).await;
+    tale.apply("b", json!({})).await;
+    tale.deployed("b").await;
+    for name in ["a", "b"] {
+        let label = "/metadata/labels/helm.sdk.operatorframework.io~1chart";
+        tale.holds("ConfigMap", name, label, "renamed-again").await;
+        tale.edit("ConfigMap", name, json!({"data": {"color": "x"}})).await;
+        tale.holds("ConfigMap", name, "/data/color", "red").await;
+        tale.delete("ConfigMap", name).await;
+        tale.appears("ConfigMap", name).await;
+    }
+    for name in ["a", "b"] {
+        tale.delete("Tale", name).await;
+        tale.vanishes("Tale", name).await;
+        tale.vanishes("ConfigMap", name).await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
 async fn a_resource_goes_in_every_way_that_kubernetes_has() {
     const FAR: (&str, &str) = (
         "templates/far.yaml",

@@ -7,6 +7,7 @@ mod life;
 mod masks;
 mod originals;
 mod owners;
+mod secure;
 mod several;
 mod trouble;
 mod values;

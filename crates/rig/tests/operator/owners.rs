@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::world::Tale;
+use crate::world::{Tale, condition};
 use crate::{TINY, TINY_VALUES};
 
 const SPREAD: &str = r#"
@@ -88,6 +88,57 @@ async fn a_resource_of_the_whole_cluster() {
     {
         tale.vanishes(kind, name).await;
     }
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn of_two_kinds_with_the_same_name_the_first_has_the_release() {
+    let tale = Tale::begin("namesakes", &[TINY, TINY_VALUES]).await;
+    let both = "- {group: tales.podium.dev, version: v1, kind: Tale, chart: chart}\n\
+        - {group: tales.podium.dev, version: v1, kind: Other, chart: chart}\n";
+    tale.file("watches.yaml", both);
+    let operator = tale.operator().await;
+    tale.apply("a", json!({"color": "first"})).await;
+    tale.deployed("a").await;
+    // With the very same values it is still not the second one's.
+    let other = |name: &str| json!({"apiVersion": "tales.podium.dev/v1", "kind": "Other", "metadata": {"name": name}, "spec": {"color": "first"}});
+    tale.create(other("a")).await;
+    let refused = async || {
+        tale.until("the other to be told", async || {
+            let custom = tale.get("Other", "a").await;
+            match condition(&custom, "Irreconcilable") {
+                Some(said)
+                    if said["message"].as_str().unwrap_or_default().contains("Tale.tales.podium.dev a") =>
+                {
+                    Ok(())
+                }
+                said => Err(format!("{said:?}")),
+            }
+        })
+        .await;
+    };
+    refused().await;
+    assert_eq!(tale.get("ConfigMap", "a").await["metadata"]["ownerReferences"][0]["kind"], "Tale");
+    // Neither after a restart, nor when it goes.
+    operator.stop().await;
+    let _operator = tale.operator().await;
+    refused().await;
+    tale.delete("Other", "a").await;
+    tale.vanishes("Other", "a").await;
+    let revision = tale.deployed("a").await["status"]["deployedRelease"]["revision"].clone();
+    assert_eq!(
+        (tale.get("ConfigMap", "a").await["data"]["color"].as_str(), revision),
+        (Some("first"), json!(1))
+    );
+    // When the first goes, the second goes on by itself.
+    tale.create(other("a")).await;
+    refused().await;
+    tale.delete("Tale", "a").await;
+    tale.vanishes("Tale", "a").await;
+    tale.holds("ConfigMap", "a", "/metadata/ownerReferences/0/kind", "Other").await;
+    tale.delete("Other", "a").await;
+    tale.vanishes("Other", "a").await;
+    tale.vanishes("ConfigMap", "a").await;
 }
 
 #[tokio::test]

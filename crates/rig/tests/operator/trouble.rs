@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::world::{Tale, condition, crd};
+use crate::world::{Tale, condition, crd, port, read};
 use crate::{SMALL, SMALL_VALUES, TINY, TINY_VALUES};
 
 #[tokio::test]
@@ -77,6 +77,50 @@ async fn what_the_server_refuses_is_undone_and_tried_again_ever_more_seldom() {
     assert!(condition(&tale.deployed("a").await, "ReleaseFailed").is_none());
     tale.apply("first", json!({})).await;
     tale.deployed("first").await;
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn what_is_there_is_looked_after_while_a_change_fails() {
+    const LAST: &str = "{{ if .Values.bad }}\napiVersion: v1\nkind: Service\nmetadata: {name: \"{{ .Release.Name }}\"}\n\
+        spec: {ports: [{port: 99999}]}\n{{ end }}{{ if .Values.broken }}{{ fail \"broken on purpose\" }}{{ end }}";
+    let tale = Tale::begin("kept", &[TINY, TINY_VALUES, ("templates/last.yaml", LAST)]).await;
+    let operator = tale.operator().await;
+    for name in ["refused", "broken"] {
+        tale.apply(name, json!({"color": "good"})).await;
+        tale.deployed(name).await;
+    }
+    tale.apply("refused", json!({"color": "bad", "bad": true})).await;
+    tale.says("refused", "ReleaseFailed", "True", "UpgradeError").await;
+    tale.apply("broken", json!({"broken": true})).await;
+    tale.says("broken", "Irreconcilable", "True", "on purpose").await;
+    // Some tries later, the next one is far away.
+    sleep(Duration::from_secs(8)).await;
+    let heals = async |name: &str| {
+        let begin = std::time::Instant::now();
+        tale.edit("ConfigMap", name, json!({"data": {"color": "drifted"}})).await;
+        tale.holds("ConfigMap", name, "/data/color", "good").await;
+        tale.delete("ConfigMap", name).await;
+        tale.holds("ConfigMap", name, "/data/color", "good").await;
+        assert!(begin.elapsed() < Duration::from_secs(4), "{name}: {:?}\n{}", begin.elapsed(), tale.logs());
+    };
+    for name in ["refused", "broken"] {
+        heals(name).await;
+    }
+    let tries = operator.log().matches("reason=UpgradeError").count();
+    assert!(tries <= 7, "mending is no try: {tries}\n{}", operator.log());
+    operator.stop().await;
+    // Also of what a new operator has never seen well.
+    tale.edit("ConfigMap", "broken", json!({"data": {"color": "drifted"}})).await;
+    let _operator = tale.operator().await;
+    tale.holds("ConfigMap", "broken", "/data/color", "good").await;
+    sleep(Duration::from_secs(4)).await;
+    heals("broken").await;
+    for name in ["refused", "broken"] {
+        tale.apply(name, json!({"color": "better"})).await;
+        tale.holds("ConfigMap", name, "/data/color", "better").await;
+        tale.deployed(name).await;
+    }
 }
 
 #[tokio::test]
@@ -177,6 +221,86 @@ async fn a_permission_that_is_missing_is_said_and_waited_for() {
     tale.manifests(&role("moody", "moody", "configmaps"));
     tale.holds("ConfigMap", "a", "/data/color", "new").await;
     tale.deployed("a").await;
+}
+
+/// Waits until a metric has a line, or has none.
+async fn measures(tale: &Tale, metrics: &str, kind: &str, what: &str, count: Option<usize>) {
+    let begin = format!("podium_missing{{kind=\"{kind}\",what=\"{what}\"}} ");
+    tale.until(&format!("{begin}{count:?}"), async || {
+        let page = read(metrics, "/metrics");
+        let found = page.lines().find_map(|line| line.strip_prefix(&begin)).map(str::to_owned);
+        if found == count.map(|count| count.to_string()) { Ok(()) } else { Err(format!("{found:?}")) }
+    })
+    .await;
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn what_is_missing_is_measured_until_it_is_there() {
+    const FAR: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"{{ .Release.Name }}\", namespace: measures-far}\n";
+    let tale = Tale::of("Absent", "measures", &[TINY, TINY_VALUES, ("templates/far.yaml", FAR)]).await;
+    let metrics = format!("127.0.0.1:{}", port());
+    let operator = tale.start(|command| {
+        command.args(["--reload", "--metrics-bind-address", &metrics]);
+    });
+    operator.says("the cluster does not know this kind yet").await;
+    let kind = "tales.podium.dev/v1/Absent";
+    measures(&tale, &metrics, kind, "crd", Some(1)).await;
+    tale.create(crd("Absent", "Namespaced")).await;
+    operator.says("all kinds are watched").await;
+    measures(&tale, &metrics, kind, "crd", None).await;
+    for name in ["a", "b"] {
+        tale.apply(name, json!({})).await;
+        tale.says(name, "ReleaseFailed", "True", "measures-far").await;
+    }
+    measures(&tale, &metrics, kind, "namespace", Some(2)).await;
+    tale.namespace("measures-far").await;
+    tale.deployed("a").await;
+    tale.deployed("b").await;
+    measures(&tale, &metrics, kind, "namespace", None).await;
+    tale.file("chart/values.yaml", "{");
+    measures(&tale, &metrics, kind, "chart", Some(1)).await;
+    tale.file("chart/values.yaml", "color: blue\n");
+    measures(&tale, &metrics, kind, "chart", None).await;
+    tale.holds("ConfigMap", "a", "/data/color", "blue").await;
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn a_right_to_watch_that_is_missing_is_said_by_the_resource() {
+    let tale = Tale::begin("deaf", &[TINY, TINY_VALUES]).await;
+    let some = role("deaf", "deaf", "services").replace(
+        r#"{"apiGroups":["coordination.k8s.io"]"#,
+        r#"{"apiGroups":[""],"resources":["configmaps"],"verbs":["get","patch","create","delete"]},{"apiGroups":["coordination.k8s.io"]"#,
+    );
+    tale.manifests(&some);
+    let (kubeconfig, metrics) = (tale.cluster.kubeconfig_of("deaf"), format!("127.0.0.1:{}", port()));
+    let _operator = tale
+        .operator_with(|command| {
+            command.env("KUBECONFIG", kubeconfig).args(["--metrics-bind-address", &metrics, "-n", "deaf"]);
+        })
+        .await;
+    tale.apply("a", json!({})).await;
+    tale.deployed("a").await;
+    let said = tale.says("a", "Watched", "False", "configmaps").await;
+    assert_eq!(said["reason"], "CannotWatch");
+    measures(&tale, &metrics, "v1/ConfigMap", "permission", Some(1)).await;
+    tale.until("an Event", async || {
+        let events = tale.all("Event").await;
+        let told = |e: &Value| e["reason"] == "CannotWatch" && e["involvedObject"]["kind"] == "Lease";
+        if events.iter().any(told) { Ok(()) } else { Err(format!("{} others", events.len())) }
+    })
+    .await;
+    // Given, it is watched by itself.
+    tale.manifests(&role("deaf", "deaf", "configmaps"));
+    tale.until("the condition to go", async || match tale.condition("a", "Watched").await {
+        None => Ok(()),
+        Some(said) => Err(said.to_string()),
+    })
+    .await;
+    measures(&tale, &metrics, "v1/ConfigMap", "permission", None).await;
+    tale.edit("ConfigMap", "a", json!({"data": {"color": "x"}})).await;
+    tale.holds("ConfigMap", "a", "/data/color", "red").await;
 }
 
 /// Lets a user of the cluster run an operator in a namespace whose charts make some resource.

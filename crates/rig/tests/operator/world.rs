@@ -21,11 +21,11 @@ const PATIENCE: Duration = Duration::from_secs(45);
 const LOOK: Duration = Duration::from_millis(50);
 const GROUP: &str = "tales.podium.dev";
 /// Users who may do only what a story lets them.
-pub const WEAK: [&str; 3] = ["weak", "narrow", "moody"];
+pub const WEAK: [&str; 4] = ["weak", "narrow", "moody", "deaf"];
 
 static CLUSTER: LazyLock<Cluster> = LazyLock::new(|| {
     let users = WEAK.map(User::weak).to_vec();
-    let cluster = Cluster::with(Options { controllers: true, node: true, users })
+    let cluster = Cluster::with(Options { controllers: true, node: true, users, ..Options::default() })
         .unwrap_or_else(|e| panic!("needs the pinned originals (make tools): {e}"));
     for (kind, scope) in [("Tale", "Namespaced"), ("Other", "Namespaced"), ("World", "Cluster")] {
         let path = cluster.folder().join(format!("{kind}.json"));

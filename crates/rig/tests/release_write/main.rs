@@ -1,6 +1,7 @@
 //! What `podium release` does that helm does not, on a real control plane.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
+mod engine;
 mod interrupted;
 mod owners;
 mod records;

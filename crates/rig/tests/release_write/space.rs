@@ -12,7 +12,7 @@ use serde_json::Value;
 
 static CLUSTER: LazyLock<Cluster> = LazyLock::new(|| {
     let users = vec![User::weak("weak"), User::weak("blind")];
-    Cluster::with(Options { controllers: true, node: true, users }).unwrap()
+    Cluster::with(Options { controllers: true, node: true, users, ..Options::default() }).unwrap()
 });
 
 /// How a command ended.

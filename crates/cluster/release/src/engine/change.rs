@@ -185,7 +185,7 @@ impl Engine<'_> {
         }
         match verb {
             Verb::Install if options.create_namespace => self.make_namespace(&release.namespace).await?,
-            // What it is made for is there already.
+            // What a resource is in is there.
             Verb::Install if self.keeper.is_none() => self.needs_namespace(&release.namespace).await?,
             _ => {}
         }

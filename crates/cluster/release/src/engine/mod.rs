@@ -140,6 +140,8 @@ pub struct Options {
     /// Nothing of a first revision is expected to be there: its objects are made without a look before, which costs
     /// half the requests. Where somebody else's object is in the way, what was made is taken back.
     pub fresh: bool,
+    /// A release whose objects are not gone in time stays, so that whoever comes again waits again.
+    pub until_gone: bool,
 }
 
 impl Default for Options {
@@ -157,6 +159,7 @@ impl Default for Options {
             propagation: Propagation::Background,
             dry_run: false,
             fresh: false,
+            until_gone: false,
         }
     }
 }

@@ -4,7 +4,7 @@ use podium_converge::Named;
 use podium_converge::plan::{Action, Step};
 use podium_converge::wait::Until;
 
-use super::{Engine, Error, Options, owner};
+use super::{Engine, Error, Options, Past, owner};
 use crate::hooks::Moment;
 use crate::record::Release;
 use crate::store;
@@ -27,6 +27,17 @@ impl Engine<'_> {
         options: &Options,
     ) -> Result<Uninstalled, Error> {
         let past = self.past(name).await?;
+        self.uninstall_known(name, past, keep_history, options).await
+    }
+
+    /// The same, for a release that was just read.
+    pub async fn uninstall_known(
+        &self,
+        name: &str,
+        past: Past,
+        keep_history: bool,
+        options: &Options,
+    ) -> Result<Uninstalled, Error> {
         let Some(last) = past.last() else { return Err(store::Error::NotFound.into()) };
         let mut release = last.clone();
         if release.info.status == "uninstalled" {
@@ -64,9 +75,10 @@ impl Engine<'_> {
                 steps.iter().filter(|step| step.action == Action::Delete).map(|step| step.object.clone());
             let gone: Vec<Named> = gone.collect();
             let say = |what: &str| self.listener.waiting(what);
-            errors.extend(
-                place.wait(&gone, Until::Gone, options.timeout, &say).await.err().map(|e| e.to_string()),
-            );
+            match place.wait(&gone, Until::Gone, options.timeout, &say).await {
+                Err(error) if options.until_gone => return Err(error.into()),
+                waited => errors.extend(waited.err().map(|e| e.to_string())),
+            }
         }
         errors.extend(hooks(&mut release, "post-delete").await.err().map(|e| e.to_string()));
         release.info.status = "uninstalled".to_owned();

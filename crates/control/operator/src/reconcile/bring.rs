@@ -13,13 +13,14 @@ use podium_runtime::events::Mood;
 use podium_runtime::queue::Verdict;
 use serde_json::json;
 
+use super::claim::owner;
 use super::{Context, Trouble, release_trouble};
 use crate::card::{self, Card, Done, Held};
 use crate::chart::Chart;
 use crate::controller::Controller;
 use crate::custom::{Custom, Wishes};
 use crate::keeper::Owned;
-use crate::names::{CHART, FINALIZER, MANAGER, RENDER};
+use crate::names::{CHART, FINALIZER, MANAGER, OWNER, RENDER};
 use crate::render::Job;
 use crate::values;
 
@@ -51,7 +52,7 @@ impl Context {
         let told = controller.change(key, |card| card.body.take()).flatten();
         let object = match told {
             Some(told) => Some(*told),
-            None => self.client.get(&controller.resource, key.namespace(), key.name()).await?,
+            None => self.client.find(&controller.resource, key.namespace(), key.name()).await?,
         };
         let Some(object) = object else {
             controller.forget(key);
@@ -86,7 +87,9 @@ impl Context {
             other => Trouble::irreconcilable("ErrorGettingValues", other),
         })?;
         let chart = controller.chart.borrow().clone();
-        let digest = values::digest(&found.values, &chart.digest);
+        // What was made for another kind of resource is not what this one wants.
+        let kind = owner(&controller.watch.kind);
+        let digest = values::digest(&found.values, &format!("{kind} {}", chart.digest));
         let keeper = Owned { custom: &custom, kind: &controller.watch.kind, chart: &chart.name };
         let store = self.store(controller.place(key));
         let listener = self.listener(controller, key);
@@ -175,6 +178,7 @@ impl Context {
         };
         let place = controller.place(&custom.key()).to_owned();
         let mut past = engine.past(name).await.map_err(state)?;
+        self.claim(controller, &custom.key(), &past).await?;
         // Our own work was interrupted; somebody else's may still go on.
         let patience = if past.last().is_some_and(is_ours) { Duration::ZERO } else { PATIENCE };
         engine.recover(&mut past, patience).await.map_err(pending)?;
@@ -188,7 +192,10 @@ impl Context {
             return Ok(Outcome { release: release.clone(), steps });
         }
         let known = past.base().map(|base| base.chart_field("name").to_owned());
-        if let Some(known) = known.filter(|known| !past.is_over() && *known != chart.name) {
+        // A chart may get another name, as long as it is certain whose the release is.
+        let own =
+            past.last().is_some_and(|last| last.labels.get(OWNER) == Some(&owner(&controller.watch.kind)));
+        if let Some(known) = known.filter(|known| !own && !past.is_over() && *known != chart.name) {
             let message = format!(
                 "duplicate release name: found existing release with name {name:?} for chart {known:?}: give the resource \
                  another name, or uninstall that release"
@@ -206,7 +213,8 @@ impl Context {
             draft => draft.map_err(|e| Trouble::irreconcilable("ReconcileError", e))?,
         };
         self.tell_overrides(controller, custom);
-        let draft = marked(draft, &chart, digest, past.next());
+        let mut draft = marked(draft, &chart, digest, past.next());
+        draft.labels.insert(OWNER.to_owned(), owner(&controller.watch.kind));
         let fresh = install && controller.queue.failures(&custom.key()) == 0;
         let options = Options { fresh, ..self.options(controller, wishes, install) };
         let outcome = match install {

@@ -6,7 +6,6 @@ use podium_converge::place::Place;
 use podium_converge::{Named, Owner};
 use podium_kinds::Health;
 use podium_runtime::Key;
-use podium_runtime::events::Mood;
 use podium_runtime::queue::{Backoff, Verdict};
 
 use super::{Context, Trouble, release_trouble};
@@ -41,7 +40,7 @@ impl Context {
     }
 
     /// Whether somebody has taken a field of an object, or the object itself.
-    fn is_drifted(&self, controller: &Controller, held: &Held) -> bool {
+    pub(super) fn is_drifted(&self, controller: &Controller, held: &Held) -> bool {
         if !controller.watch.watch_dependent_resources {
             return true;
         }
@@ -72,7 +71,7 @@ impl Context {
         if drifted.is_empty() {
             return Ok(());
         }
-        let Some(object) = self.client.get(&controller.resource, key.namespace(), key.name()).await? else {
+        let Some(object) = self.client.find(&controller.resource, key.namespace(), key.name()).await? else {
             return Ok(());
         };
         let custom = Custom(object);
@@ -93,14 +92,7 @@ impl Context {
             return Ok(());
         };
         let steps = engine.repair(release, &|named| drifted.contains(named), false).await.map_err(trouble)?;
-        for step in &steps {
-            use podium_converge::plan::Action;
-            if !matches!(step.action, Action::Keep) {
-                let message = format!("{} was changed or deleted, and is put right", step.object);
-                self.log.info(&message, &[("controller", &controller.name), ("resource", key)]);
-                self.say(&custom, Mood::Normal, "Repaired", &message);
-            }
-        }
+        self.tell_repaired(controller, &custom, &steps);
         controller.change(key, |card| {
             for held in card.done.iter_mut().flat_map(|done| &mut done.held) {
                 if let Some(step) = steps.iter().find(|step| step.object == held.named) {

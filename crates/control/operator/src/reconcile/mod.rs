@@ -1,6 +1,8 @@
 //! What is done for one resource: observe, validate, plan, apply, report.
 
 mod bring;
+mod claim;
+mod keep;
 mod look;
 mod remove;
 mod report;
@@ -23,6 +25,7 @@ use podium_sprig::gotime::Location;
 use crate::controller::Controller;
 use crate::custom::Custom;
 use crate::hub::Hub;
+use crate::missing::What;
 use crate::roster::{Role, Roster};
 
 /// What all reconciles of a process share.
@@ -174,6 +177,10 @@ impl Context {
             self.log.debug("somebody older answers", &[("resource", key), ("operator", &who)]);
             return Verdict::Done;
         }
+        if let Some(wait) = controller.still_waits(key) {
+            self.keep(controller, key).await;
+            return Verdict::Hold(wait);
+        }
         controller.change(key, |card| card.working = card.wish);
         let work = async {
             match self.is_settled(controller, key, &card) {
@@ -191,9 +198,17 @@ impl Context {
             }
         };
         match result {
-            Ok(verdict) => verdict,
+            Ok(verdict) => {
+                controller.forget_failure(key);
+                self.hub.missing.set(&controller.watch.kind, &key.to_string(), None);
+                verdict
+            }
             Err(trouble) => {
+                controller.remember_failure(key);
+                let what = What::of(&trouble.message);
+                self.hub.missing.set(&controller.watch.kind, &key.to_string(), what);
                 self.fail(controller, key, &trouble).await;
+                self.keep(controller, key).await;
                 Verdict::Retry
             }
         }

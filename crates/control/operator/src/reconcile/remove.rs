@@ -2,9 +2,10 @@
 
 use http::Method;
 use podium_converge::place::Place;
+use podium_converge::plan::Action;
 use podium_converge::wait::Until;
 use podium_converge::{Named, Owner};
-use podium_release::engine::{self, Options};
+use podium_release::engine::{self, Listener, Options};
 use podium_runtime::events::Mood;
 use podium_runtime::queue::Verdict;
 use podium_runtime::write::Propagation;
@@ -15,6 +16,16 @@ use super::{Context, Trouble};
 use crate::controller::Controller;
 use crate::custom::Custom;
 use crate::names::{FINALIZERS, MANAGER, ORPHAN};
+
+/// What an engine's error is in a condition.
+fn uninstall_trouble(error: engine::Error) -> Trouble {
+    match error {
+        engine::Error::Client(error) | engine::Error::Store(podium_release::Error::Client(error)) => {
+            error.into()
+        }
+        error => Trouble::new("ReleaseFailed", "UninstallError", error),
+    }
+}
 
 impl Context {
     /// Uninstalls the release, then lets the resource go.
@@ -40,9 +51,17 @@ impl Context {
         let options = Options {
             hooks: !wishes.uninstall_without_hooks,
             wait: wishes.uninstall_wait.then_some(Until::Gone),
+            until_gone: true,
             ..Options::default()
         };
-        match engine.uninstall(key.name(), false, &options).await {
+        let past = engine.past(key.name()).await.map_err(uninstall_trouble)?;
+        if let Some(other) = self.rival(controller, key, &past).await? {
+            listener.warn(&format!("the release is not this resource's but that of the {other}: it stays"));
+            self.let_go(controller, custom).await?;
+            controller.forget(key);
+            return Ok(Verdict::Done);
+        }
+        match engine.uninstall_known(key.name(), past, false, &options).await {
             Ok(_) => self.say(
                 custom,
                 Mood::Normal,
@@ -51,33 +70,41 @@ impl Context {
             ),
             // The record went first, with the resource's other dependents: what is remembered goes now.
             Err(engine::Error::Store(podium_release::Error::NotFound)) => {
-                self.prune_remembered(controller, key).await?
+                self.prune_remembered(controller, key, &options).await?
             }
-            Err(
-                engine::Error::Client(error) | engine::Error::Store(podium_release::Error::Client(error)),
-            ) => {
-                return Err(error.into());
-            }
-            Err(error) => return Err(Trouble::new("ReleaseFailed", "UninstallError", error)),
+            Err(error) => return Err(uninstall_trouble(error)),
         }
         self.hub.forget(controller.place(key), key.name());
+        self.hub.wake_namesakes(controller.place(key), key.name());
         self.let_go(controller, custom).await?;
         controller.forget(key);
         Ok(Verdict::Done)
     }
 
-    async fn prune_remembered(&self, controller: &Controller, key: &Key) -> Result<(), client::Error> {
+    async fn prune_remembered(
+        &self,
+        controller: &Controller,
+        key: &Key,
+        options: &Options,
+    ) -> Result<(), Trouble> {
         let owner = Owner { name: key.name().to_owned(), namespace: controller.place(key).to_owned() };
         let place = Place { client: &self.client, kinds: &self.kinds, owner: &owner, holder: None };
         let held = controller.card(key).and_then(|card| card.done).map(|done| done.held).unwrap_or_default();
         let names: Vec<Named> = held.into_iter().map(|held| held.named).collect();
-        place.prune(&names, &[], Propagation::Background).await.map(drop)
+        let steps = place.prune(&names, &[], Propagation::Background).await?;
+        if options.wait.is_some() {
+            let gone = steps.into_iter().filter(|step| step.action == Action::Delete).map(|step| step.object);
+            let gone: Vec<Named> = gone.collect();
+            let waited = place.wait(&gone, Until::Gone, options.timeout, &|_| ()).await;
+            waited.map_err(|e| Trouble::new("ReleaseFailed", "UninstallError", e))?;
+        }
+        Ok(())
     }
 
     /// Takes the finalizers away; a resource that is gone already is fine.
     async fn let_go(&self, controller: &Controller, custom: &Custom) -> Result<(), client::Error> {
         let namespace = Some(custom.namespace()).filter(|namespace| !namespace.is_empty());
-        let current = self.client.get(&controller.resource, namespace, custom.name()).await?;
+        let current = self.client.find(&controller.resource, namespace, custom.name()).await?;
         let Some(current) = current.map(Custom).filter(|current| current.uid() == custom.uid()) else {
             return Ok(());
         };

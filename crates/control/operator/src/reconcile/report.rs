@@ -17,6 +17,9 @@ use crate::status::{Condition, Report};
 /// The condition that says who answers for a resource, where that is a question.
 pub const ANSWERED: &str = "Answered";
 
+/// The condition that says that objects of a resource cannot be watched.
+pub const WATCHED: &str = "Watched";
+
 impl Context {
     /// Says of a resource that nobody answers for it.
     pub async fn report_orphan(&self, controller: &Controller, object: &Value, why: &str) {
@@ -46,6 +49,14 @@ impl Context {
                 report.set.push(Condition::new(ANSWERED, true, "SeveralOperators", message));
             }
             _ => report.clear.push(ANSWERED),
+        }
+        let kinds = self.hub.missing.unwatched(done.held.iter().map(|held| &held.named.kind));
+        match kinds {
+            Some(why) => {
+                let message = format!("what others change or delete is not seen: {why}");
+                report.set.push(Condition::new(WATCHED, false, "CannotWatch", message));
+            }
+            None => report.clear.push(WATCHED),
         }
         self.write(controller, key, &report, None).await
     }

@@ -7,7 +7,7 @@ fn resource(api_version: &str, kind: &str, plural: &str, namespaced: bool) -> Re
 }
 
 fn rendered(resource: Resource, namespace: Option<&str>, object: Value) -> Rendered {
-    Rendered { resource, namespace: namespace.map(str::to_owned), object }
+    Rendered { part: Part::Object, resource, namespace: namespace.map(str::to_owned), object }
 }
 
 fn role(kind: &str, plural: &str, name: &str, rules: Value) -> Rendered {
@@ -62,13 +62,13 @@ fn an_operator_for_the_whole_cluster_gets_one_cluster_role_and_its_leases() {
         shown(&rules.cluster),
         [
             format!("/configmaps,namespaces,services: {object}"),
-            "/secrets: create,delete,get,list,patch,update,watch".to_owned(),
-            ",events.k8s.io/events: create,patch".to_owned(),
+            "/events: create,patch".to_owned(),
+            "/secrets: create,delete,get,list,update,watch".to_owned(),
             format!("apps/deployments: {object}"),
-            "coordination.k8s.io/leases: get,list,watch".to_owned(),
-            "models.takeoff.co/inferencestacks: get,list,patch,update,watch".to_owned(),
+            "coordination.k8s.io/leases: list,watch".to_owned(),
+            "models.takeoff.co/inferencestacks: get,list,patch,watch".to_owned(),
             "models.takeoff.co/inferencestacks/finalizers: update".to_owned(),
-            "models.takeoff.co/inferencestacks/status: get,patch,update".to_owned(),
+            "models.takeoff.co/inferencestacks/status: patch".to_owned(),
         ]
     );
     // What the ClusterRole allows everywhere is not said again.
@@ -76,7 +76,7 @@ fn an_operator_for_the_whole_cluster_gets_one_cluster_role_and_its_leases() {
     assert_eq!(shown(&rules.namespaces["other"]), [format!("batch/jobs: {object}")]);
     assert_eq!(
         shown(&rules.namespaces["system"]),
-        ["coordination.k8s.io/leases: create,delete,patch,update"]
+        ["coordination.k8s.io/leases: create,delete,get,patch,update"]
     );
 }
 
@@ -96,6 +96,50 @@ fn an_operator_for_one_namespace_needs_no_cluster_role() {
         .map(|o| o["kind"].as_str().unwrap_or_default().to_owned())
         .collect();
     assert_eq!(names, ["Role", "RoleBinding"]);
+}
+
+#[test]
+fn who_runs_elsewhere_keeps_its_leases_at_home() {
+    let rules = made(&[], Scope::Namespaces(vec!["a".to_owned()]));
+    assert!(rules.cluster.is_empty(), "{rules:?}");
+    assert_eq!(
+        shown(&rules.namespaces["system"]),
+        ["/events: create,patch", "coordination.k8s.io/leases: create,delete,get,list,patch,update,watch"]
+    );
+    assert!(!shown(&rules.namespaces["a"]).iter().any(|rule| rule.contains("leases")), "{rules:?}");
+}
+
+#[test]
+fn hooks_definitions_and_what_is_read_need_less() {
+    let jobs = resource("batch/v1", "Job", "jobs", true);
+    let crds =
+        resource("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", false);
+    let objects = [
+        Rendered { part: Part::Hook, ..rendered(jobs, None, json!({})) },
+        Rendered { part: Part::Definition, ..rendered(crds, None, json!({})) },
+    ];
+    let read = |namespace: Option<&str>, plural: &str, verbs| Read {
+        resource: resource("v1", "X", plural, true),
+        namespace: namespace.map(str::to_owned),
+        verbs,
+    };
+    let reads = [read(None, "pods/log", &["get"]), read(Some("far"), "configmaps", &["get", "list"])];
+    let rules = rules(&Duties {
+        custom: &[],
+        objects: &objects,
+        reads: &reads,
+        scope: Scope::Cluster,
+        namespace: "system",
+    });
+    let cluster = shown(&rules.cluster);
+    for rule in [
+        "batch/jobs: create,delete,get,patch",
+        "apiextensions.k8s.io/customresourcedefinitions: create,get,patch",
+        "/pods/log: get",
+    ] {
+        assert!(cluster.contains(&rule.to_owned()), "{rule} is not in {cluster:?}");
+    }
+    assert_eq!(shown(&rules.namespaces["far"]), ["/configmaps: get,list"]);
 }
 
 #[test]
