@@ -1,0 +1,136 @@
+//! The log: numbered files that grow at their end, one group of records after the other.
+//!
+//! A file is lengthened with zeros a good piece ahead: writing over bytes that are there needs no change of the file
+//! system's own records, which halves the time of a synchronisation.
+//!
+//! After a failed write or synchronisation nobody knows what of it is on the disk, and asking again gives a wrong answer
+//! (the system forgets that it failed). So that file is left for ever where it was good, and the next group goes into
+//! a new file, whose header says where the one before it ends.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::disk::{Disk, DiskFile};
+use crate::frame::{self, HEADER, Header};
+use crate::{Error, Result, Revision};
+
+/// What files grow by, unless they are to be shorter than that.
+const AHEAD: u64 = 256 << 10;
+
+/// The file of the log with this number.
+pub(crate) fn log_name(number: u64) -> String {
+    format!("log-{number:08}")
+}
+
+/// The end of the log, which can be written.
+pub(crate) struct Log {
+    disk: Arc<dyn Disk>,
+    number: u64,
+    file: Box<dyn DiskFile>,
+    /// Where the next group goes.
+    end: u64,
+    /// How long the file is.
+    length: u64,
+    ahead: usize,
+    broken: bool,
+    buffer: Vec<u8>,
+}
+
+impl Log {
+    /// Begins a file of the log.
+    pub fn create(disk: Arc<dyn Disk>, header: Header, segment: u64) -> Result<Self> {
+        let file = begin(&*disk, header)?;
+        Ok(Self::at(disk, header.number, file, HEADER as u64, segment))
+    }
+
+    fn at(disk: Arc<dyn Disk>, number: u64, file: Box<dyn DiskFile>, end: u64, segment: u64) -> Self {
+        let ahead = AHEAD.min(segment) as usize;
+        Self { disk, number, file, end, length: end, ahead, broken: false, buffer: Vec::new() }
+    }
+
+    /// Goes on at the end of a file that was read; what is behind its end is cut off.
+    pub fn resume(disk: Arc<dyn Disk>, number: u64, end: u64, length: u64, segment: u64) -> Result<Self> {
+        let name = log_name(number);
+        let failed = |doing, e| Error::disk(doing, disk.label(&name), e);
+        let mut file = disk.open(&name).map_err(|e| failed("open", e))?;
+        if length > end {
+            file.cut(end).map_err(|e| failed("cut", e))?;
+        }
+        // A process that was killed may have left what it wrote uncertain; whoever reads it must be able to rely on it.
+        file.sync().map_err(|e| failed("synchronise", e))?;
+        disk.sync_names().map_err(|e| failed("synchronise the directory of", e))?;
+        Ok(Self::at(disk, number, file, end, segment))
+    }
+
+    /// The number of the file that is written.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// How many bytes it has.
+    pub fn size(&self) -> u64 {
+        self.end
+    }
+
+    /// Writes one group, and returns when it is certain.
+    pub fn append(&mut self, first: Revision, records: &[u8]) -> Result<()> {
+        if self.broken {
+            self.turn(first - 1)?;
+        }
+        self.buffer.clear();
+        self.buffer.extend_from_slice(&frame::frame_header(first, records));
+        self.buffer.extend_from_slice(records);
+        let end = self.end + self.buffer.len() as u64;
+        if end > self.length {
+            self.buffer.resize(self.buffer.len() + self.ahead, 0);
+        }
+        let length = self.length.max(self.end + self.buffer.len() as u64);
+        if let Err((doing, error)) = self.write() {
+            self.broken = true;
+            // If even this fails, the header of the next file says the same.
+            let _ = self.file.cut(self.end);
+            return Err(self.failed(doing, error));
+        }
+        (self.end, self.length) = (end, length);
+        if self.buffer.capacity() > 4 * AHEAD as usize {
+            self.buffer = Vec::new();
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> std::result::Result<(), (&'static str, io::Error)> {
+        self.file.write_at(self.end, &self.buffer).map_err(|e| ("write", e))?;
+        self.file.sync().map_err(|e| ("synchronise", e))
+    }
+
+    /// Goes on in a new file. When that fails, it has to be tried again before anything is written: the new file may
+    /// be there after a power cut, and it says that the old one ends here.
+    pub fn turn(&mut self, revision: Revision) -> Result<()> {
+        self.broken = true;
+        let header = Header { number: self.number + 1, revision, before: self.end };
+        self.file = begin(&*self.disk, header)?;
+        self.number += 1;
+        (self.end, self.length, self.broken) = (HEADER as u64, HEADER as u64, false);
+        Ok(())
+    }
+
+    fn failed(&self, doing: &'static str, error: io::Error) -> Error {
+        Error::disk(doing, self.disk.label(&log_name(self.number)), error)
+    }
+}
+
+fn begin(disk: &dyn Disk, header: Header) -> Result<Box<dyn DiskFile>> {
+    let name = log_name(header.number);
+    let make = || {
+        let mut file = disk.create(&name)?;
+        file.write_at(0, &header.encode())?;
+        file.sync()?;
+        disk.sync_names()?;
+        Ok(file)
+    };
+    make().map_err(|e| {
+        // A file without a whole header would be in the way of nobody, but a full disk is glad of it.
+        let _ = disk.remove(&name);
+        Error::disk("begin", disk.label(&name), e)
+    })
+}
