@@ -1,5 +1,7 @@
 //! The power is cut at every step of the disk: what was acknowledged is there, whole, and watchers go on.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::sync::Arc;
@@ -111,6 +113,7 @@ fn cut(seed: u64, step: u64, crash: Crash, tally: &mut Tally) -> bool {
     let reached = disk.steps() >= step;
     drop(opened);
     let mut chance = Chance(seed ^ step);
+    let mut crash = crash;
     for _ in 0..2 {
         disk = disk.after(crash, &mut |n| chance.below(n));
         // The next start may be interrupted, too.
@@ -122,9 +125,14 @@ fn cut(seed: u64, step: u64, crash: Crash, tally: &mut Tally) -> bool {
         let seen = known.acknowledged.revision().saturating_sub(chance.below(40) as u64);
         let store = known.reopen(&disk, seen, tally);
         disk.stop_at(disk.steps() + 1 + chance.below(60) as u64);
-        known.write(&store, &mut chance, 20, false, tally);
+        let groups = *chance.pick(&[0, 2, 20]);
+        known.write(&store, &mut chance, groups, false, tally);
+        drop(store);
+        // What was read after a kill has to be there after a power cut, too.
+        crash = *chance.pick(&[Crash::Kill, Crash::Power, Crash::Torn]);
         tally.runs += 1;
     }
+    known.reopen(&disk.after(crash, &mut |n| chance.below(n)), 0, tally);
     reached
 }
 
@@ -144,7 +152,7 @@ fn every_step(seeds: std::ops::Range<u64>) -> Tally {
 
 #[test]
 fn no_power_cut_loses_what_was_acknowledged() {
-    let tally = every_step(0..3);
+    let tally = every_step(0..2);
     println!(
         "{} power cuts; watches resumed {}, too old {}; interrupted writes cut off {}",
         tally.runs, tally.resumed, tally.compacted, tally.torn
@@ -163,7 +171,7 @@ fn no_power_cut_loses_what_was_acknowledged_in_many_histories() {
 #[test]
 fn failed_synchronisations_and_a_full_disk_are_survived_without_a_restart() {
     let mut tally = Tally::default();
-    for seed in 0..400 {
+    for seed in 0..200 {
         let mut chance = Chance(seed);
         let mut known = Known { acknowledged: Model::default(), attempts: Vec::new() };
         let disk = SimDisk::new();
@@ -189,7 +197,7 @@ fn failed_synchronisations_and_a_full_disk_are_survived_without_a_restart() {
         let seen = known.acknowledged.revision().saturating_sub(3);
         known.reopen(&disk, seen, &mut tally);
     }
-    assert!(tally.refused > 400, "{}", tally.refused);
+    assert!(tally.refused > 200, "{}", tally.refused);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Random writes, reads, lists, watches, snapshots and restarts against a simple model.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 mod common;
 
 use std::sync::Arc;

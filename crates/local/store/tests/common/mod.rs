@@ -184,3 +184,26 @@ pub fn state_of(store: &Store, at: Option<Revision>, limit: usize) -> podium_sto
     }
     Ok(state)
 }
+
+/// A directory that is gone when the test is over.
+pub struct Scratch(pub std::path::PathBuf);
+
+impl Scratch {
+    pub fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("podium-store-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Self(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Creates or replaces an object, and waits for it.
+pub fn put(store: &Store, resource: &str, name: &str, data: &str) -> Object {
+    let draft = Draft::new(body(name, "red", data, "")).unwrap();
+    store.put(Key::new(resource, "ns", name), Expect::Any, draft).wait().unwrap().object
+}
