@@ -121,7 +121,7 @@ impl Committer {
         pending: &HashMap<Key, Option<Object>>,
     ) -> Result<Change> {
         let key = || request.key.clone();
-        let kind = self.shared.kind(request.key.shared_resource());
+        let kind = self.shared.kind(request.key.resource());
         let path = request.key.path();
         let old = pending.get(&request.key).cloned().unwrap_or_else(|| kind.get(path));
         match (request.expect, &old) {

@@ -149,12 +149,20 @@ fn private() -> OpenOptions {
     options
 }
 
+/// Makes a directory and what it is in, so that a power cut does not take the directory itself.
 fn make_private(path: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> =
+        path.ancestors().take_while(|p| !p.as_os_str().is_empty() && !p.exists()).collect();
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
+    builder.create(path)?;
+    for parent in missing.into_iter().filter_map(Path::parent) {
+        let here = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        File::open(here)?.sync_all()?;
+    }
+    Ok(())
 }
 
 /// A directory of somebody else is refused, also to root: files of two owners in it would lock one of them out.

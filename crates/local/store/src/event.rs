@@ -96,9 +96,9 @@ impl Event {
         }
     }
 
-    /// What it keeps in memory that would not be there without it.
+    /// What it keeps in memory that would not be there without it: its places in two queues, and the old content.
     pub(crate) fn weight(&self) -> usize {
-        96 + self.before().map_or(0, Object::size)
+        160 + self.before().map_or(0, Object::size)
     }
 }
 

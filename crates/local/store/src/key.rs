@@ -26,10 +26,6 @@ impl Key {
     pub fn path(&self) -> &str {
         &self.path
     }
-
-    pub(crate) fn shared_resource(&self) -> &Arc<str> {
-        &self.resource
-    }
 }
 
 impl fmt::Display for Key {

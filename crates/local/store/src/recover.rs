@@ -183,12 +183,12 @@ impl Reader<'_> {
             let revision = self.revision.saturating_add(1);
             let (kind, event) = match frame::record(&mut records) {
                 Some(Record::Put { resource, object }) if object.revision() == revision => {
-                    let kind = self.shared.kind(&Arc::from(resource));
+                    let kind = self.shared.kind(resource);
                     let old = kind.get(object.path());
                     (kind, Event::put(revision, old, object))
                 }
                 Some(Record::Delete { resource, path }) => {
-                    let kind = self.shared.kind(&Arc::from(resource));
+                    let kind = self.shared.kind(resource);
                     let Some(old) = kind.get(path) else { return false };
                     (kind, Event::removed(revision, old))
                 }

@@ -25,13 +25,14 @@ pub(crate) struct Shared {
 
 #[derive(Default)]
 struct History {
-    events: VecDeque<(Revision, Arc<Kind>, usize)>,
+    /// What happened to whom, in the order of revisions.
+    events: VecDeque<(Arc<Event>, Arc<Kind>)>,
     weight: usize,
 }
 
 impl Shared {
     /// A resource; it is there as soon as somebody asks for it.
-    pub fn kind(&self, resource: &Arc<str>) -> Arc<Kind> {
+    pub fn kind(&self, resource: &str) -> Arc<Kind> {
         let read = self.kinds.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(kind) = read.get(resource) {
             return kind.clone();
@@ -39,7 +40,8 @@ impl Shared {
         drop(read);
         let mut kinds = self.kinds.write().unwrap_or_else(PoisonError::into_inner);
         let base = self.base.load(Ordering::Acquire);
-        kinds.entry(resource.clone()).or_insert_with(|| Arc::new(Kind::new(resource.clone(), base))).clone()
+        let resource: Arc<str> = resource.into();
+        kinds.entry(resource.clone()).or_insert_with(|| Arc::new(Kind::new(resource, base))).clone()
     }
 
     /// All resources, in the order of their names.
@@ -78,7 +80,7 @@ impl Shared {
         self.live.fetch_sub(gone, Ordering::Relaxed);
         let mut history = self.history();
         history.weight += event.weight();
-        history.events.push_back((event.revision(), kind.clone(), event.weight()));
+        history.events.push_back((event.clone(), kind.clone()));
         kind.apply(event);
     }
 
@@ -97,13 +99,14 @@ impl Shared {
         let mut history = self.history();
         while history.weight > limit {
             let pinned = self.pins().first_key_value().map(|(revision, _)| *revision);
-            let Some((revision, kind, weight)) =
-                history.events.pop_front_if(|(revision, ..)| pinned.is_none_or(|pin| *revision <= pin))
+            let Some((event, kind)) = history
+                .events
+                .pop_front_if(|(event, _)| pinned.is_none_or(|revision| event.revision() <= revision))
             else {
                 return;
             };
-            history.weight -= weight;
-            kind.forget(revision);
+            history.weight -= event.weight();
+            kind.forget(event.revision());
         }
     }
 

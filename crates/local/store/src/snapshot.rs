@@ -1,7 +1,6 @@
 //! All objects of one revision in a file, so that the log before it can go.
 
 use std::io::Read;
-use std::sync::Arc;
 
 use crate::disk::Disk;
 use crate::frame::{self, FRAME, Found, HEADER, Header, Opening, Record};
@@ -126,7 +125,7 @@ pub(crate) fn read(disk: &dyn Disk, shared: &Shared, number: u64) -> Result<Revi
                 Some(Record::Put { resource, object }) if object.revision() <= header.revision => {
                     count += 1;
                     shared.count_live(object.size());
-                    shared.kind(&Arc::from(resource)).load(object);
+                    shared.kind(resource).load(object);
                 }
                 Some(Record::End { objects }) if objects == count => return Ok(header.revision),
                 _ => return Err(damaged(at, "a record makes no sense")),

@@ -122,7 +122,7 @@ impl Store {
     /// A resource, for reading.
     pub fn collection(&self, resource: &str) -> Collection {
         let shared = &self.0.shared;
-        Collection::new(shared.clone(), shared.kind(&Arc::from(resource)))
+        Collection::new(shared.clone(), shared.kind(resource))
     }
 
     /// Writes an object.

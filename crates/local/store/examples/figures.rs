@@ -1,0 +1,212 @@
+//! Measures the store beside a loop that does nothing but append and synchronise, on the same disk in the same run.
+//!
+//! `cargo run --profile fast -p podium-store --example figures [DIR]`
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program that prints figures or stops")]
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use podium_store::{Draft, Expect, Key, Options, Query, Store};
+
+const SPAN: Duration = Duration::from_secs(3);
+
+fn body(name: &str) -> String {
+    let labels = r#""app":"web","tier":"front","team":"a""#;
+    let head = format!(
+        r#"{{"kind":"ConfigMap","apiVersion":"v1","metadata":{{"name":"{name}","namespace":"default","resourceVersion":"","labels":{{{labels}}}}},"data":{{"x":""#
+    );
+    let fill = 1000usize.saturating_sub(head.len() + 4);
+    format!(r#"{head}{}"}}}}"#, "x".repeat(fill))
+}
+
+fn put(store: &Store, resource: &str, name: &str) {
+    let draft = Draft::new(body(name)).unwrap();
+    let written = store.put(Key::new(resource, "default", name), Expect::Any, draft).wait();
+    drop(written.unwrap());
+}
+
+fn fill(store: &Store, resource: &str, count: usize) {
+    for start in (0..count).step_by(500) {
+        let writes = (start..count.min(start + 500)).map(|i| {
+            let name = format!("object-{i:06}");
+            (Key::new(resource, "default", &name), Expect::Absent, Some(Draft::new(body(&name)).unwrap()))
+        });
+        for ticket in store.all(writes) {
+            drop(ticket.wait().unwrap());
+        }
+    }
+}
+
+fn quantiles(mut times: Vec<Duration>) -> String {
+    times.sort_unstable();
+    let at = |q: usize| times.get(times.len() * q / 100).or(times.last()).copied().unwrap_or_default();
+    format!("p50 {:?}, p99 {:?}, longest {:?}", at(50), at(99), at(100))
+}
+
+fn resident() -> usize {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:")).unwrap_or("0");
+    line.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0)
+}
+
+fn raw(dir: &Path) {
+    let mut file = File::create(dir.join("raw")).unwrap();
+    let bytes = vec![b'x'; 1_050];
+    let (start, mut times) = (Instant::now(), Vec::new());
+    while start.elapsed() < SPAN {
+        let one = Instant::now();
+        file.write_all(&bytes).unwrap();
+        file.sync_data().unwrap();
+        times.push(one.elapsed());
+    }
+    println!("raw append and fdatasync: {:.0}/s, {}", rate(times.len(), start), quantiles(times));
+}
+
+fn rate(count: usize, since: Instant) -> f64 {
+    count as f64 / since.elapsed().as_secs_f64()
+}
+
+fn writers(store: &Store, count: usize, note: &str) {
+    let times = Mutex::new(Vec::new());
+    let start = Instant::now();
+    thread::scope(|scope| {
+        for w in 0..count {
+            let times = &times;
+            scope.spawn(move || {
+                let mut mine = Vec::new();
+                while start.elapsed() < SPAN {
+                    let one = Instant::now();
+                    put(store, "secrets", &format!("w{w}-{}", mine.len() % 100));
+                    mine.push(one.elapsed());
+                }
+                times.lock().unwrap().extend(mine);
+            });
+        }
+    });
+    let times = times.into_inner().unwrap();
+    println!(
+        "durable writes, {count} writers{note}: {:.0}/s, {}",
+        rate(times.len(), start),
+        quantiles(times)
+    );
+}
+
+fn lists(store: &Store, resource: &str) {
+    let collection = store.collection(resource);
+    let time = |what: &str, work: &dyn Fn() -> usize| {
+        let mut best = Duration::MAX;
+        let mut got = 0;
+        for _ in 0..10 {
+            let start = Instant::now();
+            got = work();
+            best = best.min(start.elapsed());
+        }
+        println!("{what}: {best:?} ({got})");
+    };
+    time("list, objects", &|| collection.list(Query::default(), |_| true).unwrap().objects.len());
+    time("list, bytes copied into one answer", &|| {
+        let page = collection.list(Query::default(), |_| true).unwrap();
+        let mut answer = Vec::with_capacity(page.objects.iter().map(|o| o.item().len() + 2).sum());
+        for object in &page.objects {
+            answer.push(b'{');
+            answer.extend_from_slice(object.item());
+        }
+        answer.len()
+    });
+    time("list by a label that none has", &|| {
+        collection.list(Query::default(), |o| o.label("app") == Some("no")).unwrap().objects.len()
+    });
+}
+
+/// Tells the driver which watcher has something to read.
+struct Tell(usize, Sender<usize>);
+
+impl Wake for Tell {
+    fn wake(self: Arc<Self>) {
+        let _ = self.1.send(self.0);
+    }
+}
+
+fn fan_out(store: &Store, watchers: usize, per_second: u64) {
+    let collection = store.collection("secrets");
+    let (sender, woken) = channel();
+    let mut watches: Vec<_> =
+        (0..watchers).map(|_| collection.watch("", store.revision()).unwrap()).collect();
+    let wakers: Vec<Waker> = (0..watchers).map(|i| Arc::new(Tell(i, sender.clone())).into()).collect();
+    (0..watchers).for_each(|i| sender.send(i).unwrap());
+    let sent = Arc::new(Mutex::new(std::collections::HashMap::new()));
+    let count = 3 * per_second as usize;
+    let writer = thread::spawn({
+        let (store, sent) = (store.clone(), sent.clone());
+        move || {
+            let start = Instant::now();
+            for i in 0..count {
+                let due = start + Duration::from_micros(i as u64 * 1_000_000 / per_second);
+                thread::sleep(due.saturating_duration_since(Instant::now()));
+                let name = format!("f{i}");
+                sent.lock().unwrap().insert(format!("default/{name}"), Instant::now());
+                put(&store, "secrets", &name);
+            }
+        }
+    });
+    let mut times = Vec::new();
+    while times.len() < count * watchers {
+        let i = woken.recv().unwrap();
+        while let Poll::Ready(events) = watches[i].poll_next(&mut Context::from_waker(&wakers[i])) {
+            for event in events.unwrap() {
+                times.push(sent.lock().unwrap()[event.path()].elapsed());
+            }
+        }
+    }
+    writer.join().unwrap();
+    println!(
+        "write to event, {per_second} writes/s, {watchers} watchers on one thread: {}",
+        quantiles(times)
+    );
+}
+
+fn open(dir: &Path) -> Store {
+    let start = Instant::now();
+    let store = Store::open(dir, Options::default()).unwrap();
+    println!("open: {:?}, {}", start.elapsed(), store.recovery());
+    store
+}
+
+fn main() {
+    let dir =
+        std::env::args().nth(1).map_or_else(std::env::temp_dir, PathBuf::from).join("podium-store-figures");
+    let _ = fs::remove_dir_all(&dir);
+    let store = open(&dir);
+    raw(&dir);
+    writers(&store, 1, "");
+    writers(&store, 32, "");
+    raw(&dir);
+    fan_out(&store, 100, 500);
+    fan_out(&store, 1000, 50);
+    drop(store);
+    for count in [10_000, 100_000] {
+        let place = dir.join(count.to_string());
+        fill(&open(&place), "configmaps", count);
+        let before = resident();
+        let store = open(&place);
+        let stats = store.stats();
+        println!(
+            "{count} objects of 1000 bytes: {:.0} bytes of memory each ({} stored, {} of history in all)",
+            (resident() - before) as f64 * 1024.0 / count as f64,
+            stats.bytes / count,
+            stats.history_bytes
+        );
+        lists(&store, "configmaps");
+        writers(&store, 1, &format!(" beside {count} other objects"));
+        writers(&store, 32, &format!(" beside {count} other objects, with snapshots"));
+        let size: u64 = fs::read_dir(&place).unwrap().map(|e| e.unwrap().metadata().unwrap().len()).sum();
+        println!("files: {} kB for {} kB of objects", size / 1024, store.stats().bytes / 1024);
+    }
+    let _ = fs::remove_dir_all(&dir);
+}
