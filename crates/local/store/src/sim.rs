@@ -1,7 +1,8 @@
 //! A disk in memory that loses what was not synchronised: for tests of what a power cut leaves behind.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Cursor, Read};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::disk::{Disk, DiskFile};
@@ -30,19 +31,71 @@ struct State {
     faults: Arc<Mutex<Faults>>,
 }
 
+/// A file: what the system shows, and what the disk has.
 #[derive(Debug, Default, Clone)]
 struct Pages {
     now: Vec<u8>,
     certain: Vec<u8>,
-    /// A synchronisation failed: as on Linux, the next one says that all is well, and nothing is.
-    lost: bool,
+    /// The sectors that the system still means to write.
+    dirty: BTreeSet<usize>,
+}
+
+impl Pages {
+    fn write(&mut self, at: usize, bytes: &[u8]) {
+        let end = at + bytes.len();
+        if self.now.len() < end {
+            self.now.resize(end, 0);
+        }
+        if let Some(place) = self.now.get_mut(at..end) {
+            place.copy_from_slice(bytes);
+        }
+        self.dirty.extend(at / SECTOR..end.div_ceil(SECTOR));
+    }
+
+    fn cut(&mut self, length: usize) {
+        self.now.truncate(length);
+        // The rest of its last sector is filled with zeros.
+        self.dirty.insert(length / SECTOR);
+    }
+
+    /// As on Linux, the system forgets what it meant to write, whether or not that worked.
+    fn sync(&mut self, works: bool) {
+        let dirty = std::mem::take(&mut self.dirty);
+        if works {
+            self.certain.resize(self.now.len(), 0);
+            for sector in dirty {
+                self.keep(sector);
+            }
+        }
+    }
+
+    fn keep(&mut self, sector: usize) {
+        let end = self.now.len().min(self.certain.len()).min((sector + 1) * SECTOR);
+        let range = sector * SECTOR..end;
+        if let (Some(from), Some(to)) = (self.now.get(range.clone()), self.certain.get_mut(range)) {
+            to.copy_from_slice(from);
+        }
+    }
+
+    /// What is left when the power is cut while the disk is busy: any length, any of the sectors that were to be written.
+    fn tear(&mut self, chance: &mut dyn FnMut(usize) -> usize) {
+        let (a, b) = (self.now.len(), self.certain.len());
+        let length = a.min(b) + chance(a.abs_diff(b) + 1);
+        self.certain.resize(length, 0);
+        for sector in std::mem::take(&mut self.dirty) {
+            if chance(2) == 0 {
+                self.keep(sector);
+            }
+        }
+    }
 }
 
 #[derive(Debug, Default)]
 struct Faults {
     steps: u64,
     stop_at: Option<u64>,
-    fail_syncs: u64,
+    /// Which of the next synchronisations fail.
+    fail_syncs: Range<u64>,
     space: Option<u64>,
 }
 
@@ -56,26 +109,23 @@ impl Faults {
     /// Counts a step; from the chosen one on, nothing works any more.
     fn step(&mut self) -> io::Result<()> {
         self.steps += 1;
-        match self.stop_at {
-            Some(stop) if self.steps >= stop => Err(io::Error::other("the power is off")),
-            _ => Ok(()),
-        }
+        if self.stopped() { Err(io::Error::other("the power is off")) } else { Ok(()) }
     }
 
     /// Whether a synchronisation that failed did its work all the same.
     fn happened(&self) -> bool {
-        self.steps.is_multiple_of(2) && self.stop_at.is_none_or(|stop| self.steps < stop)
+        self.steps.is_multiple_of(2) && !self.stopped()
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop_at.is_some_and(|stop| self.steps >= stop)
     }
 
     fn sync(&mut self) -> io::Result<()> {
         self.step()?;
-        match self.fail_syncs.checked_sub(1) {
-            Some(left) => {
-                self.fail_syncs = left;
-                Err(io::Error::other("input/output error"))
-            }
-            None => Ok(()),
-        }
+        let fails = self.fail_syncs.contains(&0) && !self.fail_syncs.is_empty();
+        self.fail_syncs = self.fail_syncs.start.saturating_sub(1)..self.fail_syncs.end.saturating_sub(1);
+        if fails { Err(io::Error::other("input/output error")) } else { Ok(()) }
     }
 }
 
@@ -95,9 +145,10 @@ impl SimDisk {
         lock(&lock(&self.0).faults).stop_at = Some(step);
     }
 
-    /// The next synchronisations fail: some did their work all the same, and for the others it is lost.
-    pub fn fail_syncs(&self, count: u64) {
-        lock(&lock(&self.0).faults).fail_syncs = count;
+    /// Some of the next synchronisations fail, counted from 0: one or the other does its work all the same, and what
+    /// the others were to write is lost.
+    pub fn fail_syncs(&self, which: Range<u64>) {
+        lock(&lock(&self.0).faults).fail_syncs = which;
     }
 
     /// How many more bytes files may grow by; nothing means any number.
@@ -145,13 +196,14 @@ impl SimDisk {
             }
         }
         let survive = |content: &Content, chance: &mut dyn FnMut(usize) -> usize| {
-            let pages = lock(content);
-            let now = match crash {
-                Crash::Kill => return Arc::new(Mutex::new(pages.clone())),
-                Crash::Power => pages.certain.clone(),
-                Crash::Torn => torn(&pages, chance),
-            };
-            Arc::new(Mutex::new(Pages { certain: now.clone(), now, lost: false }))
+            let mut pages = lock(content).clone();
+            if crash == Crash::Torn {
+                pages.tear(chance);
+            }
+            if crash != Crash::Kill {
+                pages = Pages { now: pages.certain.clone(), certain: pages.certain, dirty: BTreeSet::new() };
+            }
+            Arc::new(Mutex::new(pages))
         };
         let names: BTreeMap<_, _> =
             names.iter().map(|(name, content)| (name.clone(), survive(content, chance))).collect();
@@ -169,19 +221,6 @@ impl SimDisk {
     }
 }
 
-/// Old and new sectors mixed; where there is no old one, zeros.
-fn torn(pages: &Pages, chance: &mut dyn FnMut(usize) -> usize) -> Vec<u8> {
-    let (short, long) = (pages.now.len().min(pages.certain.len()), pages.now.len().max(pages.certain.len()));
-    let length = short + chance(long - short + 1);
-    let mut bytes = Vec::with_capacity(length);
-    while bytes.len() < length {
-        let range = bytes.len()..length.min((bytes.len() / SECTOR + 1) * SECTOR);
-        let side = if chance(2) == 0 { &pages.now } else { &pages.certain };
-        bytes.extend(range.map(|at| side.get(at).copied().unwrap_or(0)));
-    }
-    bytes
-}
-
 fn missing() -> io::Error {
     io::ErrorKind::NotFound.into()
 }
@@ -196,7 +235,7 @@ impl Disk for SimDisk {
         lock(&state.faults).step()?;
         let content = match state.names.get(name) {
             Some(content) => {
-                lock(content).now.clear();
+                lock(content).cut(0);
                 content.clone()
             }
             None => state.names.entry(name.to_string()).or_default().clone(),
@@ -259,12 +298,7 @@ impl DiskFile for SimFile {
         let full = faults.space.is_some_and(|space| growth > space);
         // A write that fails may still have begun.
         let written = if stopped.is_err() || full { bytes.len() / 2 } else { bytes.len() };
-        if pages.now.len() < at + written {
-            pages.now.resize(at + written, 0);
-        }
-        for (to, from) in pages.now.iter_mut().skip(at).zip(bytes.iter().take(written)) {
-            *to = *from;
-        }
+        pages.write(at, bytes.get(..written).unwrap_or_default());
         stopped?;
         match &mut faults.space {
             Some(_) if full => Err(io::ErrorKind::StorageFull.into()),
@@ -278,7 +312,7 @@ impl DiskFile for SimFile {
 
     fn cut(&mut self, length: u64) -> io::Result<()> {
         lock(&self.faults).step()?;
-        lock(&self.content).now.truncate(usize::try_from(length).unwrap_or(usize::MAX));
+        lock(&self.content).cut(usize::try_from(length).unwrap_or(usize::MAX));
         Ok(())
     }
 
@@ -286,11 +320,10 @@ impl DiskFile for SimFile {
         let mut pages = lock(&self.content);
         let mut faults = lock(&self.faults);
         let outcome = faults.sync();
-        if !pages.lost && (outcome.is_ok() || faults.happened()) {
-            pages.certain = pages.now.clone();
+        // When the power is off, nobody is left to forget anything.
+        if outcome.is_ok() || !faults.stopped() {
+            pages.sync(outcome.is_ok() || faults.happened());
         }
-        // When the power is off, nobody is left to be told a lie.
-        pages.lost |= outcome.is_err() && faults.stop_at.is_none_or(|stop| faults.steps < stop);
         outcome
     }
 }

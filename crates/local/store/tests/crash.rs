@@ -171,7 +171,7 @@ fn no_power_cut_loses_what_was_acknowledged_in_many_histories() {
 #[test]
 fn failed_synchronisations_and_a_full_disk_are_survived_without_a_restart() {
     let mut tally = Tally::default();
-    for seed in 0..200 {
+    for seed in 0..400 {
         let mut chance = Chance(seed);
         let mut known = Known { acknowledged: Model::default(), attempts: Vec::new() };
         let disk = SimDisk::new();
@@ -179,11 +179,14 @@ fn failed_synchronisations_and_a_full_disk_are_survived_without_a_restart() {
         for _ in 0..4 {
             known.write(&store, &mut chance, 4, true, &mut tally);
             match chance.below(2) {
-                0 => disk.fail_syncs(1 + chance.below(3) as u64),
+                0 => {
+                    let first = chance.below(4) as u64;
+                    disk.fail_syncs(first..first + 1 + chance.below(3) as u64);
+                }
                 _ => disk.set_space(Some(chance.below(2_500) as u64)),
             }
             known.write(&store, &mut chance, 4, true, &mut tally);
-            disk.fail_syncs(0);
+            disk.fail_syncs(0..0);
             disk.set_space(None);
         }
         if chance.below(2) == 0 {
@@ -196,8 +199,10 @@ fn failed_synchronisations_and_a_full_disk_are_survived_without_a_restart() {
         let disk = disk.after(crash, &mut |n| chance.below(n));
         let seen = known.acknowledged.revision().saturating_sub(3);
         known.reopen(&disk, seen, &mut tally);
+        let disk = disk.after(Crash::Power, &mut |n| chance.below(n));
+        known.reopen(&disk, seen, &mut tally);
     }
-    assert!(tally.refused > 200, "{}", tally.refused);
+    assert!(tally.refused > 400, "{}", tally.refused);
 }
 
 #[test]

@@ -208,3 +208,42 @@ fn snapshots_are_made_beside_the_writers() {
     let found = store.collection("pods").list(Query::default(), |_| true).unwrap();
     assert_eq!((found.revision, found.objects), (600, expected.objects));
 }
+
+#[test]
+fn a_watcher_that_looks_all_the_time_misses_nothing() {
+    let store = in_memory(Options { threads: false, history_bytes: 1 << 30, ..Options::default() });
+    let mut watch = store.collection("pods").watch("", 0).unwrap();
+    let writes = 10_000;
+    thread::scope(|scope| {
+        scope.spawn(|| (0..writes).for_each(|i| drop(put(&store, "pods", &format!("p{}", i % 5), ""))));
+        let mut seen = 0;
+        while seen < writes {
+            for event in watch.try_next().unwrap() {
+                seen += 1;
+                assert_eq!(event.revision(), seen);
+            }
+            assert!(watch.seen() >= seen);
+        }
+    });
+}
+
+#[test]
+fn no_event_comes_between_looking_and_waiting() {
+    let store = in_memory(Options { threads: false, ..Options::default() });
+    let mut watch = store.collection("pods").watch("", 0).unwrap();
+    let (heard, hears) = std::sync::mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for i in 0..10_000u32 {
+                // Now sooner, now later than the watcher waits.
+                (0..i % 97).for_each(|_| std::hint::spin_loop());
+                put(&store, "pods", "p", "");
+                let () = hears.recv_timeout(Duration::from_secs(30)).unwrap();
+            }
+        });
+        for _ in 0..10_000 {
+            assert_eq!(watch.next_until(soon()).unwrap().len(), 1, "woken in time");
+            heard.send(()).unwrap();
+        }
+    });
+}
