@@ -232,12 +232,13 @@ fn no_event_comes_between_looking_and_waiting() {
     let store = in_memory(Options { threads: false, ..Options::default() });
     let mut watch = store.collection("pods").watch("", 0).unwrap();
     let (heard, hears) = std::sync::mpsc::channel();
+    let store = &store;
     thread::scope(|scope| {
-        scope.spawn(|| {
+        scope.spawn(move || {
             for i in 0..10_000u32 {
                 // Now sooner, now later than the watcher waits.
                 (0..i % 97).for_each(|_| std::hint::spin_loop());
-                put(&store, "pods", "p", "");
+                put(store, "pods", "p", "");
                 let () = hears.recv_timeout(Duration::from_secs(30)).unwrap();
             }
         });
