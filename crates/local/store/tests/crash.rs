@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use common::{Chance, Model, RESOURCES, Write, state_of, told};
 use podium_store::sim::{Crash, SimDisk};
-use podium_store::{Error, Options, Revision, Store};
+use podium_store::{Disk, Error, Options, Revision, Store};
 
 fn options() -> Options {
     Options {
@@ -229,4 +229,48 @@ fn the_disk_does_not_grow_with_time() {
         assert!(disk.size() < limit, "round {round}: {} bytes of files for {live} of objects", disk.size());
     }
     assert!(store.stats().trouble.is_none() && known.acknowledged.revision() > 1_000);
+}
+
+#[test]
+fn any_failed_synchronisation_followed_by_any_power_cut_is_survived() {
+    let options = Options { segment_bytes: 700, ..options() };
+    let mut runs = 0;
+    for fails in 0..25 {
+        for extra in 0..2 {
+            for stop in 1.. {
+                let disk = SimDisk::new();
+                let store = Store::on(Arc::new(disk.clone()), options.clone()).unwrap();
+                // A failed synchronisation does its work in every other step.
+                (0..extra).for_each(|_| drop(disk.create("other")));
+                disk.fail_syncs(fails..fails + 1);
+                disk.stop_at(disk.steps() + stop);
+                let mut acknowledged = Vec::new();
+                for i in 0..12 {
+                    let name = format!("p{i}");
+                    let draft =
+                        podium_store::Draft::new(common::body(&name, "red", &"x".repeat(80), "")).unwrap();
+                    let key = podium_store::Key::new("pods", "ns", &name);
+                    if store.put(key, podium_store::Expect::Absent, draft).wait().is_ok() {
+                        acknowledged.push(format!("ns/{name}"));
+                    }
+                }
+                let over = acknowledged.len() >= 11;
+                drop(store);
+                let store =
+                    Store::on(Arc::new(disk.after(Crash::Power, &mut |_| 0)), options.clone()).unwrap();
+                let pods = store.collection("pods");
+                for path in acknowledged {
+                    assert!(
+                        pods.get(&path).is_some(),
+                        "{path}: synchronisation {fails} fails, power off at {stop}"
+                    );
+                }
+                runs += 1;
+                if over {
+                    break;
+                }
+            }
+        }
+    }
+    assert!(runs > 1_000, "{runs}");
 }
