@@ -22,6 +22,16 @@ pub(crate) fn log_name(number: u64) -> String {
     format!("log-{number:08}")
 }
 
+/// The end of a file that was read.
+pub(crate) struct Tail<'a> {
+    /// Where the last group begins, or the header if there is none.
+    pub start: u64,
+    /// That group.
+    pub bytes: &'a [u8],
+    /// How many bytes are behind it.
+    pub rest: u64,
+}
+
 /// The end of the log, which can be written.
 pub(crate) struct Log {
     disk: Arc<dyn Disk>,
@@ -48,15 +58,19 @@ impl Log {
         Self { disk, number, file, end, length: end, ahead, broken: false, buffer: Vec::new() }
     }
 
-    /// Goes on at the end of a file that was read; what is behind its end is cut off.
-    pub fn resume(disk: Arc<dyn Disk>, number: u64, end: u64, length: u64, segment: u64) -> Result<Self> {
+    /// Goes on in a file that was read, after the last group (or the header) in it; what is behind that is cut off.
+    ///
+    /// The process before this one may have been killed before that group was certain, or before it could act on a
+    /// failure. So it is written once more: whoever reads it must be able to rely on it.
+    pub fn resume(disk: Arc<dyn Disk>, number: u64, last: Tail<'_>, segment: u64) -> Result<Self> {
         let name = log_name(number);
         let failed = |doing, e| Error::disk(doing, disk.label(&name), e);
         let mut file = disk.open(&name).map_err(|e| failed("open", e))?;
-        if length > end {
+        let end = last.start + last.bytes.len() as u64;
+        if last.rest > 0 {
             file.cut(end).map_err(|e| failed("cut", e))?;
         }
-        // A process that was killed may have left what it wrote uncertain; whoever reads it must be able to rely on it.
+        file.write_at(last.start, last.bytes).map_err(|e| failed("write", e))?;
         file.sync().map_err(|e| failed("synchronise", e))?;
         disk.sync_names().map_err(|e| failed("synchronise the directory of", e))?;
         Ok(Self::at(disk, number, file, end, segment))

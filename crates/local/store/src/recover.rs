@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::disk::Disk;
 use crate::frame::{self, FORMAT, FRAME, Found, HEADER, Header, Opening, Record};
-use crate::log::{Log, log_name};
+use crate::log::{Log, Tail, log_name};
 use crate::shared::Shared;
 use crate::snapshot::{self, Files};
 use crate::{Error, Event, Options, Result, Revision};
@@ -63,17 +63,17 @@ pub(crate) fn recover(disk: &Arc<dyn Disk>, shared: &Shared, options: &Options) 
     let mut current = reader.file(first)?;
     for number in first..last {
         let next = reader.file(number + 1)?;
-        let end = reader.replay(&current, Some(next.header.before))?.0;
-        log_bytes += if number >= newest { end } else { 0 };
+        reader.replay(&current, Some(next.header.before))?;
+        log_bytes += if number >= newest { next.header.before } else { 0 };
         current = next;
     }
-    let (end, rest) = reader.replay(&current, None)?;
-    let length = current.bytes.len() as u64;
+    let (tail, torn) = reader.replay(&current, None)?;
+    let end = tail.start + tail.bytes.len() as u64;
+    let cut = torn.then(|| (current.label.clone(), end, tail.rest));
     for old in files.before(first) {
         disk.remove(&old).map_err(|e| Error::disk("remove", disk.label(&old), e))?;
     }
-    let log = Log::resume(disk.clone(), last, end, length, options.segment_bytes)?;
-    let cut = rest.then(|| (current.label.clone(), end, length - end));
+    let log = Log::resume(disk.clone(), last, tail, options.segment_bytes)?;
     let oldest = shared.kinds().iter().map(|k| k.oldest()).max().unwrap_or_default().max(shared.base());
     Ok((log, Recovery { revision: reader.revision, oldest, cut, log_bytes: log_bytes + end }))
 }
@@ -148,8 +148,8 @@ impl Reader<'_> {
     }
 
     /// Makes the changes of one file again. A file with another one behind it has to be whole up to its known end; the
-    /// last one may end in a write that was interrupted. Gives the end, and whether there was such a rest.
-    fn replay(&mut self, file: &LogFile, known: Option<u64>) -> Result<(u64, bool)> {
+    /// last one may end in a write that was interrupted. Gives the end, and whether there was such a write.
+    fn replay<'f>(&mut self, file: &'f LogFile, known: Option<u64>) -> Result<(Tail<'f>, bool)> {
         let damaged = |offset: usize, what| {
             Err(Error::Damaged { file: file.label.clone(), offset: offset as u64, what })
         };
@@ -159,22 +159,29 @@ impl Reader<'_> {
         let known = known.map(|end| usize::try_from(end).unwrap_or(usize::MAX));
         let bytes = file.bytes.get(..known.unwrap_or(file.bytes.len()));
         let Some(bytes) = bytes else { return damaged(file.bytes.len(), "it ends too early") };
-        let mut at = HEADER;
+        let (mut last, mut at) = (0, HEADER);
+        let tail = |last: usize, at: usize| Tail {
+            start: last as u64,
+            bytes: bytes.get(last..at).unwrap_or_default(),
+            rest: (bytes.len() - at) as u64,
+        };
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
             match frame::frame(rest) {
                 Found::Frame(group) if group.first == self.revision.saturating_add(1) => {
                     if !self.group(group.records) {
                         return damaged(at, "a record makes no sense");
                     }
-                    at += FRAME + group.records.len();
+                    (last, at) = (at, at + FRAME + group.records.len());
                 }
                 Found::Frame(_) => return damaged(at, "revisions are missing before this place"),
-                Found::Nothing if known.is_none() => return Ok((at as u64, false)),
-                Found::Broken if known.is_none() && !frame::any_frame(rest) => return Ok((at as u64, true)),
+                Found::Nothing if known.is_none() => return Ok((tail(last, at), false)),
+                Found::Broken if known.is_none() && !frame::any_frame(rest) => {
+                    return Ok((tail(last, at), true));
+                }
                 _ => return damaged(at, "the checksum is wrong, and later writes are whole"),
             }
         }
-        Ok((at as u64, false))
+        Ok((tail(last, at), false))
     }
 
     /// Makes the changes of one group again; whether they made sense.
