@@ -256,15 +256,20 @@ fn any_failed_synchronisation_followed_by_any_power_cut_is_survived() {
                 }
                 let over = acknowledged.len() >= 11;
                 drop(store);
-                let store =
-                    Store::on(Arc::new(disk.after(Crash::Power, &mut |_| 0)), options.clone()).unwrap();
-                let pods = store.collection("pods");
-                for path in acknowledged {
-                    assert!(
-                        pods.get(&path).is_some(),
-                        "{path}: synchronisation {fails} fails, power off at {stop}"
-                    );
-                }
+                let check = |store: &Store, acknowledged: &[String]| {
+                    for path in acknowledged {
+                        let there = store.collection("pods").get(path).is_some();
+                        assert!(there, "{path}: synchronisation {fails} fails, power off at {stop}");
+                    }
+                };
+                let open = |disk: &SimDisk| Store::on(Arc::new(disk.clone()), options.clone()).unwrap();
+                check(&open(&disk.after(Crash::Power, &mut |_| 0)), &acknowledged);
+                // Killed, started again, and only then without power.
+                let disk = disk.after(Crash::Kill, &mut |_| 0);
+                let store = open(&disk);
+                common::put(&store, "pods", "late", "");
+                acknowledged.push("ns/late".to_string());
+                check(&open(&disk.after(Crash::Power, &mut |_| 0)), &acknowledged);
                 runs += 1;
                 if over {
                     break;
