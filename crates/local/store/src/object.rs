@@ -13,7 +13,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::Revision;
-use crate::scan::{Marks, Span, scan};
+use crate::scan::{Marks, scan};
 
 const FIXED: usize = 36;
 const LABEL: usize = 12;
@@ -159,13 +159,17 @@ impl Object {
         let head = object.head();
         let labels_end = FIXED + object.path_len() + usize::from(object.short(14)) * LABEL;
         let body = object.0.len().checked_sub(head)?;
-        let inside = |span: &Span| span.end as usize <= body;
-        let marks = object.checked_marks()?;
+        let inside = |start: usize, length: usize| start + length <= body;
+        let label = |i: usize| {
+            let at = FIXED + object.path_len() + i * LABEL;
+            inside(object.word(at), object.short(at + 4).into())
+                && inside(object.word(at + 6), object.short(at + 10).into())
+        };
         let fits = labels_end <= head
-            && marks.item as usize <= body
-            && inside(&marks.metadata)
-            && inside(&marks.revision)
-            && marks.labels.iter().all(|(name, value)| inside(name) && inside(value))
+            && inside(object.word(16), 0)
+            && inside(object.word(20), object.word(24))
+            && inside(object.word(28), object.word(32))
+            && (0..object.short(14).into()).all(label)
             && str::from_utf8(object.bytes(FIXED, object.path_len())).is_ok_and(|path| !path.is_empty());
         let mut rest = object.field_bytes();
         while let Some((_, _, after)) = next_field(rest) {
@@ -175,25 +179,20 @@ impl Object {
     }
 
     fn marks(&self) -> Marks {
-        self.checked_marks().unwrap_or_default()
-    }
-
-    fn checked_marks(&self) -> Option<Marks> {
-        let span = |at: usize, len: usize| {
-            let (start, len) = (u32::try_from(self.word(at)).ok()?, u32::try_from(len).ok()?);
-            Some(start..start.checked_add(len)?)
-        };
-        let start = FIXED + self.path_len();
+        let span = |start: usize, length: usize| start as u32..(start + length) as u32;
         let labels = (0..usize::from(self.short(14))).map(|i| {
-            let at = start + i * LABEL;
-            Some((span(at, self.short(at + 4).into())?, span(at + 6, self.short(at + 10).into())?))
+            let at = FIXED + self.path_len() + i * LABEL;
+            (
+                span(self.word(at), self.short(at + 4).into()),
+                span(self.word(at + 6), self.short(at + 10).into()),
+            )
         });
-        Some(Marks {
-            item: u32::try_from(self.word(16)).ok()?,
-            metadata: span(20, self.word(24))?,
-            revision: span(28, self.word(32))?,
-            labels: labels.collect::<Option<_>>()?,
-        })
+        Marks {
+            item: self.word(16) as u32,
+            metadata: span(self.word(20), self.word(24)),
+            revision: span(self.word(28), self.word(32)),
+            labels: labels.collect(),
+        }
     }
 
     fn field_bytes(&self) -> &[u8] {
@@ -266,13 +265,13 @@ fn pack(path: &str, revision: Revision, marks: &Marks, fields: &[u8], body: &[u8
     word(path.len() as u32 | (marks.labels.len() as u32) << 16);
     word(shift(marks.item));
     word(shift(marks.metadata.start));
-    word(shift(marks.metadata.end) - shift(marks.metadata.start));
+    word(shift(marks.metadata.end).saturating_sub(shift(marks.metadata.start)));
     word(hole.start);
     word(digits.len() as u32);
     bytes.extend_from_slice(path.as_bytes());
     for span in marks.labels.iter().flat_map(|(name, value)| [name, value]) {
         bytes.extend_from_slice(&shift(span.start).to_le_bytes());
-        bytes.extend_from_slice(&((span.end - span.start) as u16).to_le_bytes());
+        bytes.extend_from_slice(&(span.end.saturating_sub(span.start) as u16).to_le_bytes());
     }
     bytes.extend_from_slice(fields);
     bytes.extend_from_slice(body.get(..hole.start as usize).unwrap_or_default());

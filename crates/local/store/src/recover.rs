@@ -54,38 +54,45 @@ pub(crate) fn recover(disk: &Arc<dyn Disk>, shared: &Shared, options: &Options) 
         return Ok((log, Recovery::default()));
     };
     let first = first_generation(&**disk, &files, last)?;
-    let mut reader = Reader { disk: &**disk, shared, history: options.history_bytes, revision: 0 };
+    let mut reader = Reader {
+        disk: &**disk,
+        shared,
+        history: options.history_bytes,
+        revision: 0,
+        label: String::new(),
+        bytes: Vec::new(),
+    };
     if files.snapshots.contains(&first) {
         reader.revision = snapshot::read(&**disk, shared, first)?;
     }
     let newest = files.snapshots.last().copied().unwrap_or(1);
     let mut log_bytes = 0;
-    let mut current = reader.file(first)?;
     for number in first..last {
-        let next = reader.file(number + 1)?;
-        reader.replay(&current, Some(next.header.before))?;
-        log_bytes += if number >= newest { next.header.before } else { 0 };
-        current = next;
+        let end = reader.header(number + 1)?.before;
+        reader.replay(number, Some(end))?;
+        log_bytes += if number >= newest { end } else { 0 };
     }
-    let (tail, torn) = reader.replay(&current, None)?;
-    let end = tail.start + tail.bytes.len() as u64;
-    let cut = torn.then(|| (current.label.clone(), end, tail.rest));
+    let (tail, torn) = reader.replay(last, None)?;
+    let (revision, end) = (shared.published(), tail.start + tail.bytes.len() as u64);
+    let cut = torn.then(|| (disk.label(&log_name(last)), end, tail.rest));
     for old in files.before(first) {
         disk.remove(&old).map_err(|e| Error::disk("remove", disk.label(&old), e))?;
     }
     let log = Log::resume(disk.clone(), last, tail, options.segment_bytes)?;
     let oldest = shared.kinds().iter().map(|k| k.oldest()).max().unwrap_or_default().max(shared.base());
-    Ok((log, Recovery { revision: reader.revision, oldest, cut, log_bytes: log_bytes + end }))
+    Ok((log, Recovery { revision, oldest, cut, log_bytes: log_bytes + end }))
 }
 
 /// The beginning of a log file is certain before anything is written behind it, so one without a beginning is empty.
 fn drop_unfinished(disk: &dyn Disk, files: &mut Files) -> Result<()> {
     let Some(&last) = files.logs.last() else { return Ok(()) };
     let name = log_name(last);
-    let bytes = read_all(disk, &name)?;
+    let mut bytes = Vec::new();
+    read(disk, &name, HEADER, &mut bytes)?;
     if Header::decode(&bytes) != Opening::Broken {
         return Ok(());
     }
+    read(disk, &name, usize::MAX, &mut bytes)?;
     if frame::any_frame(&bytes) {
         let what = "its beginning is not the one of a log";
         return Err(Error::Damaged { file: disk.label(&name), offset: 0, what });
@@ -112,18 +119,12 @@ fn first_generation(disk: &dyn Disk, files: &Files, last: u64) -> Result<u64> {
     })
 }
 
-fn read_all(disk: &dyn Disk, name: &str) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    disk.read(name)
-        .and_then(|mut file| file.read_to_end(&mut bytes))
-        .map_err(|e| Error::disk("read", disk.label(name), e))?;
-    Ok(bytes)
-}
-
-struct LogFile {
-    label: String,
-    header: Header,
-    bytes: Vec<u8>,
+/// Reads the beginning of a file, or all of it.
+fn read(disk: &dyn Disk, name: &str, most: usize, into: &mut Vec<u8>) -> Result<()> {
+    into.clear();
+    let file = disk.read(name);
+    let read = file.and_then(|file| file.take(most as u64).read_to_end(into));
+    read.map(drop).map_err(|e| Error::disk("read", disk.label(name), e))
 }
 
 struct Reader<'a> {
@@ -131,34 +132,43 @@ struct Reader<'a> {
     shared: &'a Shared,
     history: usize,
     revision: Revision,
+    /// The file that is read, which uses the memory of the one before it.
+    label: String,
+    bytes: Vec<u8>,
 }
 
 impl Reader<'_> {
-    fn file(&self, number: u64) -> Result<LogFile> {
-        let name = log_name(number);
-        let label = self.disk.label(&name);
-        let bytes = read_all(self.disk, &name)?;
-        match Header::decode(&bytes) {
-            Opening::Good(header) if header.number == number => Ok(LogFile { label, header, bytes }),
-            Opening::Newer { format, by } => Err(Error::Newer { file: label, by, format, ours: FORMAT }),
-            _ => {
-                Err(Error::Damaged { file: label, offset: 0, what: "its beginning is not the one of a log" })
-            }
+    /// What a file says of itself.
+    fn header(&mut self, number: u64) -> Result<Header> {
+        read(self.disk, &log_name(number), HEADER, &mut self.bytes)?;
+        self.decoded(number)
+    }
+
+    fn decoded(&mut self, number: u64) -> Result<Header> {
+        self.label = self.disk.label(&log_name(number));
+        let file = self.label.clone();
+        match Header::decode(&self.bytes) {
+            Opening::Good(header) if header.number == number => Ok(header),
+            Opening::Newer { format, by } => Err(Error::Newer { file, by, format, ours: FORMAT }),
+            _ => Err(Error::Damaged { file, offset: 0, what: "its beginning is not the one of a log" }),
         }
     }
 
     /// Makes the changes of one file again. A file with another one behind it has to be whole up to its known end; the
     /// last one may end in a write that was interrupted. Gives the end, and whether there was such a write.
-    fn replay<'f>(&mut self, file: &'f LogFile, known: Option<u64>) -> Result<(Tail<'f>, bool)> {
-        let damaged = |offset: usize, what| {
-            Err(Error::Damaged { file: file.label.clone(), offset: offset as u64, what })
-        };
-        if file.header.revision != self.revision {
+    fn replay(&mut self, number: u64, known: Option<u64>) -> Result<(Tail<'_>, bool)> {
+        read(self.disk, &log_name(number), usize::MAX, &mut self.bytes)?;
+        let header = self.decoded(number)?;
+        let Self { shared, history, revision, label, bytes, .. } = self;
+        let damaged =
+            |offset: usize, what| Err(Error::Damaged { file: label.clone(), offset: offset as u64, what });
+        if header.revision != *revision {
             return damaged(0, "it does not go on where the file before it ends");
         }
         let known = known.map(|end| usize::try_from(end).unwrap_or(usize::MAX));
-        let bytes = file.bytes.get(..known.unwrap_or(file.bytes.len()));
-        let Some(bytes) = bytes else { return damaged(file.bytes.len(), "it ends too early") };
+        let Some(bytes) = bytes.get(..known.unwrap_or(bytes.len())) else {
+            return damaged(bytes.len(), "it ends too early");
+        };
         let (mut last, mut at) = (0, HEADER);
         let tail = |last: usize, at: usize| Tail {
             start: last as u64,
@@ -167,10 +177,11 @@ impl Reader<'_> {
         };
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
             match frame::frame(rest) {
-                Found::Frame(group) if group.first == self.revision.saturating_add(1) => {
-                    if !self.group(group.records) {
+                Found::Frame(group) if group.first == revision.saturating_add(1) => {
+                    if !redo(shared, revision, group.records) {
                         return damaged(at, "a record makes no sense");
                     }
+                    shared.trim(*history);
                     (last, at) = (at, at + FRAME + group.records.len());
                 }
                 Found::Frame(_) => return damaged(at, "revisions are missing before this place"),
@@ -183,29 +194,28 @@ impl Reader<'_> {
         }
         Ok((tail(last, at), false))
     }
+}
 
-    /// Makes the changes of one group again; whether they made sense.
-    fn group(&mut self, mut records: &[u8]) -> bool {
-        while !records.is_empty() {
-            let revision = self.revision.saturating_add(1);
-            let (kind, event) = match frame::record(&mut records) {
-                Some(Record::Put { resource, object }) if object.revision() == revision => {
-                    let kind = self.shared.kind(resource);
-                    let old = kind.get(object.path());
-                    (kind, Event::put(revision, old, object))
-                }
-                Some(Record::Delete { resource, path }) => {
-                    let kind = self.shared.kind(resource);
-                    let Some(old) = kind.get(path) else { return false };
-                    (kind, Event::removed(revision, old))
-                }
-                _ => return false,
-            };
-            self.shared.apply(&kind, Arc::new(event));
-            self.revision = revision;
-        }
-        self.shared.publish(self.revision);
-        self.shared.trim(self.history);
-        true
+/// Makes the changes of one group again; whether they made sense.
+fn redo(shared: &Shared, revision: &mut Revision, mut records: &[u8]) -> bool {
+    while !records.is_empty() {
+        let next = revision.saturating_add(1);
+        let (kind, event) = match frame::record(&mut records) {
+            Some(Record::Put { resource, object }) if object.revision() == next => {
+                let kind = shared.kind(resource);
+                let old = kind.get(object.path());
+                (kind, Event::put(next, old, object))
+            }
+            Some(Record::Delete { resource, path }) => {
+                let kind = shared.kind(resource);
+                let Some(old) = kind.get(path) else { return false };
+                (kind, Event::removed(next, old))
+            }
+            _ => return false,
+        };
+        shared.apply(&kind, Arc::new(event));
+        *revision = next;
     }
+    shared.publish(*revision);
+    true
 }
