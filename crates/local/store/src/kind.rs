@@ -48,7 +48,7 @@ impl Kind {
 
     /// The newest content of an object.
     pub fn get(&self, path: &str) -> Option<Object> {
-        self.read().objects.get(path).map(|slot| slot.0.clone())
+        self.read().objects.get(path.as_bytes()).map(|slot| slot.0.clone())
     }
 
     /// The content of an object at a revision.
@@ -58,7 +58,7 @@ impl Kind {
         let first = state.after(revision).find(|event| event.path() == path);
         Ok(match first {
             Some(event) => event.before().cloned(),
-            None => state.objects.get(path).map(|slot| slot.0.clone()),
+            None => state.objects.get(path.as_bytes()).map(|slot| slot.0.clone()),
         })
     }
 
@@ -86,6 +86,7 @@ impl Kind {
     fn walk(&self, part: Part<'_>, mut each: impl FnMut(&Object) -> bool) -> Result<()> {
         let state = self.read();
         state.reaches(part.revision)?;
+        let all = part.prefix.is_empty();
         let inside = |path: &str| path.starts_with(part.prefix);
         let mut undone: BTreeMap<&str, Option<&Object>> = BTreeMap::new();
         for event in state.after(part.revision) {
@@ -95,9 +96,9 @@ impl Kind {
         }
         let start =
             if part.after < part.prefix { Bound::Included(part.prefix) } else { Bound::Excluded(part.after) };
-        let range = (start, Bound::Unbounded);
+        let range = (start.map(str::as_bytes), Bound::Unbounded);
         let mut undone = undone.into_iter().peekable();
-        for slot in state.objects.range::<str, _>(range).take_while(|slot| inside(slot.0.path())) {
+        for slot in state.objects.range::<[u8], _>(range).take_while(|slot| all || inside(slot.0.path())) {
             while let Some((_, old)) = undone.next_if(|(path, _)| *path < slot.0.path()) {
                 if old.is_some_and(|old| !each(old)) {
                     return Ok(());
@@ -129,7 +130,7 @@ impl Kind {
         let mut state = self.write();
         match event.now() {
             Some(new) => drop(state.objects.replace(Slot(new.clone()))),
-            None => drop(state.objects.remove(event.path())),
+            None => drop(state.objects.remove(event.path().as_bytes())),
         }
         state.events.push_back(event);
     }

@@ -75,7 +75,11 @@ impl Object {
 
     /// `namespace/name`, or `name` alone.
     pub fn path(&self) -> &str {
-        str::from_utf8(self.bytes(FIXED, self.path_len())).unwrap_or_default()
+        str::from_utf8(self.path_bytes()).unwrap_or_default()
+    }
+
+    fn path_bytes(&self) -> &[u8] {
+        self.bytes(FIXED, self.path_len())
     }
 
     /// The namespace; empty when there is none.
@@ -170,7 +174,7 @@ impl Object {
             && inside(object.word(20), object.word(24))
             && inside(object.word(28), object.word(32))
             && (0..object.short(14).into()).all(label)
-            && str::from_utf8(object.bytes(FIXED, object.path_len())).is_ok_and(|path| !path.is_empty());
+            && str::from_utf8(object.path_bytes()).is_ok_and(|path| !path.is_empty());
         let mut rest = object.field_bytes();
         while let Some((_, _, after)) = next_field(rest) {
             rest = after;
@@ -284,15 +288,16 @@ fn pack(path: &str, revision: Revision, marks: &Marks, fields: &[u8], body: &[u8
 #[derive(Debug, Clone)]
 pub(crate) struct Slot(pub Object);
 
-impl Borrow<str> for Slot {
-    fn borrow(&self) -> &str {
-        self.0.path()
+// The order of bytes is the order of text, and needs no check that it is text.
+impl Borrow<[u8]> for Slot {
+    fn borrow(&self) -> &[u8] {
+        self.0.path_bytes()
     }
 }
 
 impl Ord for Slot {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.0.path().cmp(other.0.path())
+        self.0.path_bytes().cmp(other.0.path_bytes())
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::task::Waker;
 
 use crate::kind::Kind;
 use crate::{Error, Event, Revision};
@@ -19,6 +20,8 @@ pub(crate) struct Shared {
     history: Mutex<History>,
     live: AtomicU64,
     next_id: AtomicU64,
+    /// Who waits for which revision.
+    awaited: Mutex<HashMap<u64, (Revision, Waker)>>,
     closed: AtomicBool,
     trouble: Mutex<Option<Error>>,
 }
@@ -70,6 +73,24 @@ impl Shared {
     /// Everything up to this revision is in its place.
     pub fn publish(&self, revision: Revision) {
         self.published.store(revision, Ordering::Release);
+        self.wake_up_to(revision);
+    }
+
+    /// Asks to be woken when a revision is there.
+    pub fn await_revision(&self, id: u64, revision: Revision, waker: &Waker) {
+        self.awaited().insert(id, (revision, waker.clone()));
+    }
+
+    /// Takes that back.
+    pub fn forget_waiter(&self, id: u64) {
+        self.awaited().remove(&id);
+    }
+
+    fn wake_up_to(&self, revision: Revision) {
+        let woken: Vec<_> = self.awaited().extract_if(|_, (awaited, _)| *awaited <= revision).collect();
+        for (_, (_, waker)) in woken {
+            waker.wake();
+        }
     }
 
     /// Makes a change that is certain visible, and remembers it.
@@ -133,6 +154,7 @@ impl Shared {
         for kind in self.kinds() {
             kind.wake(None);
         }
+        self.wake_up_to(Revision::MAX);
     }
 
     pub fn is_closed(&self) -> bool {
@@ -146,6 +168,10 @@ impl Shared {
 
     fn pins(&self) -> MutexGuard<'_, BTreeMap<Revision, usize>> {
         self.pins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn awaited(&self) -> MutexGuard<'_, HashMap<u64, (Revision, Waker)>> {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn history(&self) -> MutexGuard<'_, History> {

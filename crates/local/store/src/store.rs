@@ -10,7 +10,7 @@ use crate::disk::{Directory, Disk};
 use crate::recover::{Recovery, recover};
 use crate::shared::Shared;
 use crate::ticket::{Ticket, ticket};
-use crate::{Collection, Draft, Error, Expect, Key, Result, Revision};
+use crate::{Collection, Draft, Error, Expect, Key, Reach, Result, Revision};
 
 /// How a store is run.
 #[derive(Debug, Clone)]
@@ -117,6 +117,11 @@ impl Store {
     /// The newest revision.
     pub fn revision(&self) -> Revision {
         self.0.shared.published()
+    }
+
+    /// Waits until a revision is there.
+    pub fn reach(&self, revision: Revision) -> Reach {
+        Reach::new(self.0.shared.clone(), revision)
     }
 
     /// A resource, for reading.

@@ -248,3 +248,34 @@ fn no_event_comes_between_looking_and_waiting() {
         }
     });
 }
+
+#[test]
+fn a_revision_of_the_future_is_waited_for() {
+    let store = in_memory(Options { threads: false, ..Options::default() });
+    put(&store, "pods", "p", "");
+    store.reach(1).wait_until(soon()).unwrap();
+    let missed = store.reach(3).wait_until(Instant::now() + Duration::from_millis(5)).unwrap_err();
+    assert_eq!(missed.to_string(), "revision 3 is in the future, the newest is 1");
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| store.reach(3).wait_until(soon()));
+        put(&store, "pods", "p", "");
+        put(&store, "nodes", "n", "");
+        waiting.join().unwrap().unwrap();
+    });
+    let late = store.reach(9);
+    drop(store);
+    assert!(matches!(late.wait_until(soon()), Err(Error::Closed)));
+}
+
+#[test]
+fn everything_can_go_to_another_thread() {
+    fn sendable<T: Send + 'static>() {}
+    fn shareable<T: Send + Sync + Clone + 'static>() {}
+    sendable::<podium_store::Ticket>();
+    sendable::<podium_store::Watch>();
+    sendable::<podium_store::Reach>();
+    shareable::<Store>();
+    shareable::<podium_store::Collection>();
+    shareable::<podium_store::Object>();
+    shareable::<Error>();
+}
