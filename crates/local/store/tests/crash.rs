@@ -279,3 +279,55 @@ fn any_failed_synchronisation_followed_by_any_power_cut_is_survived() {
     }
     assert!(runs > 1_000, "{runs}");
 }
+
+#[test]
+fn threads_that_write_while_snapshots_are_made_keep_their_word() {
+    let options = Options { threads: true, ..options() };
+    let mut snapshots = 0;
+    for seed in 0..60 {
+        let mut chance = Chance(seed);
+        let disk = SimDisk::new();
+        let store = Store::on(Arc::new(disk.clone()), options.clone()).unwrap();
+        disk.stop_at(disk.steps() + 100 + chance.below(400) as u64);
+        let told: Vec<Vec<(String, Revision)>> = std::thread::scope(|scope| {
+            let writers = (0..4).map(|w| {
+                let store = &store;
+                scope.spawn(move || {
+                    let mut told = Vec::new();
+                    for i in 0.. {
+                        let name = format!("{w}-{}", i % 5);
+                        let draft =
+                            podium_store::Draft::new(common::body(&name, "red", &"x".repeat(i % 90), ""));
+                        let key = podium_store::Key::new("pods", "ns", &name);
+                        match store.put(key, podium_store::Expect::Any, draft.unwrap()).wait() {
+                            Ok(written) => told.push((format!("ns/{name}"), written.revision)),
+                            Err(_) => break,
+                        }
+                    }
+                    told
+                })
+            });
+            writers.collect::<Vec<_>>().into_iter().map(|writer| writer.join().unwrap()).collect()
+        });
+        drop(store);
+        let crash = *chance.pick(&[Crash::Kill, Crash::Power, Crash::Torn]);
+        let disk = disk.after(crash, &mut |n| chance.below(n));
+        let store = Store::on(Arc::new(disk.clone()), options.clone()).unwrap();
+        for (path, revision) in told.iter().flatten() {
+            let object = store.collection("pods").get(path).unwrap();
+            assert!(object.revision() >= *revision, "seed {seed}: {path} {revision}");
+        }
+        let oldest = store.recovery().oldest;
+        let mut watch = store.collection("pods").watch("", oldest).unwrap();
+        let mut next = oldest + 1;
+        while let Some(events) = watch.try_next().ok().filter(|events| !events.is_empty()) {
+            for event in events {
+                assert_eq!(event.revision(), next, "nothing is missing and nothing is twice");
+                next += 1;
+            }
+        }
+        assert_eq!(next, store.revision() + 1);
+        snapshots += usize::from(disk.names().unwrap().iter().any(|name| name.starts_with("snapshot")));
+    }
+    assert!(snapshots > 20, "{snapshots}");
+}
