@@ -3,9 +3,9 @@
 //! A file is lengthened with zeros a good piece ahead: writing over bytes that are there needs no change of the file
 //! system's own records, which halves the time of a synchronisation.
 //!
-//! After a failed write or synchronisation nobody knows what of it is on the disk, and asking again gives a wrong answer
-//! (the system forgets that it failed). So that file is left for ever where it was good, and the next group goes into
-//! a new file, whose header says where the one before it ends.
+//! After a failed synchronisation nobody knows what of it is on the disk, and asking again gives a wrong answer (the
+//! system forgets that it failed). So that file is left for ever where it was good, and the next group goes into a
+//! new file, whose header says where the one before it ends. A write that finds no space is only taken back.
 
 use std::io;
 use std::sync::Arc;
@@ -94,27 +94,38 @@ impl Log {
         self.buffer.clear();
         self.buffer.extend_from_slice(&frame::frame_header(first, records));
         self.buffer.extend_from_slice(records);
-        let end = self.end + self.buffer.len() as u64;
-        if end > self.length {
-            self.buffer.resize(self.buffer.len() + self.ahead, 0);
+        let needed = self.buffer.len();
+        if self.end + needed as u64 > self.length {
+            self.buffer.resize(needed + self.ahead, 0);
         }
-        let length = self.length.max(self.end + self.buffer.len() as u64);
-        if let Err((doing, error)) = self.write() {
+        self.write(needed)?;
+        if let Err(error) = self.file.sync() {
             self.broken = true;
             // If even this fails, the header of the next file says the same.
             let _ = self.file.cut(self.end);
-            return Err(self.failed(doing, error));
+            return Err(self.failed("synchronise", error));
         }
-        (self.end, self.length) = (end, length);
+        self.length = self.length.max(self.end + self.buffer.len() as u64);
+        self.end += needed as u64;
         if self.buffer.capacity() > 4 * AHEAD as usize {
             self.buffer = Vec::new();
         }
         Ok(())
     }
 
-    fn write(&mut self) -> std::result::Result<(), (&'static str, io::Error)> {
-        self.file.write_at(self.end, &self.buffer).map_err(|e| ("write", e))?;
-        self.file.sync().map_err(|e| ("synchronise", e))
+    /// Writes the buffer, or what is needed of it when there is no space for all.
+    fn write(&mut self, needed: usize) -> Result<()> {
+        while let Err(error) = self.file.write_at(self.end, &self.buffer) {
+            // Nothing of this was to be certain yet: without it, the file is as it was.
+            self.length = self.end;
+            let undone = self.file.cut(self.end);
+            if undone.is_err() || self.buffer.len() == needed {
+                self.broken = undone.is_err();
+                return Err(self.failed("write", error));
+            }
+            self.buffer.truncate(needed);
+        }
+        Ok(())
     }
 
     /// Goes on in a new file. When that fails, it has to be tried again before anything is written: the new file may

@@ -196,6 +196,14 @@ fn a_full_disk_is_told_and_goes_on() {
         "{refused}"
     );
     assert!(store.collection("pods").get("ns/a").is_some() && store.revision() == 1);
+    // Trying again and again takes no space, and what is small still finds some.
+    let before = (disk.names().unwrap().len(), disk.size());
+    disk.set_space(Some(200));
+    for _ in 0..20 {
+        assert!(store.put(key.clone(), podium_store::Expect::Any, draft.clone()).wait().is_err());
+    }
+    assert_eq!(disk.names().unwrap().len(), before.0);
+    assert!(disk.size() <= before.1, "{} {}", disk.size(), before.1);
     disk.set_space(None);
     store.put(key, podium_store::Expect::Absent, draft).wait().unwrap();
     drop(store);
