@@ -48,6 +48,11 @@ seed() {
         ;;
     strvals) printf '\000a.b[1].c={x,"y"},d\\.e=null,f=1\nx=\n{"a":[1,{"b":null}]}\na=b=c\np=file' >"$to/flags" ;;
     versions) printf 'v1.2.3-rc.1+build\n>=1.0 <2 || ~1.2.x, ^3.4 !=1.5 1 - 2' >"$to/range" ;;
+    store)
+        printf '\004{"kind":"Pod","apiVersion":"v1","metadata":{"labels":{"a":"b"},"resourceVersion":""}}' >"$to/body"
+        printf '\003\100\000\001\144\000\377' >"$to/changes"
+        printf '\002\002\004\000pods\004\000\000\000ns/a' >"$to/records"
+        ;;
     re2) printf '(?i)^(?P<name>[[:alpha:]]+|\\p{Greek}{2,3}?)\\b.*$\nabc def\nxyz' >"$to/pattern" ;;
     esac
 }
