@@ -1,0 +1,451 @@
+//! Chains of writes by several managers.
+
+use std::collections::BTreeMap;
+
+use podium_apply::FieldSet;
+use podium_apply::managed::{self, Error, Filter, OneVersion, Owners, Scope, Versions};
+use podium_schema::shape::{Shape, ShapeId, Shapes};
+use podium_schema::{from_openapi, from_structural};
+use serde_json::{Map, Value, json};
+
+use crate::probe::{Answer, Probe};
+use crate::random::{Maker, Random};
+
+const NOW: &str = "2030-01-01T00:00:00Z";
+const KINDS: [(&str, &str, &str); 13] = [
+    ("apps/v1", "Deployment", "io.k8s.api.apps.v1.Deployment"),
+    ("v1", "Service", "io.k8s.api.core.v1.Service"),
+    ("v1", "Pod", "io.k8s.api.core.v1.Pod"),
+    ("v1", "ConfigMap", "io.k8s.api.core.v1.ConfigMap"),
+    ("batch/v1", "Job", "io.k8s.api.batch.v1.Job"),
+    ("apps/v1", "StatefulSet", "io.k8s.api.apps.v1.StatefulSet"),
+    ("v1", "PersistentVolume", "io.k8s.api.core.v1.PersistentVolume"),
+    ("networking.k8s.io/v1", "Ingress", "io.k8s.api.networking.v1.Ingress"),
+    ("autoscaling/v2", "HorizontalPodAutoscaler", "io.k8s.api.autoscaling.v2.HorizontalPodAutoscaler"),
+    ("rbac.authorization.k8s.io/v1", "ClusterRole", "io.k8s.api.rbac.v1.ClusterRole"),
+    ("v1", "Node", "io.k8s.api.core.v1.Node"),
+    ("apps/v1", "ControllerRevision", "io.k8s.api.apps.v1.ControllerRevision"),
+    ("v1", "Secret", "io.k8s.api.core.v1.Secret"),
+];
+
+/// How the originals answered, to see that the cases are of all sorts.
+pub static SORTS: std::sync::Mutex<BTreeMap<String, usize>> = std::sync::Mutex::new(BTreeMap::new());
+
+fn count(answer: &Answer) {
+    let sort = match answer {
+        Answer::Out(_) => "written".to_owned(),
+        Answer::Errors(texts) => {
+            let first = texts[0].lines().next().unwrap_or_default();
+            let end = first.rsplit(": ").next().unwrap_or_default();
+            let begin: String = first.chars().take(24).collect();
+            format!("{begin} … {}", end.chars().take(24).collect::<String>())
+        }
+    };
+    *SORTS.lock().unwrap().entry(sort).or_default() += 1;
+}
+
+/// What both sides say of a write, in one form.
+pub type Verdict = Result<(Value, Value), String>;
+
+/// The circumstances of a chain of writes.
+pub struct Case<'a> {
+    pub shapes: &'a Shapes,
+    pub versions: &'a dyn Versions,
+    pub types: String,
+    /// Those of which requests are; the first is that of stored objects.
+    pub named: Vec<String>,
+    pub kind: String,
+}
+
+pub fn ours(result: Result<Value, Error>, now: &str) -> Verdict {
+    match result {
+        Ok(mut object) => {
+            let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+            let entries = metadata.and_then(|metadata| metadata.remove("managedFields")).unwrap_or_default();
+            let owners = Owners::read(&entries).unwrap();
+            let line = |(owner, time): (&managed::Owner<'_>, Option<&str>)| {
+                let time = time.unwrap_or_default();
+                json!([
+                    owner.manager,
+                    owner.operation.word(),
+                    owner.version,
+                    if time == now { "now" } else { time },
+                    owner.subresource,
+                    owner.fields.to_json(),
+                ])
+            };
+            Ok((object, Value::Array(owners.sorted().into_iter().map(line).collect())))
+        }
+        Err(Error::BadRequest(message)) => Err(format!("400 BadRequest\n{message}\n")),
+        Err(Error::Conflict(conflicts)) => {
+            let line =
+                |cause: managed::Cause| format!("FieldManagerConflict|{}|{}", cause.message, cause.field);
+            let mut causes: Vec<String> = conflicts.causes().into_iter().map(line).collect();
+            causes.sort();
+            Err(format!("409 Conflict\n{conflicts}\n{}", causes.join("\n")))
+        }
+        Err(Error::Failed(message)) => Err(message),
+    }
+}
+
+/// Compares; the answer of the original is the new state, if it is one.
+pub fn compare(request: &Value, ours: Verdict, theirs: Answer) -> Result<Option<Value>, String> {
+    match (ours, theirs) {
+        (Ok((object, managers)), Answer::Out(out)) => {
+            let expected = out.get("managers").cloned().unwrap_or_default();
+            let expected = if expected.is_null() { json!([]) } else { expected };
+            if out.get("object") != Some(&object) {
+                return Err(format!("{request}\nobject ours   {object}\nobject theirs {}", out["object"]));
+            }
+            if expected != managers {
+                return Err(format!("{request}\nmanagers ours   {managers}\nmanagers theirs {expected}"));
+            }
+            Ok(Some(out))
+        }
+        (Err(text), Answer::Errors(texts)) if texts.contains(&text) => Ok(None),
+        // Where several things are wrong, the original tells some of them, in any order.
+        (Err(_), Answer::Errors(texts))
+            if texts.len() > 1
+                && texts.iter().all(|t| {
+                    t.contains("schema")
+                        || t.contains("expected")
+                        || t.contains("element")
+                        || t.contains("duplicate")
+                }) =>
+        {
+            Ok(None)
+        }
+        (ours, theirs) => Err(format!("{request}\nours   {ours:?}\ntheirs {theirs:?}")),
+    }
+}
+
+/// The object as it is stored after a write; times pass.
+pub fn stored(out: &Value, step: usize) -> Value {
+    let mut object = out["object"].clone();
+    let entries = out["managers"].as_array().cloned().unwrap_or_default();
+    let entry = |entry: Value| {
+        let text = |at: usize| entry[at].as_str().unwrap().to_owned();
+        let mut map = Map::new();
+        let time = if text(3) == "now" { format!("2020-01-01T00:00:{step:02}Z") } else { text(3) };
+        for (key, value) in [
+            ("manager", text(0)),
+            ("operation", text(1)),
+            ("apiVersion", text(2)),
+            ("time", time),
+            ("subresource", text(4)),
+            ("fieldsType", "FieldsV1".to_owned()),
+        ] {
+            if !value.is_empty() {
+                map.insert(key.to_owned(), json!(value));
+            }
+        }
+        map.insert("fieldsV1".to_owned(), serde_json::from_str(&text(5)).unwrap());
+        Value::Object(map)
+    };
+    let entries: Vec<Value> = entries.into_iter().map(entry).collect();
+    if !entries.is_empty() {
+        object["metadata"]["managedFields"] = Value::Array(entries);
+    }
+    object["metadata"]["uid"] = json!("u1");
+    object
+}
+
+/// Sometimes an entry is of a version that there is no more.
+fn age(maker: &mut Maker<'_>, object: &mut Value) {
+    let entries = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut);
+    if let Some(entries) = entries.filter(|_| maker.random.chance(3)) {
+        let at = maker.random.below(entries.len());
+        entries[at]["apiVersion"] = json!("ex.io/v0");
+    }
+}
+
+fn dress(case: &Case<'_>, version: &str, value: &mut Value) {
+    if !value.is_object() {
+        *value = json!({});
+    }
+    value["apiVersion"] = json!(version);
+    value["kind"] = json!(case.kind);
+    if !value["metadata"].is_object() {
+        value["metadata"] = json!({});
+    }
+    value["metadata"]["name"] = json!("n");
+    value["metadata"]["namespace"] = json!("ns");
+    for key in ["managedFields", "uid", "ownerReferences/"] {
+        value["metadata"].as_object_mut().unwrap().remove(key);
+    }
+}
+
+/// One chain of writes. Gives how many were compared.
+pub fn chain(
+    probe: &mut Probe,
+    case: &Case<'_>,
+    maker: &mut Maker<'_>,
+    steps: usize,
+) -> Result<usize, String> {
+    let mut live: Option<Value> = None;
+    let mut configs: BTreeMap<String, Value> = BTreeMap::new();
+    for step in 0..steps {
+        let version = maker.random.pick(&case.named).as_str();
+        let shape = case.shapes.get(case.versions.shape(version).unwrap()).clone();
+        if let Some(object) = &mut live {
+            *object = managed::renamed(object, version);
+        }
+        let manager = (*maker.random.pick(&["m1", "m2", "kubectl", "m<3", ""])).to_owned();
+        let manager = if maker.random.chance(30) { format!("u{}", maker.random.below(14)) } else { manager };
+        let scope = Scope {
+            shapes: case.shapes,
+            versions: case.versions,
+            version,
+            kind: &case.kind,
+            subresource: if maker.random.chance(10) { "scale" } else { "" },
+            now: NOW,
+        };
+        let mut request = json!({
+            "op": "apply", "types": case.types, "apiVersion": version, "kind": case.kind, "manager": manager,
+            "subresource": scope.subresource,
+        });
+        if let Some(live) = &live {
+            request["live"] = live.clone();
+        }
+        let filter = case.versions.filter(version);
+        match filter {
+            Some(Filter::Except(_)) => request["reset"] = json!([["status"], ["metadata", "labels"]]),
+            Some(Filter::Only(_)) => {
+                request["only"] =
+                    json!([["spec", "template", "*", "containers"], ["metadata"], ["data", "*"]])
+            }
+            None => {}
+        }
+        let verdict = if maker.random.chance(55) {
+            let mut config = match configs.get(&manager) {
+                Some(config) if maker.random.chance(75) => config.clone(),
+                _ if maker.random.chance(30) => {
+                    let mut config = live.clone().unwrap_or_else(|| json!({}));
+                    dress(case, version, &mut config);
+                    config
+                }
+                _ => maker.value(&shape, 6),
+            };
+            if maker.random.chance(80) {
+                maker.change(&shape, &mut config, 7);
+            }
+            dress(case, version, &mut config);
+            if maker.random.chance(10) && config["metadata"]["annotations"].is_object() {
+                config["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] =
+                    json!("x");
+            }
+            if maker.random.chance(1) {
+                config["kind"] = json!("Other");
+            }
+            if maker.random.chance(1) {
+                config["metadata"]["managedFields"] = json!([]);
+            }
+            let force = maker.random.chance(40);
+            request["config"] = config.clone();
+            request["force"] = json!(force);
+            let result =
+                managed::apply(&scope, live.as_ref(), &config, &manager, force).map(|applied| applied.object);
+            configs.insert(manager.clone(), config);
+            ours(result, NOW)
+        } else {
+            let mut new = live.clone().unwrap_or_else(|| json!({}));
+            let entries = new.pointer("/metadata/managedFields").cloned();
+            let times = maker.random.below(4);
+            for _ in 0..times {
+                maker.change(&shape, &mut new, 7);
+            }
+            dress(case, version, &mut new);
+            if live.is_some() {
+                new["metadata"]["uid"] = json!("u1");
+            }
+            match (maker.random.below(12), entries) {
+                (0, _) => new["metadata"]["managedFields"] = json!([{}]),
+                (1, _) => new["metadata"]["managedFields"] = json!([]),
+                (2, _) => {}
+                (3, Some(Value::Array(mut entries))) => {
+                    let at = maker.random.below(entries.len());
+                    entries.remove(at);
+                    new["metadata"]["managedFields"] = Value::Array(entries);
+                }
+                (4, _) => {
+                    new["metadata"]["managedFields"] = json!([{"manager": "bad", "operation": "Update"}])
+                }
+                (_, Some(entries)) => new["metadata"]["managedFields"] = entries,
+                (_, None) => {}
+            }
+            if maker.random.chance(15) {
+                let mut last = configs.get(&manager).cloned().unwrap_or_else(|| json!({}));
+                dress(case, version, &mut last);
+                if !new["metadata"]["annotations"].is_object() {
+                    new["metadata"]["annotations"] = json!({});
+                }
+                new["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] =
+                    json!(last.to_string());
+            }
+            request["op"] = json!("update");
+            request["new"] = new.clone();
+            ours(managed::update(&scope, live.as_ref(), new, &manager), NOW)
+        };
+        let theirs = probe.ask(&request);
+        count(&theirs);
+        if let Some(out) = compare(&request, verdict, theirs)? {
+            let mut object = stored(&out, step);
+            age(maker, &mut object);
+            live = Some(object);
+        }
+    }
+    Ok(steps)
+}
+
+#[test]
+#[ignore = "needs the original: make tools"]
+fn writes_of_built_in_kinds() {
+    let mut probe = Probe::start();
+    let document = probe.schemas();
+    let mut shapes = Shapes::default();
+    let names = from_openapi(&mut shapes, [&document]);
+    let mut compared = 0;
+    let except = Filter::Except(FieldSet::of(&[&["status"], &["metadata", "labels"]]));
+    let part = |text: &str| Some(text.to_owned());
+    let only = Filter::Only(vec![
+        vec![part("spec"), part("template"), None, part("containers")],
+        vec![part("metadata")],
+        vec![part("data"), None],
+    ]);
+    for index in 0..crate::cases() {
+        let (version, kind, name) = KINDS[index as usize % KINDS.len()];
+        let mut random = Random(crate::seed().wrapping_mul(1_000_003).wrapping_add(index));
+        let filter = match random.below(8) {
+            0 => Some(&except),
+            1 => Some(&only),
+            _ => None,
+        };
+        let versions = OneVersion { version, shape: names[name], filter };
+        let case = Case {
+            shapes: &shapes,
+            versions: &versions,
+            types: String::new(),
+            named: vec![version.to_owned()],
+            kind: kind.to_owned(),
+        };
+        let odd = if random.chance(25) { 30 } else { 0 };
+        let mut maker = Maker { shapes: &shapes, random, odd };
+        match chain(&mut probe, &case, &mut maker, 12) {
+            Ok(count) => compared += count,
+            Err(difference) => panic!("case {index}, {kind}:\n{difference}"),
+        }
+    }
+    eprintln!("writes of built-in kinds: {compared} compared: {:#?}", SORTS.lock().unwrap());
+}
+
+/// A random structural schema.
+fn schema(random: &mut Random, depth: usize) -> Value {
+    let leaf = depth == 0;
+    match random.below(if leaf { 7 } else { 13 }) {
+        0 | 1 => json!({"type": "string"}),
+        2 => json!({"type": "integer"}),
+        3 => json!({"type": "boolean"}),
+        4 => json!({"type": "string", "format": "date"}),
+        5 => json!({"x-kubernetes-int-or-string": true}),
+        6 => json!({"type": "number"}),
+        7 => json!({"type": "array", "items": schema(random, depth - 1)}),
+        8 => {
+            json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": *random.pick(&["string", "integer"])}})
+        }
+        9 => {
+            let mut item = object(random, depth - 1);
+            item["properties"]["name"] = json!({"type": "string"});
+            item["properties"]["port"] = json!({"type": "integer", "default": 1});
+            let keys = if random.chance(50) { json!(["name"]) } else { json!(["port", "name"]) };
+            item["required"] = json!(["name"]);
+            json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys, "items": item})
+        }
+        10 => json!({"type": "object", "additionalProperties": schema(random, depth - 1)}),
+        11 if random.chance(50) => json!({"x-kubernetes-preserve-unknown-fields": true}),
+        _ => object(random, depth - 1),
+    }
+}
+
+fn object(random: &mut Random, depth: usize) -> Value {
+    let mut properties = Map::new();
+    let count = random.below(5);
+    for _ in 0..count {
+        properties.insert((*random.pick(&["a", "b", "c", "d", "e"])).to_owned(), schema(random, depth));
+    }
+    let mut out = json!({"type": "object", "properties": properties});
+    if random.chance(15) {
+        out["x-kubernetes-map-type"] = json!(*random.pick(&["atomic", "granular"]));
+    }
+    if random.chance(15) {
+        out["x-kubernetes-preserve-unknown-fields"] = json!(true);
+    }
+    if random.chance(10) {
+        out["x-kubernetes-preserve-unknown-fields"] = json!(true);
+        out["x-kubernetes-embedded-resource"] = json!(true);
+    }
+    out
+}
+
+struct Custom {
+    known: BTreeMap<String, ShapeId>,
+}
+
+impl Versions for Custom {
+    fn shape(&self, version: &str) -> Option<ShapeId> {
+        self.known.get(version).copied()
+    }
+
+    fn convert(&self, object: &Value, version: &str) -> Result<Value, String> {
+        Ok(managed::renamed(object, version))
+    }
+}
+
+#[test]
+#[ignore = "needs the original: make tools"]
+fn writes_of_custom_kinds_in_two_versions() {
+    let mut probe = Probe::start();
+    let document = probe.schemas();
+    let mut compared = 0;
+    let (mut built, mut skipped) = (0, 0);
+    let mut base = Shapes::default();
+    let names = from_openapi(&mut base, [&document]);
+    for index in 0..crate::cases() {
+        let mut random = Random(crate::seed().wrapping_mul(7_000_003).wrapping_add(index));
+        let first = object(&mut random, 4);
+        let second = if random.chance(50) { first.clone() } else { object(&mut random, 4) };
+        let mut shapes = base.clone();
+        let metadata = names["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"];
+        let mut known = BTreeMap::new();
+        let mut versions = Vec::new();
+        for (name, spec) in [("v1", first), ("v2", second)] {
+            let root = json!({"type": "object", "properties": {"spec": spec, "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}});
+            known.insert(format!("ex.io/{name}"), from_structural(&mut shapes, &root, metadata));
+            versions.push(json!({"name": name, "served": true, "storage": name == "v1", "schema": {"openAPIV3Schema": root}}));
+        }
+        let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "foos.ex.io"},
+            "spec": {"group": "ex.io", "scope": "Namespaced", "names": {"kind": "Foo", "plural": "foos", "listKind": "FooList", "singular": "foo"}, "versions": versions}});
+        if let Answer::Errors(_) = probe.ask(&json!({"op": "crd", "types": "one", "crd": crd})) {
+            skipped += 1;
+            continue;
+        }
+        built += 1;
+        let custom = Custom { known };
+        for run in 0..3 {
+            let case = Case {
+                shapes: &shapes,
+                versions: &custom,
+                types: "one".to_owned(),
+                named: vec!["ex.io/v1".to_owned(), "ex.io/v2".to_owned()],
+                kind: "Foo".to_owned(),
+            };
+            let odd = if run == 0 { 30 } else { 0 };
+            let mut maker = Maker { shapes: &shapes, random: Random(random.word()), odd };
+            match chain(&mut probe, &case, &mut maker, 10) {
+                Ok(count) => compared += count,
+                Err(difference) => panic!("case {index} of {crd}:\n{difference}"),
+            }
+        }
+    }
+    eprintln!("writes of custom kinds: {built} definitions ({skipped} refused), {compared} compared");
+    let _ = Shape::Anything;
+}
