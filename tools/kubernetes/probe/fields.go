@@ -306,4 +306,3 @@ func sorted(set map[string]bool) []string {
 	sort.Strings(out)
 	return out
 }
-

@@ -7,7 +7,9 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -32,6 +34,10 @@ type request struct {
 	// APIVersion and Kind are those of the address.
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
+	// Rounds asks for the time that one takes, of so many.
+	Rounds int `json:"rounds"`
+	// All asks for every answer that there is, where it depends on the order of a map.
+	All bool `json:"all"`
 	// A and B are texts: field sets, documents, patches.
 	A string `json:"a"`
 	B string `json:"b"`
@@ -40,6 +46,8 @@ type request struct {
 // answer is what came of it: texts that may vary from run to run are all there, sorted.
 type answer struct {
 	Out    any      `json:"out,omitempty"`
+	Outs   []any    `json:"outs,omitempty"`
+	Micros float64  `json:"micros,omitempty"`
 	Errors []string `json:"errors,omitempty"`
 }
 
@@ -81,7 +89,11 @@ func main() {
 const asked = 24
 
 func serve(line []byte) answer {
-	seen := map[string]bool{}
+	var first request
+	if err := json.Unmarshal(line, &first); err == nil && first.Rounds > 0 && ops[first.Op] != nil {
+		return measure(&first)
+	}
+	seen, outs := map[string]bool{}, map[string]any{}
 	for range asked {
 		var r request
 		if err := json.Unmarshal(line, &r); err != nil {
@@ -92,12 +104,36 @@ func serve(line []byte) answer {
 			return answer{Errors: []string{"probe: unknown op " + r.Op}}
 		}
 		out, err := guarded(op, &r)
-		if err == nil {
+		switch {
+		case err != nil:
+			seen[err.Error()] = true
+		case r.All:
+			text, _ := json.Marshal(out)
+			outs[string(text)] = out
+		default:
 			return answer{Out: out}
 		}
-		seen[err.Error()] = true
 	}
-	return answer{Errors: sorted(seen)}
+	all := answer{Errors: sorted(seen)}
+	for _, out := range outs {
+		all.Outs = append(all.Outs, out)
+	}
+	return all
+}
+
+// measure tells how long an operation takes. It may change its input, which is therefore copied, outside of the time.
+func measure(r *request) answer {
+	var spent time.Duration
+	for range r.Rounds {
+		once := *r
+		once.Live, once.New, once.Config = runtime.DeepCopyJSON(r.Live), runtime.DeepCopyJSON(r.New), runtime.DeepCopyJSON(r.Config)
+		begin := time.Now()
+		if _, err := guarded(ops[r.Op], &once); err != nil {
+			return answer{Errors: []string{err.Error()}}
+		}
+		spent += time.Since(begin)
+	}
+	return answer{Micros: float64(spent.Microseconds()) / float64(r.Rounds)}
 }
 
 // guarded turns a crash of the original into an error.

@@ -85,6 +85,19 @@ impl<'a> FieldSet<'a> {
         if rest.is_empty() { node.owned } else { node.below.has(rest) }
     }
 
+    /// Whether all its fields are in another set.
+    pub fn is_within(&self, other: &FieldSet<'_>) -> bool {
+        let mut others = other.nodes.iter();
+        self.nodes.iter().all(|node| {
+            let Some(other) = others.find(|other| compare(&other.step, &node.step).is_ge()) else {
+                return false;
+            };
+            compare(&other.step, &node.step).is_eq()
+                && (other.owned || !node.owned)
+                && node.below.is_within(&other.below)
+        })
+    }
+
     /// What is in one of the two.
     #[must_use]
     pub fn union(&self, other: &FieldSet<'a>) -> Self {
@@ -196,19 +209,20 @@ impl<'a> FieldSet<'a> {
 
     /// The set as `fieldsV1`.
     pub fn to_value(&self) -> Value {
-        let entry = |node: &Node<'a>| {
-            let mut key = String::new();
+        Value::Object(self.to_map(false))
+    }
+
+    fn to_map(&self, itself: bool) -> Map<String, Value> {
+        let mut map = Map::new();
+        if itself && !self.is_empty() {
+            map.insert(".".to_owned(), Value::Object(Map::new()));
+        }
+        for node in &self.nodes {
+            let mut key = String::with_capacity(24);
             node.step.write(&mut key);
-            let mut below = match node.below.to_value() {
-                Value::Object(map) => map,
-                _ => Map::new(),
-            };
-            if node.owned && !node.below.is_empty() {
-                below.insert(".".to_owned(), Value::Object(Map::new()));
-            }
-            (key, Value::Object(below))
-        };
-        Value::Object(self.nodes.iter().map(entry).collect())
+            map.insert(key, Value::Object(node.below.to_map(node.owned)));
+        }
+        map
     }
 
     /// The set as the text of `fieldsV1`, in the order of its steps.

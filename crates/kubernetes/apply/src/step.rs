@@ -203,6 +203,12 @@ impl<'a> Step<'a> {
             "f:" => Step::field(rest),
             "v:" => Step::Value(Datum::stored(first(rest)?)),
             "k:" => {
+                if let Some((name, value)) = plain_key(rest) {
+                    return Ok(Some(Step::Key(vec![(
+                        Cow::Borrowed(name),
+                        Datum::Text(Cow::Borrowed(value)),
+                    )])));
+                }
                 let Value::Object(map) = first(rest)? else { return Err("not an object") };
                 Step::Key(map.into_iter().map(|(name, v)| (Cow::Owned(name), Datum::stored(v))).collect())
             }
@@ -253,6 +259,13 @@ impl<'a> Step<'a> {
             Step::Index(index) => Step::Index(index),
         }
     }
+}
+
+/// The name and the value of a key that is one plain text, as most are.
+fn plain_key(text: &str) -> Option<(&str, &str)> {
+    let (name, value) = text.strip_prefix("{\"")?.strip_suffix("\"}")?.split_once("\":\"")?;
+    let plain = |text: &str| text.bytes().all(|b| b >= b' ' && b != b'"' && b != b'\\');
+    (plain(name) && plain(value)).then_some((name, value))
 }
 
 /// The first JSON value of a text; Go does not look at what follows it.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::conflict::Conflicts;
 use super::owners::{Operation, Owner, Owners};
-use super::{BEFORE, Error, Scope, UNKNOWN, address, cap, prune};
+use super::{BEFORE, Error, Scope, UNKNOWN, address, bare, cap, prune};
 use crate::go;
 use crate::set::FieldSet;
 use crate::typed::{self, Comparison, Duplicates};
@@ -38,7 +38,18 @@ fn writer<'a>(scope: &Scope<'a>, manager: &'a str, operation: Operation) -> Owne
     }
 }
 
-/// The merged object, unless it is the live one, and the owners then. `live` is without managed fields.
+/// What an applied configuration makes of an object and its owners.
+pub(super) struct Merged<'a> {
+    /// The object, without managed fields.
+    pub(super) object: Value,
+    /// Whether it differs from the live one.
+    pub(super) changed: bool,
+    pub(super) owners: Owners<'a>,
+    /// Whether the owners are those that were.
+    pub(super) same_owners: bool,
+}
+
+/// Merges a configuration into the live object.
 pub(super) fn apply<'a>(
     scope: &Scope<'a>,
     live: &'a Value,
@@ -46,10 +57,11 @@ pub(super) fn apply<'a>(
     mut owners: Owners<'a>,
     manager: &'a str,
     force: bool,
-) -> Result<(Option<Value>, Owners<'a>), Error> {
+) -> Result<Merged<'a>, Error> {
+    let mut merged = bare(live);
     if owners.is_empty() {
         let empty = scope.empty();
-        let before = self::update(scope, &empty, live, Owners::default(), BEFORE).map_err(|error| {
+        let before = self::update(scope, &empty, &merged, Owners::default(), BEFORE).map_err(|error| {
             Error::Failed(format!("failed to create manager for existing fields: {error}"))
         })?;
         owners = into_owned(before);
@@ -58,29 +70,48 @@ pub(super) fn apply<'a>(
         return Err(Error::BadRequest("metadata.managedFields must be nil".to_owned()));
     }
     scope.check("create typed patch", config, Duplicates::Refused, "")?;
-    scope.check("create typed live", live, Duplicates::Allowed, "")?;
-    fit(scope, live, &mut owners)?;
+    scope.check("create typed live", &merged, Duplicates::Allowed, "")?;
+    let fitted = !fit(scope, &merged, &mut owners)?;
 
     let shape = scope.shape()?;
-    let mut merged = live.clone();
     typed::merge(scope.shapes, shape, &mut merged, config);
     let mut me = writer(scope, manager, Operation::Apply);
     let id = me.id();
     me.fields = scope.filtered(scope.version, typed::fields(scope.shapes, shape, config));
-    if let Some(last) = owners.all.insert(id.clone(), me) {
-        prune::prune(scope, &mut merged, &owners, &id, &last)?;
+    let last = owners.all.insert(id.clone(), me);
+    if let Some(last) = &last {
+        prune::prune(scope, &mut merged, &owners, &id, last)?;
     }
-    let same = go::same(live, &merged);
+    let same = is_same(live, &merged);
     if !same {
         let compared = typed::compare(scope.shapes, shape, live, &merged);
         pass(scope, live, &merged, &compared, &mut owners, &id, force)?;
     }
+    let count = owners.all.len();
     owners.all.retain(|_, owner| !owner.fields.is_empty());
     strip(&mut owners, &id);
+    let same_owners = same && fitted && count == owners.all.len() && owners.all.get(&id) == last.as_ref();
     if !same {
         owners.times.insert(id, Some(scope.now.to_owned()));
     }
-    Ok(((!same).then_some(merged), owners))
+    Ok(Merged { object: merged, changed: !same, owners, same_owners })
+}
+
+/// Whether an object is the live one, managed fields aside, which it does not have.
+fn is_same(live: &Value, object: &Value) -> bool {
+    let (Value::Object(live), Value::Object(object)) = (live, object) else { return false };
+    let metadata = |live: &Value, new: &Value| match (live, new) {
+        (Value::Object(live), Value::Object(new)) => {
+            let stored = live.len() - usize::from(live.contains_key("managedFields"));
+            stored == new.len()
+                && new.iter().all(|(key, value)| live.get(key).is_some_and(|live| go::same(live, value)))
+        }
+        _ => go::same(live, new),
+    };
+    live.len() == object.len()
+        && live.iter().zip(object).all(|((key, live), (other, new))| {
+            key == other && if key == "metadata" { metadata(live, new) } else { go::same(live, new) }
+        })
 }
 
 /// The owners after a write that made `live` to `new`.
@@ -95,7 +126,7 @@ pub(super) fn update<'a>(
     scope.check("convert live", live, Duplicates::Allowed, " to smd typed")?;
     let compared = typed::compare(scope.shapes, scope.shape()?, live, new);
     let tracked = fit(scope, live, &mut owners)
-        .and_then(|()| pass(scope, live, new, &compared, &mut owners, "", true))
+        .and_then(|_| pass(scope, live, new, &compared, &mut owners, "", true))
         .map_err(|error| {
             Error::Failed(format!("failed to update ManagedFields ({}): {error}", address(new)))
         })?;
@@ -117,21 +148,24 @@ pub(super) fn update<'a>(
 }
 
 /// Drops the entries of versions that are not known, and makes the others fit the present schema. An object that
-/// is none in the version of an entry is refused.
-fn fit(scope: &Scope<'_>, live: &Value, owners: &mut Owners<'_>) -> Result<(), Error> {
+/// is none in the version of an entry is refused. Tells whether anything had to change.
+fn fit(scope: &Scope<'_>, live: &Value, owners: &mut Owners<'_>) -> Result<bool, Error> {
+    let count = owners.all.len();
     owners.all.retain(|_, owner| scope.versions.shape(&owner.version).is_some());
+    let mut changed = count != owners.all.len();
     let mut checked: Option<&str> = None;
     for owner in owners.all.values_mut() {
         let Some(shape) = scope.shape_of(&owner.version) else { continue };
         if let Some(fields) = typed::reconcile(scope.shapes, shape, &owner.fields) {
             owner.fields = fields;
+            changed = true;
         }
         if owner.version != scope.version && checked != Some(&*owner.version) {
             convert(scope, live, &owner.version).map_err(Error::Failed)?;
             checked = Some(&owner.version);
         }
     }
-    Ok(())
+    Ok(changed)
 }
 
 /// Takes changed fields from all owners but the one who changes them, or tells the conflicts. Gives the comparison

@@ -10,8 +10,6 @@ mod owners;
 mod prune;
 mod time;
 
-use std::borrow::Cow;
-
 use podium_schema::shape::{Shape, ShapeId, Shapes};
 use serde_json::{Map, Value};
 
@@ -19,6 +17,7 @@ pub use conflict::{Cause, Conflicts};
 pub use filter::Filter;
 pub use owners::{Operation, Owner, Owners, Unreadable};
 
+use self::change::Merged;
 use crate::go;
 use crate::set::FieldSet;
 use crate::typed::{self, Duplicates};
@@ -128,27 +127,29 @@ pub fn apply(
     force: bool,
 ) -> Result<Applied, Error> {
     let empty = scope.empty();
-    let (live, entries) = split(live.unwrap_or(&empty));
+    let live = live.unwrap_or(&empty);
     let given = gvk(config);
     if given != gvk(&empty) {
         return Err(Error::BadRequest(format!("invalid object type: {given}")));
     }
-    let owners = Owners::read(&entries)
-        .map_err(|error| Error::Failed(format!("failed to decode managed fields: {error}")))?;
-    let mut result = change::apply(scope, &live, config, owners.clone(), manager, force);
+    let read = || {
+        let entries = live.pointer("/metadata/managedFields").unwrap_or(&Value::Null);
+        Owners::read(entries)
+            .map_err(|error| Error::Failed(format!("failed to decode managed fields: {error}")))
+    };
+    let mut result = change::apply(scope, live, config, read()?, manager, force);
     if let (Err(Error::Conflict(conflicts)), KUBECTL) = (&result, manager)
-        && let Some(allowed) = last_applied::unchanged(scope, &live)
+        && let Some(allowed) = last_applied::unchanged(scope, &bare(live))
     {
         result = if conflicts.fields().difference(&allowed).is_empty() {
-            change::apply(scope, &live, config, owners, manager, true)
+            change::apply(scope, live, config, read()?, manager, true)
         } else {
             Err(Error::Conflict(conflicts.clone().beyond(&allowed)))
         };
     }
-    let (merged, owners) = result?;
-    let changed = merged.is_some();
-    let mut object = merged.unwrap_or_else(|| live.clone());
-    let entries = owners.to_value();
+    let Merged { mut object, changed, owners, same_owners } = result?;
+    let stored = live.pointer("/metadata/managedFields").filter(|_| same_owners);
+    let entries = stored.cloned().unwrap_or_else(|| owners.to_value());
     if manager == KUBECTL {
         last_applied::renew(&mut object, config);
     }
@@ -210,7 +211,7 @@ pub fn keep_times(old: &Value, new: &mut Value) {
         entries
     };
     let former = entries(old);
-    if former.is_empty() || former != entries(new) || split(old).0 != split(new).0 {
+    if former.is_empty() || former != entries(new) || bare(old) != bare(new) {
         return;
     }
     if let Some(stored) = old.pointer("/metadata/managedFields") {
@@ -257,19 +258,17 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The object without its managed fields, and those.
-fn split(object: &Value) -> (Value, Cow<'_, Value>) {
-    let entries = object.pointer("/metadata/managedFields");
-    let Some(map) = object.as_object() else { return (object.clone(), Cow::Owned(Value::Null)) };
-    let bare = |(key, value): (&String, &Value)| match value.as_object() {
-        Some(metadata) if key == "metadata" && entries.is_some() => {
+/// The object without its managed fields.
+fn bare(object: &Value) -> Value {
+    let Some(map) = object.as_object() else { return object.clone() };
+    let part = |(key, value): (&String, &Value)| match value.as_object() {
+        Some(metadata) if key == "metadata" => {
             let rest = metadata.iter().filter(|(key, _)| *key != "managedFields");
             (key.clone(), Value::Object(rest.map(|(k, v)| (k.clone(), v.clone())).collect()))
         }
         _ => (key.clone(), value.clone()),
     };
-    let object = Value::Object(map.iter().map(bare).collect());
-    (object, entries.map_or(Cow::Owned(Value::Null), Cow::Borrowed))
+    Value::Object(map.iter().map(part).collect())
 }
 
 /// Takes the managed fields out of an object.

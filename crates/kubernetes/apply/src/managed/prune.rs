@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use podium_schema::shape::Shape;
 use serde_json::Value;
 
 use super::change::convert;
@@ -20,45 +21,82 @@ pub(super) fn prune(
     last: &Owner<'_>,
 ) -> Result<(), Error> {
     let present = owners.all.get(me).map(|owner| &owner.fields);
-    if last.fields.is_empty() || (last.version == scope.version && present == Some(&last.fields)) {
+    // A set that was made from a value has all that leads to its fields: then nothing of the last is missed.
+    let kept = last.version == scope.version && present.is_some_and(|fields| last.fields.is_within(fields));
+    if last.fields.is_empty() || kept {
         return Ok(());
     }
     let Some(shape) = scope.shape_of(&last.version) else { return Ok(()) };
-    let failed =
-        |what: &str, error: String| Error::Failed(format!("failed to prune fields: failed {what}: {error}"));
-    let home = last.version == scope.version;
-    let converted = if home {
-        None
-    } else {
-        let error = |error| failed("to convert merged object to last applied version", error);
-        Some(convert(scope, merged, &last.version).map_err(error)?)
-    };
-    let whole = converted.as_ref().unwrap_or(merged);
-    let named = last.fields.with_named(scope.shapes, shape);
-    let mut pruned = whole.clone();
-    typed::remove(scope.shapes, shape, &mut pruned, &named);
-    let pruned = restore(scope, whole, pruned, owners, &last.version)
-        .map_err(|error| failed("add back owned items", error))?;
-    let all = typed::fields(scope.shapes, shape, whole).with_named(scope.shapes, shape);
-    let kept = typed::fields(scope.shapes, shape, &pruned).with_named(scope.shapes, shape);
-    let gone = all.difference(&kept).intersection(&named).into_owned();
-    let mut result = match converted {
-        Some(converted) => converted,
-        None => std::mem::take(merged),
-    };
-    typed::remove(scope.shapes, shape, &mut result, &gone);
-    *merged = if home {
-        result
-    } else {
-        convert(scope, &result, scope.version)
-            .map_err(|error| Error::Failed(format!("failed to prune fields: {error}")))?
-    };
+    let gone =
+        if owners.all.values().all(|owner| owner.version == last.version) && last.version == scope.version {
+            let owned = owners.all.values().fold(FieldSet::default(), |all, owner| all.union(&owner.fields));
+            gone(scope, shape, merged, last, |all, pruned| {
+                Ok(restore(scope, shape, merged, all, pruned, &owned))
+            })?
+        } else {
+            return elsewhere(scope, shape, merged, owners, last);
+        };
+    typed::remove(scope.shapes, shape, merged, &gone);
     Ok(())
 }
 
-/// `pruned` with all that somebody owns in it, version by version: first that of the pruned object, whose missing
-/// parts may be needed to convert it.
+/// As [`prune`], where owners tell their fields in several versions.
+fn elsewhere(
+    scope: &Scope<'_>,
+    shape: &Shape,
+    merged: &mut Value,
+    owners: &Owners<'_>,
+    last: &Owner<'_>,
+) -> Result<(), Error> {
+    let failed = |what: &str, error: String| Error::Failed(format!("failed to prune fields: {what}{error}"));
+    let what = "failed to convert merged object to last applied version: ";
+    let mut there = convert(scope, merged, &last.version).map_err(|error| failed(what, error))?;
+    let gone = gone(scope, shape, &there, last, |_, pruned| {
+        restore_all(scope, &there, pruned, owners, &last.version)
+            .map_err(|error| failed("failed add back owned items: ", error))
+    })?;
+    typed::remove(scope.shapes, shape, &mut there, &gone);
+    *merged = convert(scope, &there, scope.version).map_err(|error| failed("", error))?;
+    Ok(())
+}
+
+/// What goes of an object: what its applier owned, nobody owns, and is not needed for what somebody owns. `restore`
+/// gets all fields of the object and the object without what its applier owned.
+fn gone(
+    scope: &Scope<'_>,
+    shape: &Shape,
+    merged: &Value,
+    last: &Owner<'_>,
+    restore: impl FnOnce(&FieldSet<'_>, Value) -> Result<Value, Error>,
+) -> Result<FieldSet<'static>, Error> {
+    let named = last.fields.with_named(scope.shapes, shape);
+    let all = typed::fields(scope.shapes, shape, merged).with_named(scope.shapes, shape);
+    let mut pruned = merged.clone();
+    typed::remove(scope.shapes, shape, &mut pruned, &named);
+    let pruned = restore(&all, pruned)?;
+    let kept = typed::fields(scope.shapes, shape, &pruned).with_named(scope.shapes, shape);
+    Ok(all.difference(&kept).intersection(&named).into_owned())
+}
+
+/// `pruned` with all of `merged` that is owned.
 fn restore(
+    scope: &Scope<'_>,
+    shape: &Shape,
+    merged: &Value,
+    all: &FieldSet<'_>,
+    pruned: Value,
+    owned: &FieldSet<'_>,
+) -> Value {
+    let kept = typed::fields(scope.shapes, shape, &pruned).with_named(scope.shapes, shape);
+    let lost = all.difference(&kept).difference(&owned.with_named(scope.shapes, shape));
+    let mut restored = merged.clone();
+    typed::remove(scope.shapes, shape, &mut restored, &lost);
+    restored
+}
+
+/// As [`restore`], version by version: first that of the pruned object, whose missing parts may be needed to convert
+/// it.
+fn restore_all(
     scope: &Scope<'_>,
     merged: &Value,
     mut pruned: Value,
@@ -80,11 +118,8 @@ fn restore(
         };
         merged = convert(scope, &merged, version).map_err(|error| at("merged", error))?;
         pruned = convert(scope, &pruned, version).map_err(|error| at("pruned", error))?;
-        let named = |set: &FieldSet<'_>| set.with_named(scope.shapes, shape).into_owned();
-        let all = named(&typed::fields(scope.shapes, shape, &merged));
-        let kept = named(&typed::fields(scope.shapes, shape, &pruned)).union(&named(&owned));
-        pruned.clone_from(&merged);
-        typed::remove(scope.shapes, shape, &mut pruned, &all.difference(&kept));
+        let all = typed::fields(scope.shapes, shape, &merged).with_named(scope.shapes, shape);
+        pruned = restore(scope, shape, &merged, &all, pruned, &owned);
     }
     convert(scope, &pruned, first)
 }

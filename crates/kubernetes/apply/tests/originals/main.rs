@@ -6,6 +6,7 @@
 mod patches;
 mod probe;
 mod random;
+mod speed;
 mod writes;
 
 fn number(name: &str, usual: u64) -> u64 {

@@ -41,12 +41,17 @@ impl Probe {
         Probe { child, stdin, stdout }
     }
 
-    pub fn ask(&mut self, request: &Value) -> Answer {
+    /// Everything that is answered.
+    pub fn ask_all(&mut self, request: &Value) -> Value {
         writeln!(self.stdin, "{request}").unwrap();
         self.stdin.flush().unwrap();
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
-        let mut answer: Value = serde_json::from_str(&line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    pub fn ask(&mut self, request: &Value) -> Answer {
+        let mut answer = self.ask_all(request);
         match answer.get_mut("errors").map(Value::take) {
             Some(errors) => {
                 let text = |error: &Value| error.as_str().unwrap().to_owned();
