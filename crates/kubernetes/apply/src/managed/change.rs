@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::conflict::Conflicts;
-use super::owners::{Operation, Owner, Owners};
+use super::owners::{Operation, Owner, Owners, are_entries};
 use super::{BEFORE, Error, Scope, UNKNOWN, address, bare, cap, prune};
 use crate::go;
 use crate::set::FieldSet;
@@ -66,7 +66,7 @@ pub(super) fn apply<'a>(
         })?;
         owners = into_owned(before);
     }
-    if config.pointer("/metadata/managedFields").is_some_and(Value::is_array) {
+    if config.pointer("/metadata/managedFields").is_some_and(are_entries) {
         return Err(Error::BadRequest("metadata.managedFields must be nil".to_owned()));
     }
     scope.check("create typed patch", config, Duplicates::Refused, "")?;

@@ -198,6 +198,19 @@ fn read(at: usize, entry: &Value) -> Result<(Owner<'_>, Option<String>), Unreada
     Ok((owner, time))
 }
 
+/// Whether managed fields are a list of entries, whatever these say; all else is taken as nothing.
+pub(crate) fn are_entries(entries: &Value) -> bool {
+    let texts = ["manager", "operation", "apiVersion", "fieldsType", "subresource"];
+    let entry = |entry: &Value| {
+        let text = |key: &str| entry.get(key).is_none_or(|value| value.is_null() || value.is_string());
+        let time = entry.get("time").filter(|time| !time.is_null());
+        entry.is_object()
+            && texts.into_iter().all(text)
+            && time.is_none_or(|time| time.as_str().is_some_and(|time| time::seconds(time).is_some()))
+    };
+    entries.as_array().is_some_and(|entries| entries.iter().all(entry))
+}
+
 /// Whether managed fields, as a request gives them, ask to forget all: an empty list, or one empty entry.
 pub(crate) fn asks_to_forget(entries: &Value) -> bool {
     match entries.as_array().map(Vec::as_slice) {

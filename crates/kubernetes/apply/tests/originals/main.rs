@@ -6,7 +6,10 @@
 mod patches;
 mod probe;
 mod random;
+mod record;
 mod speed;
+#[path = "../recorded/world.rs"]
+mod world;
 mod writes;
 
 fn number(name: &str, usual: u64) -> u64 {

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use podium_apply::{FieldSet, patch};
+use podium_apply::patch;
 use podium_schema::from_openapi;
 use podium_schema::shape::{Merge, Shape, ShapeId, Shapes};
 use serde_json::{Map, Value, json};
 
 use crate::probe::{Answer, Probe};
 use crate::random::{Maker, Random};
+use crate::world::World;
 
 const KINDS: [(&str, &str, &str); 6] = [
     ("apps/v1", "Deployment", "io.k8s.api.apps.v1.Deployment"),
@@ -142,6 +143,29 @@ fn direct(maker: &mut Maker<'_>, id: ShapeId, live: &Value, patch: &mut Value, d
     }
 }
 
+/// An object and a patch for it.
+pub fn strategic_case(maker: &mut Maker<'_>, id: ShapeId, depth: usize) -> Option<(Value, Value)> {
+    let shape = maker.shapes.get(id).clone();
+    let odd = std::mem::take(&mut maker.odd);
+    let mut live = maker.value(&shape, depth);
+    if maker.random.chance(60) {
+        maker.change(&shape, &mut live, depth + 1);
+        maker.change(&shape, &mut live, depth + 1);
+    }
+    complete(maker, id, &mut live);
+    maker.odd = odd;
+    let mut patch = if maker.random.chance(70) { live.clone() } else { maker.value(&shape, depth) };
+    let times = maker.random.below(4);
+    for _ in 0..times {
+        maker.change(&shape, &mut patch, depth + 1);
+    }
+    complete(maker, id, &mut patch);
+    if maker.random.chance(70) {
+        direct(maker, id, &live, &mut patch, 0);
+    }
+    (live.is_object() && patch.is_object()).then_some((live, patch))
+}
+
 #[test]
 #[ignore = "needs the original: make tools"]
 fn strategic_merge_patches() {
@@ -155,26 +179,10 @@ fn strategic_merge_patches() {
     for index in 0..crate::cases() * 10 {
         let (version, kind, name) = KINDS[index as usize % KINDS.len()];
         let id = names[name];
-        let shape = shapes.get(id).clone();
         let mut random = Random(crate::seed().wrapping_mul(3_000_017).wrapping_add(index));
         let odd = if random.chance(20) { 20 } else { 0 };
-        let mut maker = Maker { shapes: &shapes, random, odd: 0 };
-        let mut live = maker.value(&shape, 7);
-        if maker.random.chance(60) {
-            maker.change(&shape, &mut live, 8);
-            maker.change(&shape, &mut live, 8);
-        }
-        complete(&mut maker, id, &mut live);
-        maker.odd = odd;
-        let mut patch = if maker.random.chance(70) { live.clone() } else { maker.value(&shape, 7) };
-        let times = maker.random.below(4);
-        for _ in 0..times {
-            maker.change(&shape, &mut patch, 8);
-        }
-        complete(&mut maker, id, &mut patch);
-        if maker.random.chance(70) {
-            direct(&mut maker, id, &live, &mut patch, 0);
-        }
+        let mut maker = Maker { shapes: &shapes, random, odd };
+        let Some((live, patch)) = strategic_case(&mut maker, id, 7) else { continue };
         let (Value::Object(object), Value::Object(given)) = (live.clone(), patch.clone()) else { continue };
         let names = |id: ShapeId| types.get(&id).cloned();
         let ours = patch::strategic(&shapes, id, &names, object, given)
@@ -193,10 +201,6 @@ fn strategic_merge_patches() {
         }
     }
     eprintln!("strategic merge patches: {sorts:#?}");
-}
-
-fn maker(shapes: &Shapes, index: u64) -> Maker<'_> {
-    Maker { shapes, random: Random(crate::seed().wrapping_mul(5_000_011).wrapping_add(index)), odd: 0 }
 }
 
 /// A path into a value, or past it.
@@ -235,68 +239,85 @@ fn path(random: &mut Random, value: &Value) -> String {
     out
 }
 
-#[test]
-#[ignore = "needs the original: make tools"]
-fn json_and_merge_patches() {
+/// A JSON patch or a merge patch.
+pub fn json_case(maker: &mut Maker<'_>) -> Value {
+    let mut document = Map::new();
+    for key in ["a", "b", "a/b", "~"] {
+        document.insert(key.to_owned(), maker.anything(4));
+    }
+    let document = Value::Object(document);
+    if maker.random.chance(30) {
+        let mut given = maker.anything(4);
+        if maker.random.chance(80) {
+            given = json!({"a": maker.anything(3), "b": given});
+        }
+        return json!({"op": "merge", "a": document.to_string(), "b": given.to_string()});
+    }
+    let count = 1 + maker.random.below(4);
+    let mut operations = Vec::new();
+    for _ in 0..count {
+        let op = *maker.random.pick(&["add", "remove", "replace", "move", "copy", "test", "add", "replace"]);
+        let mut operation = json!({"op": op, "path": path(&mut maker.random, &document)});
+        if op == "test" && maker.random.chance(60) {
+            let found = operation["path"].as_str().and_then(|path| document.pointer(path)).cloned();
+            operation["value"] = found.unwrap_or_default();
+        } else {
+            operation["value"] = maker.anything(2);
+        }
+        if op == "move" || op == "copy" {
+            operation["from"] = json!(path(&mut maker.random, &document));
+        }
+        match maker.random.below(60) {
+            0 => operation["op"] = json!("odd"),
+            1 => drop(operation.as_object_mut().unwrap().remove("path")),
+            2 => operation["path"] = json!(5),
+            3 => drop(operation.as_object_mut().unwrap().remove("from")),
+            4 => operation = json!("odd"),
+            5 => drop(operation.as_object_mut().unwrap().remove("op")),
+            _ => {}
+        }
+        operations.push(operation);
+    }
+    let operations = if maker.random.chance(2) { json!({"op": 1}) } else { json!(operations) };
+    json!({"op": "json", "a": document.to_string(), "b": operations.to_string()})
+}
+
+/// Two field sets.
+pub fn sets_case(maker: &mut Maker<'_>) -> Value {
+    let (a, b) = (set(&mut maker.random, 4), set(&mut maker.random, 4));
+    json!({"op": "sets", "a": a.to_string(), "b": b.to_string()})
+}
+
+/// Compares what is asked without types.
+fn compare(name: &str, case: fn(&mut Maker<'_>) -> Value) {
     let mut probe = Probe::start();
-    let shapes = Shapes::default();
+    let world = World::new();
     let (mut done, mut refused) = (0, 0);
     for index in 0..crate::cases() * 20 {
-        let mut maker = maker(&shapes, index);
-        let mut document = Map::new();
-        for key in ["a", "b", "a/b", "~"] {
-            document.insert(key.to_owned(), maker.anything(4));
-        }
-        let document = Value::Object(document);
-        let (request, ours) = if maker.random.chance(70) {
-            let count = 1 + maker.random.below(4);
-            let mut operations = Vec::new();
-            for _ in 0..count {
-                let op = *maker
-                    .random
-                    .pick(&["add", "remove", "replace", "move", "copy", "test", "add", "replace"]);
-                let mut operation = json!({"op": op, "path": path(&mut maker.random, &document)});
-                if op == "test" && maker.random.chance(60) {
-                    let found = operation["path"].as_str().and_then(|path| document.pointer(path)).cloned();
-                    operation["value"] = found.unwrap_or_default();
-                } else {
-                    operation["value"] = maker.anything(2);
-                }
-                if op == "move" || op == "copy" {
-                    operation["from"] = json!(path(&mut maker.random, &document));
-                }
-                match maker.random.below(60) {
-                    0 => operation["op"] = json!("odd"),
-                    1 => drop(operation.as_object_mut().unwrap().remove("path")),
-                    2 => operation["path"] = json!(5),
-                    3 => drop(operation.as_object_mut().unwrap().remove("from")),
-                    4 => operation = json!("odd"),
-                    5 => drop(operation.as_object_mut().unwrap().remove("op")),
-                    _ => {}
-                }
-                operations.push(operation);
-            }
-            let operations = if maker.random.chance(2) { json!({"op": 1}) } else { json!(operations) };
-            let ours = patch::json(document.clone(), &operations).map_err(|error| error.to_string());
-            (json!({"op": "json", "a": document.to_string(), "b": operations.to_string()}), ours)
-        } else {
-            let mut given = maker.anything(4);
-            if maker.random.chance(80) {
-                given = json!({"a": maker.anything(3), "b": given});
-            }
-            let ours = patch::merge(document.clone(), given.clone()).map_err(|error| error.to_string());
-            (json!({"op": "merge", "a": document.to_string(), "b": given.to_string()}), ours)
-        };
+        let random = Random(crate::seed().wrapping_mul(5_000_011).wrapping_add(index));
+        let request = case(&mut Maker { shapes: &world.shapes, random, odd: 0 });
+        let ours = world.answer(&request);
         match &ours {
             Ok(_) => done += 1,
             Err(_) => refused += 1,
         }
-        let ours = ours.map(|document| json!({"document": document}));
         if let Err(difference) = agree(&mut probe, &request, &ours) {
             assert!(difference.contains("panic:"), "case {index}:\n{difference}");
         }
     }
-    eprintln!("JSON and merge patches: {done} done, {refused} refused");
+    eprintln!("{name}: {done} done, {refused} refused");
+}
+
+#[test]
+#[ignore = "needs the original: make tools"]
+fn json_and_merge_patches() {
+    compare("JSON and merge patches", json_case);
+}
+
+#[test]
+#[ignore = "needs the original: make tools"]
+fn field_sets() {
+    compare("field sets", sets_case);
 }
 
 fn set(random: &mut Random, depth: usize) -> Value {
@@ -324,38 +345,4 @@ fn set(random: &mut Random, depth: usize) -> Value {
         out.insert(key, set(random, depth - 1));
     }
     Value::Object(out)
-}
-
-#[test]
-#[ignore = "needs the original: make tools"]
-fn field_sets() {
-    let mut probe = Probe::start();
-    let mut bad = 0;
-    for index in 0..crate::cases() * 20 {
-        let mut random = Random(crate::seed().wrapping_mul(11_000_003).wrapping_add(index));
-        let (a, b) = (set(&mut random, 4), set(&mut random, 4));
-        let ours = match (FieldSet::read(&a), FieldSet::read(&b)) {
-            (Ok(a), Ok(b)) => {
-                let mut paths = String::new();
-                a.each_path(&mut |path| {
-                    path.iter().for_each(|step| paths.push_str(&step.to_string()));
-                    paths.push('\n');
-                });
-                Ok(json!({
-                    "paths": paths, "same": a.to_json(), "union": a.union(&b).to_json(),
-                    "difference": a.difference(&b).to_json(), "recursive": a.without(&b).to_json(),
-                    "intersection": a.intersection(&b).to_json(), "leaves": a.leaves().to_json(),
-                }))
-            }
-            _ => {
-                bad += 1;
-                Err("bad".to_owned())
-            }
-        };
-        let request = json!({"op": "sets", "a": a.to_string(), "b": b.to_string()});
-        if let Err(difference) = agree(&mut probe, &request, &ours) {
-            panic!("case {index}:\n{difference}");
-        }
-    }
-    eprintln!("field sets: {} compared, {bad} bad", crate::cases() * 20);
 }
