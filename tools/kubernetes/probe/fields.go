@@ -25,6 +25,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/controlplane"
 	generated "k8s.io/kubernetes/pkg/generated/openapi"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
 // types is how the objects of some kinds are read: their schemas and, for custom resources, their versions.
@@ -288,6 +289,49 @@ func sets(r *request) (any, error) {
 	for name, set := range map[string]*fieldpath.Set{
 		"same": a, "union": a.Union(b), "difference": a.Difference(b), "recursive": a.RecursiveDifference(b),
 		"intersection": a.Intersection(b), "leaves": a.Leaves(),
+	} {
+		text, err := set.ToJSON()
+		if err != nil {
+			return nil, err
+		}
+		out[name] = string(text)
+	}
+	return out, nil
+}
+
+// items tells the fields of an object, what it is with and without those of a set, and what another changes.
+func items(r *request) (any, error) {
+	found, err := lookup(r.Types)
+	if err != nil {
+		return nil, err
+	}
+	live, err := found.converter.ObjectToTyped(&unstructured.Unstructured{Object: r.Live}, typed.AllowDuplicates)
+	if err != nil {
+		return nil, err
+	}
+	other, err := found.converter.ObjectToTyped(&unstructured.Unstructured{Object: r.New}, typed.AllowDuplicates)
+	if err != nil {
+		return nil, err
+	}
+	set := fieldpath.NewSet()
+	if err := set.FromJSON(strings.NewReader(r.B)); err != nil {
+		return nil, err
+	}
+	fields, err := live.ToFieldSet()
+	if err != nil {
+		return nil, err
+	}
+	compared, err := live.Compare(other)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{
+		"extract": live.ExtractItems(set.Leaves()).AsValue().Unstructured(),
+		"remove":  live.RemoveItems(set).AsValue().Unstructured(),
+	}
+	for name, set := range map[string]*fieldpath.Set{
+		"fields": fields, "named": set.EnsureNamedFieldsAreMembers(live.Schema(), live.TypeRef()),
+		"added": compared.Added, "removed": compared.Removed, "modified": compared.Modified,
 	} {
 		text, err := set.ToJSON()
 		if err != nil {

@@ -57,6 +57,7 @@ var ops = map[string]func(*request) (any, error){
 	"apply":     apply,
 	"update":    update,
 	"sets":      sets,
+	"items":     items,
 	"strategic": strategic,
 	"json":      jsonPatch,
 	"merge":     mergePatch,

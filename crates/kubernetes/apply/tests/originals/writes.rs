@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use podium_apply::FieldSet;
 use podium_apply::managed::{self, Filter, OneVersion, Scope, Versions};
+use podium_apply::{FieldSet, typed};
 use podium_schema::shape::{ShapeId, Shapes};
 use podium_schema::{from_openapi, from_structural};
 use serde_json::{Map, Value, json};
@@ -281,6 +281,76 @@ fn writes_of_built_in_kinds() {
         }
     }
     eprintln!("writes of built-in kinds: {compared} compared: {:#?}", SORTS.lock().unwrap());
+}
+
+/// A set of some fields of an object, and of some that it does not have.
+fn some(random: &mut Random, set: &Value) -> Value {
+    let mut out = Map::new();
+    for (key, below) in set.as_object().into_iter().flatten() {
+        match random.below(5) {
+            0 => {}
+            1 => drop(out.insert(key.clone(), json!({}))),
+            2 => drop(out.insert(
+                (*random.pick(&["f:a", "f:spec", "k:{\"name\":\"a\"}"])).to_owned(),
+                some(random, below),
+            )),
+            _ => drop(out.insert(key.clone(), some(random, below))),
+        }
+    }
+    Value::Object(out)
+}
+
+#[test]
+#[ignore = "needs the original: make tools"]
+fn fields_and_items() {
+    let mut probe = Probe::start();
+    let document = probe.schemas();
+    let mut shapes = Shapes::default();
+    let names = from_openapi(&mut shapes, [&document]);
+    let mut compared = 0;
+    for index in 0..crate::cases() * 10 {
+        let (version, kind, name) = KINDS[index as usize % KINDS.len()];
+        let shape = shapes.get(names[name]).clone();
+        let mut maker = Maker {
+            shapes: &shapes,
+            random: Random(crate::seed().wrapping_mul(13_000_027).wrapping_add(index)),
+            odd: (index as usize % 4) * 5,
+        };
+        let mut live = maker.value(&shape, 7);
+        let mut new = live.clone();
+        for _ in 0..3 {
+            maker.change(&shape, &mut new, 8);
+        }
+        for value in [&mut live, &mut new] {
+            if !value.is_object() {
+                *value = json!({});
+            }
+            value["apiVersion"] = json!(version);
+            value["kind"] = json!(kind);
+        }
+        let check =
+            |value: &Value| typed::validate(&shapes, &shape, value, typed::Duplicates::Allowed).is_err();
+        let fields = typed::fields(&shapes, &shape, &live);
+        let given = some(&mut maker.random, &fields.to_value());
+        let request = json!({"op": "items", "live": live, "new": new, "b": given.to_string()});
+        let theirs = probe.ask(&request);
+        if check(&live) || check(&new) {
+            assert!(matches!(theirs, Answer::Errors(_)), "case {index}: {request}: {theirs:?}");
+            continue;
+        }
+        let set = FieldSet::read(&given).unwrap();
+        let changes = typed::compare(&shapes, &shape, &live, &new);
+        let mut without = live.clone();
+        typed::remove(&shapes, &shape, &mut without, &set);
+        let ours = json!({
+            "fields": fields.to_json(), "named": set.with_named(&shapes, &shape).to_json(),
+            "added": changes.added.to_json(), "removed": changes.removed.to_json(), "modified": changes.modified.to_json(),
+            "extract": typed::extract(&shapes, &shape, &live, &set.leaves()), "remove": without,
+        });
+        assert_eq!(Answer::Out(ours), theirs, "case {index}: {request}");
+        compared += 1;
+    }
+    eprintln!("fields and items: {compared} compared");
 }
 
 /// A random structural schema.
