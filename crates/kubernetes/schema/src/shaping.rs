@@ -227,3 +227,99 @@ fn patch(schema: &Value) -> Patch {
         key: word("x-kubernetes-patch-merge-key").map(str::to_owned),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn field<'a>(shapes: &'a Shapes, shape: &'a Shape, name: &str) -> (&'a Field, &'a Shape) {
+        let Shape::Object(object) = shape else { panic!("{shape:?} is no object") };
+        let field = object.field(name).unwrap();
+        (field, shapes.get(field.shape))
+    }
+
+    #[test]
+    fn published_schemas_become_shapes() {
+        let document = json!({"components": {"schemas": {
+            "io.Tree": {"type": "object", "required": ["name"], "properties": {
+                "name": {"type": "string", "default": "n"},
+                "secret": {"type": "string", "format": "byte"},
+                "at": {"type": "string", "format": "date-time"},
+                "size": {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.api.resource.Quantity"},
+                "left": {"default": {}, "allOf": [{"$ref": "#/components/schemas/io.Tree"}]},
+                "copy": {"allOf": [{"$ref": "#/components/schemas/io.Tree"}], "x-kubernetes-map-type": "atomic"},
+                "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+                "parts": {"type": "array", "items": {"$ref": "#/components/schemas/io.Tree"}, "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["name"], "x-kubernetes-patch-strategy": "merge,retainKeys",
+                    "x-kubernetes-patch-merge-key": "name"},
+                "old": {"type": "array", "items": {"$ref": "#/components/schemas/io.Tree"},
+                    "x-kubernetes-patch-strategy": "merge", "x-kubernetes-patch-merge-key": "name"},
+                "raw": {"type": "array", "items": {"type": "integer", "format": "int32"}},
+                "labels": {"type": "object", "additionalProperties": {"type": "string"}}}},
+            "io.k8s.apimachinery.pkg.api.resource.Quantity": {"oneOf": [{"type": "string"}, {"type": "number"}]}}}});
+        let mut shapes = Shapes::default();
+        let names = from_openapi(&mut shapes, [&document, &document]);
+        let tree = shapes.get(names["io.Tree"]);
+        let (name, shape) = field(&shapes, tree, "name");
+        assert!(name.required && name.default == Some(json!("n")) && *shape == Shape::Scalar(Scalar::String));
+        for (key, scalar) in [("secret", Scalar::Bytes), ("at", Scalar::Time), ("size", Scalar::Quantity)] {
+            assert_eq!(*field(&shapes, tree, key).1, Shape::Scalar(scalar), "{key}");
+        }
+        assert_eq!(field(&shapes, tree, "left").0.shape, names["io.Tree"], "a shape may contain itself");
+        assert!(
+            matches!(field(&shapes, tree, "copy").1, Shape::Object(copy) if copy.whole && copy.fields.len() == 11)
+        );
+        let merge = |key: &str| match field(&shapes, tree, key).1 {
+            Shape::List(list) => list.merge.clone(),
+            other => panic!("{other:?}"),
+        };
+        let named = Merge::Keyed(vec!["name".to_owned()]);
+        assert_eq!(
+            [merge("tags"), merge("parts"), merge("old"), merge("raw")],
+            [Merge::Set, named.clone(), named, Merge::Whole]
+        );
+        let parts = &field(&shapes, tree, "parts").0.patch;
+        assert!(parts.merge && parts.retain_keys && !parts.replace && parts.key.as_deref() == Some("name"));
+        assert!(matches!(field(&shapes, tree, "labels").1, Shape::Object(labels) if labels.rest.is_some()));
+    }
+
+    #[test]
+    fn the_schema_of_a_definition_becomes_a_shape() {
+        let mut shapes = Shapes::default();
+        let metadata = shapes.add(Shape::Object(Object { whole: true, ..Object::default() }));
+        let schema = json!({"type": "object", "properties": {
+            "metadata": {"type": "object"},
+            "spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
+                "inner": {"type": "object", "properties": {"day": {"type": "string", "format": "date"}}},
+                "port": {"x-kubernetes-int-or-string": true}, "any": {"x-kubernetes-preserve-unknown-fields": true},
+                "list": {"type": "array", "items": {"type": "string"}},
+                "object": {"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true}}}}});
+        let id = from_structural(&mut shapes, &schema, metadata);
+        let root = shapes.get(id);
+        assert_eq!(field(&shapes, root, "metadata").0.shape, metadata);
+        assert_eq!(*field(&shapes, root, "kind").1, Shape::Scalar(Scalar::String));
+        let spec = field(&shapes, root, "spec").1;
+        let inner = field(&shapes, spec, "inner").1;
+        assert!(
+            matches!(inner, Shape::Object(inner) if inner.keeps_unknown),
+            "what keeps unknown fields does so below"
+        );
+        assert_eq!(*field(&shapes, inner, "day").1, Shape::Scalar(Scalar::Formatted));
+        assert_eq!(*field(&shapes, spec, "port").1, Shape::Scalar(Scalar::IntOrString));
+        assert_eq!(*field(&shapes, spec, "any").1, Shape::Anything);
+        assert!(matches!(field(&shapes, spec, "list").1, Shape::List(list) if list.merge == Merge::Whole));
+        assert_eq!(field(&shapes, field(&shapes, spec, "object").1, "metadata").0.shape, metadata);
+    }
+
+    #[test]
+    fn deep_schemas_end_in_the_unknown() {
+        let schema =
+            (0..400).fold(json!({"type": "string"}), |items, _| json!({"type": "array", "items": items}));
+        let mut shapes = Shapes::default();
+        let metadata = shapes.add(Shape::Anything);
+        let id = from_structural(&mut shapes, &schema, metadata);
+        assert!(matches!(shapes.get(id), Shape::List(_)));
+    }
+}

@@ -74,13 +74,13 @@ pub(super) fn apply<'a>(
     let fitted = !fit(scope, &merged, &mut owners)?;
 
     let shape = scope.shape()?;
-    typed::merge(scope.shapes, shape, &mut merged, config);
+    let hollow = typed::merge(scope.shapes, shape, &mut merged, config);
     let mut me = writer(scope, manager, Operation::Apply);
     let id = me.id();
     me.fields = scope.filtered(scope.version, typed::fields(scope.shapes, shape, config));
     let last = owners.all.insert(id.clone(), me);
-    if let Some(last) = &last {
-        prune::prune(scope, &mut merged, &owners, &id, last)?;
+    if let Some(last) = last.as_ref().filter(|last| hollow || !is_kept(scope, &owners, &id, last)) {
+        prune::prune(scope, &mut merged, &owners, last)?;
     }
     let same = is_same(live, &merged);
     if !same {
@@ -95,6 +95,13 @@ pub(super) fn apply<'a>(
         owners.times.insert(id, Some(scope.now.to_owned()));
     }
     Ok(Merged { object: merged, changed: !same, owners, same_owners })
+}
+
+/// Whether an applier still owns all that it owned. A set that was made from a value has all that leads to its
+/// fields, so that nothing can go then.
+fn is_kept(scope: &Scope<'_>, owners: &Owners<'_>, id: &str, last: &Owner<'_>) -> bool {
+    let present = owners.all.get(id).map(|owner| &owner.fields);
+    last.version == scope.version && present.is_some_and(|fields| last.fields.is_within(fields))
 }
 
 /// Whether an object is the live one, managed fields aside, which it does not have.

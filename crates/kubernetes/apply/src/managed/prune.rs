@@ -11,31 +11,24 @@ use super::{Error, Scope};
 use crate::set::FieldSet;
 use crate::typed;
 
-/// Removes from `merged` what the applier `me` owned by `last` and nobody owns now. Parts of removed items that
+/// Removes from `merged` what its applier owned by `last` and nobody owns now. Parts of removed items that
 /// nobody owned go with them; an item of which somebody owns a part stays.
 pub(super) fn prune(
     scope: &Scope<'_>,
     merged: &mut Value,
     owners: &Owners<'_>,
-    me: &str,
     last: &Owner<'_>,
 ) -> Result<(), Error> {
-    let present = owners.all.get(me).map(|owner| &owner.fields);
-    // A set that was made from a value has all that leads to its fields: then nothing of the last is missed.
-    let kept = last.version == scope.version && present.is_some_and(|fields| last.fields.is_within(fields));
-    if last.fields.is_empty() || kept {
+    if last.fields.is_empty() {
         return Ok(());
     }
     let Some(shape) = scope.shape_of(&last.version) else { return Ok(()) };
-    let gone =
-        if owners.all.values().all(|owner| owner.version == last.version) && last.version == scope.version {
-            let owned = owners.all.values().fold(FieldSet::default(), |all, owner| all.union(&owner.fields));
-            gone(scope, shape, merged, last, |all, pruned| {
-                Ok(restore(scope, shape, merged, all, pruned, &owned))
-            })?
-        } else {
-            return elsewhere(scope, shape, merged, owners, last);
-        };
+    if last.version != scope.version || owners.all.values().any(|owner| owner.version != last.version) {
+        return elsewhere(scope, shape, merged, owners, last);
+    }
+    let owned = owners.all.values().fold(FieldSet::default(), |all, owner| all.union(&owner.fields));
+    let restored = |all: &FieldSet<'_>, pruned| Ok(restore(scope, shape, merged, all, pruned, &owned));
+    let gone = gone(scope, shape, merged, last, restored)?;
     typed::remove(scope.shapes, shape, merged, &gone);
     Ok(())
 }

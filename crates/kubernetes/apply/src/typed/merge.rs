@@ -8,16 +8,19 @@ use serde_json::Value;
 use super::{Parts, Way, filled_list, filled_map, keys, parts};
 use crate::step::Step;
 
-/// Merges `config` into `live`. Nothing goes: what `config` does not mention stays. Both are of the shape.
-pub fn merge(shapes: &Shapes, shape: &Shape, live: &mut Value, config: &Value) {
+/// Merges `config` into `live`. Nothing goes: what `config` does not mention stays. Both are of the shape. Tells
+/// whether something empty met something that is not, and therefore owns it without having any of it.
+pub fn merge(shapes: &Shapes, shape: &Shape, live: &mut Value, config: &Value) -> bool {
     let parts = parts(shape);
+    let mut hollow = false;
     match parts.way(config) {
         Way::Map if filled_map(Some(config)).is_some() || filled_map(Some(live)).is_some() => {
             match (live, config) {
                 (Value::Object(live), Value::Object(config)) => {
+                    hollow = config.is_empty();
                     for (key, value) in config {
                         match (live.get_mut(key), parts.child(shapes, key)) {
-                            (Some(old), Some(child)) => merge(shapes, child, old, value),
+                            (Some(old), Some(child)) => hollow |= merge(shapes, child, old, value),
                             _ => {
                                 live.insert(key.clone(), value.clone());
                             }
@@ -26,27 +29,34 @@ pub fn merge(shapes: &Shapes, shape: &Shape, live: &mut Value, config: &Value) {
                 }
                 (live, Value::Object(_)) => *live = config.clone(),
                 // Nothing does not take the place of an object that has something in it.
-                _ => {}
+                _ => hollow = true,
             }
         }
         Way::List if filled_list(Some(config)).is_some() || filled_list(Some(live)).is_some() => {
-            let Parts::List(list) = parts else { return };
+            let Parts::List(list) = parts else { return hollow };
             match (live, config) {
                 (Value::Array(live), Value::Array(config)) if !live.is_empty() && !config.is_empty() => {
-                    *live = items(shapes, list, std::mem::take(live), config);
+                    *live = items(shapes, list, std::mem::take(live), config, &mut hollow);
                 }
-                (Value::Array(live), Value::Array(_)) if !live.is_empty() => {}
+                (Value::Array(live), Value::Array(_)) if !live.is_empty() => hollow = true,
                 (live, Value::Array(_)) => *live = config.clone(),
-                _ => {}
+                _ => hollow = true,
             }
         }
         _ => live.clone_from(config),
     }
+    hollow
 }
 
 /// The items of both. Those that both have are in the order of the configuration; what only one has stays behind
 /// what it followed.
-fn items(shapes: &Shapes, list: &List, mut live: Vec<Value>, config: &[Value]) -> Vec<Value> {
+fn items(
+    shapes: &Shapes,
+    list: &List,
+    mut live: Vec<Value>,
+    config: &[Value],
+    hollow: &mut bool,
+) -> Vec<Value> {
     let shape = shapes.get(list.items);
     let wanted: Vec<Step<'_>> =
         config.iter().filter_map(|item| keys::step(shapes, list, item).ok()).collect();
@@ -68,7 +78,7 @@ fn items(shapes: &Shapes, list: &List, mut live: Vec<Value>, config: &[Value]) -
     let mut next = shared.pop_front();
     let mut taken: BTreeSet<&Step<'_>> = BTreeSet::new();
     let mut out = Vec::with_capacity(live.len().max(config.len()));
-    let take = |step: &Step<'_>, value: &Value, live: &mut Vec<Value>, out: &mut Vec<Value>| {
+    let mut take = |step: &Step<'_>, value: &Value, live: &mut Vec<Value>, out: &mut Vec<Value>| {
         let place = by_step.get(step);
         let mut merged = match place {
             Some(Place::At(at)) => live.get_mut(*at).map(Value::take).unwrap_or_default(),
@@ -76,7 +86,7 @@ fn items(shapes: &Shapes, list: &List, mut live: Vec<Value>, config: &[Value]) -
             Some(Place::Many) => Value::Null,
             None => return out.push(value.clone()),
         };
-        merge(shapes, shape, &mut merged, value);
+        *hollow |= merge(shapes, shape, &mut merged, value);
         out.push(merged);
     };
     let (mut left, mut right) = (0, 0);
