@@ -342,6 +342,28 @@ func items(r *request) (any, error) {
 	return out, nil
 }
 
+// scale takes the managed fields of an object (Live) to those of its Scale and, with those of another (New), back.
+func scale(r *request) (any, error) {
+	live, other := &unstructured.Unstructured{Object: r.Live}, &unstructured.Unstructured{Object: r.New}
+	gv, err := schema.ParseGroupVersion(r.APIVersion)
+	if err != nil {
+		return nil, err
+	}
+	paths := managedfields.ResourcePathMappings{
+		"apps/v1": fieldpath.MakePathOrDie("spec", "replicas"), "apps/v2": nil,
+	}
+	handler := managedfields.NewScaleHandler(live.GetManagedFields(), gv, paths)
+	there, err := handler.ToSubresource()
+	if err != nil {
+		return nil, err
+	}
+	back, err := handler.ToParent(other.GetManagedFields())
+	if err != nil {
+		return nil, err
+	}
+	return []any{there, back}, nil
+}
+
 func sorted(set map[string]bool) []string {
 	var out []string
 	for text := range set {

@@ -58,6 +58,7 @@ var ops = map[string]func(*request) (any, error){
 	"update":    update,
 	"sets":      sets,
 	"items":     items,
+	"scale":     scale,
 	"strategic": strategic,
 	"json":      jsonPatch,
 	"merge":     mergePatch,

@@ -8,6 +8,7 @@ mod filter;
 mod last_applied;
 mod owners;
 mod prune;
+pub mod scale;
 mod time;
 
 use podium_schema::shape::{Shape, ShapeId, Shapes};

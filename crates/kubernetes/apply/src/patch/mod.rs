@@ -1,6 +1,7 @@
 //! The patches of Kubernetes: strategic merge, JSON merge and JSON patches.
 
 mod json;
+mod lists;
 mod merge;
 mod order;
 mod strategic;

@@ -1,6 +1,6 @@
 //! Chains of writes by several managers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use podium_apply::managed::{self, Filter, OneVersion, Scope, Versions};
 use podium_apply::{FieldSet, typed};
@@ -351,6 +351,54 @@ fn fields_and_items() {
         compared += 1;
     }
     eprintln!("fields and items: {compared} compared");
+}
+
+#[test]
+#[ignore = "needs the original: make tools"]
+fn owners_of_a_scale() {
+    let mut probe = Probe::start();
+    let path = vec!["spec".to_owned(), "replicas".to_owned()];
+    let paths = BTreeMap::from([("apps/v1".to_owned(), path), ("apps/v2".to_owned(), Vec::new())]);
+    for index in 0..crate::cases() * 5 {
+        let mut random = Random(crate::seed().wrapping_mul(17_000_023).wrapping_add(index));
+        let mut entries = |versions: &[&str], fields: &[&str]| -> Value {
+            let count = random.below(5);
+            let mut entry = || {
+                let fields: Map<String, Value> =
+                    (0..2).map(|_| ((*random.pick(fields)).to_owned(), json!({}))).collect();
+                let mut entry = json!({
+                    "manager": *random.pick(&["a", "b"]), "operation": *random.pick(&["Apply", "Update"]),
+                    "apiVersion": *random.pick(versions), "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": fields},
+                });
+                if random.chance(70) {
+                    entry["time"] = json!(format!("2020-01-01T00:00:0{}Z", random.below(3)));
+                }
+                if random.chance(30) {
+                    entry["subresource"] = json!("scale");
+                }
+                entry
+            };
+            (0..count).map(|_| entry()).collect()
+        };
+        let live = entries(&["apps/v1", "apps/v1", "apps/v2", "apps/v3"], &["f:replicas", "f:paused"]);
+        let given = entries(&["autoscaling/v1"], &["f:replicas", "f:replicas", "f:other"]);
+        let object = |entries: &Value| json!({"metadata": {"managedFields": entries}});
+        let request =
+            json!({"op": "scale", "apiVersion": "apps/v1", "live": object(&live), "new": object(&given)});
+        let there = managed::scale::to_scale(&live, &paths).unwrap();
+        let back = managed::scale::from_scale(&live, &given, "apps/v1", &paths).unwrap();
+        // Entries that differ by nothing that is sorted by are in any order.
+        let lines = |entries: &Value| -> BTreeSet<String> {
+            entries.as_array().into_iter().flatten().map(Value::to_string).collect()
+        };
+        let Answer::Out(theirs) = probe.ask(&request) else { panic!("case {index}: {request}") };
+        assert_eq!(
+            [lines(&there), lines(&back)],
+            [lines(&theirs[0]), lines(&theirs[1])],
+            "case {index}: {request}"
+        );
+    }
+    eprintln!("owners of a scale: {} compared", crate::cases() * 5);
 }
 
 /// A random structural schema.
