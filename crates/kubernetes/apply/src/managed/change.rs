@@ -97,11 +97,12 @@ pub(super) fn apply<'a>(
     Ok(Merged { object: merged, changed: !same, owners, same_owners })
 }
 
-/// Whether an applier still owns all that it owned. A set that was made from a value has all that leads to its
+/// Whether an applier still owns all that it owned, and all is told in one version. A set that was made from a value has all that leads to its
 /// fields, so that nothing can go then.
 fn is_kept(scope: &Scope<'_>, owners: &Owners<'_>, id: &str, last: &Owner<'_>) -> bool {
     let present = owners.all.get(id).map(|owner| &owner.fields);
-    last.version == scope.version && present.is_some_and(|fields| last.fields.is_within(fields))
+    let alone = owners.all.values().chain([last]).all(|owner| owner.version == scope.version);
+    alone && present.is_some_and(|fields| last.fields.is_within(fields))
 }
 
 /// Whether an object is the live one, managed fields aside, which it does not have.

@@ -40,10 +40,12 @@ fn entries<'a>(shapes: &'a Shapes, shape: Parts<'a>, map: &'a Map<String, Value>
     nodes
 }
 
-/// Of items with the same key there is one node, without what is below them.
+/// Of items with the same key there is one node, without what is below them. Items that cannot be told apart (what
+/// is left of one that was emptied) count as one as well: the list has something in it.
 fn items<'a>(shapes: &'a Shapes, list: &'a List, items: &'a [Value]) -> Vec<Node<'a>> {
     let shape = shapes.get(list.items);
-    let steps = items.iter().filter_map(|item| Some((keys::step(shapes, list, item).ok()?, item)));
+    let step = |item| keys::step(shapes, list, item).unwrap_or_else(|_| Step::Key(Vec::new()));
+    let steps = items.iter().map(|item| (step(item), item));
     if items.len() == 1 {
         let node = |(step, item)| Node { step, owned: true, below: visit(shapes, shape, item).1 };
         return steps.map(node).collect();
