@@ -125,13 +125,23 @@ impl<'a> FieldSet<'a> {
     /// What is in the first and not in the second; what is below a field of the second stays.
     #[must_use]
     pub fn difference(&self, other: &FieldSet<'_>) -> Self {
-        zip(self, other, |left, right| match (left?, right) {
-            (left, None) => Some(left.clone()),
-            (left, Some(right)) => {
-                let below = left.below.difference(&right.below);
-                Node { step: left.step.clone(), owned: left.owned && !right.owned, below }.kept()
-            }
-        })
+        let mut out = self.clone();
+        out.subtract(other);
+        out
+    }
+
+    /// Takes the fields of another set out of this one; what is below them stays.
+    pub fn subtract(&mut self, other: &FieldSet<'_>) {
+        let mut others = other.nodes.iter().peekable();
+        self.nodes.retain_mut(|node| {
+            while others.next_if(|other| compare(&other.step, &node.step).is_lt()).is_some() {}
+            let Some(other) = others.next_if(|other| compare(&other.step, &node.step).is_eq()) else {
+                return true;
+            };
+            node.owned = node.owned && !other.owned;
+            node.below.subtract(&other.below);
+            node.owned || !node.below.is_empty()
+        });
     }
 
     /// What is in the first and neither in the second nor below one of its fields.

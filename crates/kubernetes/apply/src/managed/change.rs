@@ -139,8 +139,8 @@ pub(super) fn update<'a>(
             Error::Failed(format!("failed to update ManagedFields ({}): {error}", address(new)))
         })?;
     owners.all.retain(|_, owner| !owner.fields.is_empty());
-    let written = tracked.modified.union(&tracked.added);
-    let written = scope.filtered(scope.version, written).difference(&FieldSet::of(&STRIPPED));
+    let mut written = scope.filtered(scope.version, tracked.modified.union(&tracked.added));
+    written.subtract(&FieldSet::of(&STRIPPED));
     if !written.is_empty() {
         let mut me = writer(scope, manager, Operation::Update);
         let id = me.id();
@@ -277,7 +277,7 @@ fn filtered<'a>(scope: &Scope<'_>, version: &str, compared: Comparison<'a>) -> C
 /// Takes the fields that nobody owns from an owner.
 fn strip(owners: &mut Owners<'_>, id: &str) {
     if let Some(owner) = owners.all.get_mut(id) {
-        owner.fields = owner.fields.difference(&FieldSet::of(&STRIPPED));
+        owner.fields.subtract(&FieldSet::of(&STRIPPED));
         if owner.fields.is_empty() {
             owners.all.remove(id);
         }

@@ -58,6 +58,16 @@ fn items(
     hollow: &mut bool,
 ) -> Vec<Value> {
     let shape = shapes.get(list.items);
+    let in_order = |(old, new): (&Value, &Value)| {
+        let (old, new) = (keys::step(shapes, list, old), keys::step(shapes, list, new));
+        old.is_ok() && old == new
+    };
+    if live.len() == config.len() && live.iter().zip(config).all(in_order) {
+        for (old, new) in live.iter_mut().zip(config) {
+            *hollow |= merge(shapes, shape, old, new);
+        }
+        return live;
+    }
     let wanted: Vec<Step<'_>> =
         config.iter().filter_map(|item| keys::step(shapes, list, item).ok()).collect();
     if wanted.len() != config.len() {
