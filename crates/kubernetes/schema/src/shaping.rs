@@ -50,7 +50,8 @@ pub fn from_openapi<'v>(
 }
 
 /// Adds the shape of a kind from the structural schema in its definition (`openAPIV3Schema`); `metadata` is the
-/// shape of `ObjectMeta`.
+/// shape of `ObjectMeta`. As ownership sees it, what is below a schema that keeps unknown fields keeps them too; pruning
+/// sees that otherwise, and reads the schema itself.
 pub fn from_structural(shapes: &mut Shapes, schema: &Value, metadata: ShapeId) -> ShapeId {
     let names = BTreeMap::new();
     let mut builder = Builder { shapes, names: &names, metadata: Some(metadata), overridden: Vec::new() };
