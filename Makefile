@@ -37,6 +37,7 @@ test-real: tools ## compare with the originals (under 15 min when they are built
 	$(CARGO_TARGET_DIR)/fast/compare --podium $(CARGO_TARGET_DIR)/fast/podium --known $(KNOWN_DIFFERENCES)
 	$(CARGO_TARGET_DIR)/fast/record
 	$(CARGO) test --profile fast --locked -p podium-rig --test originals -- --ignored --skip every_broken_function
+	$(CARGO) test --profile fast --locked -p podium-apply --test originals -- --ignored --skip record
 	$(CARGO) test --profile fast --locked -p podium-rig --lib $(CLUSTER_TESTS:%=--test %) -- --ignored
 	$(CARGO) test --profile fast --locked -p podium-rig --test operator -- --ignored --test-threads=8
 
@@ -49,6 +50,7 @@ soak: tools fuzz ## compare and fuzz for hours
 	$(CARGO) build --profile fast --locked -p podium -p podium-rig
 	PODIUM_STORIES=500 $(CARGO) test --profile fast --locked -p podium-rig --test stories -- --ignored --nocapture
 	$(CARGO_TARGET_DIR)/fast/compare --podium $(CARGO_TARGET_DIR)/fast/podium --cases 2000000
+	PODIUM_CASES=20000 $(CARGO) test --profile fast --locked -p podium-apply --test originals -- --ignored --skip record --nocapture
 	PODIUM_SOAK=500 $(CARGO) test --profile fast --locked -p podium-rig --test faults -- --ignored --nocapture
 	PODIUM_FUZZ_SECONDS=3600 $(CARGO) test --profile fast --locked -p podium-rig --test fuzz_resources -- --ignored --nocapture
 

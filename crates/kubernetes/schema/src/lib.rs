@@ -23,8 +23,10 @@ mod compare;
 mod problem;
 mod rules;
 pub mod shape;
+mod shaping;
 mod upgrade;
 mod version;
 
 pub use problem::{Check, Problem};
+pub use shaping::{from_openapi, from_structural};
 pub use upgrade::upgrade;

@@ -34,6 +34,8 @@ pub enum Shape {
 pub enum Scalar {
     /// Text, in one of the formats below.
     String,
+    /// Text in a format that only validation knows.
+    Formatted,
     /// Text that is bytes in base64.
     Bytes,
     /// Text that is a moment in seconds.
@@ -61,7 +63,8 @@ pub struct Object {
     pub fields: Vec<Field>,
     /// The shape of the values under keys that are not declared; without it, such keys are unknown.
     pub rest: Option<ShapeId>,
-    /// Keys that are not declared are kept as they are.
+    /// Keys that are not declared are kept as they are. An object of which nothing is known but that it is kept,
+    /// and as a whole, may be any value.
     pub keeps_unknown: bool,
     /// One writer owns the object as a whole.
     pub whole: bool,
