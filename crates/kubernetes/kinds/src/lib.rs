@@ -21,6 +21,8 @@ mod pod;
 mod pods;
 mod sets;
 mod simple;
+pub mod table;
+pub mod typed;
 mod usual;
 mod view;
 
@@ -28,4 +30,5 @@ pub use completion::completion;
 pub use explain::explain;
 pub use health::{Health, health, health_at, health_with_jobs, health_with_pods, paused};
 pub use pods::pod_selector;
+pub use table::{Group, Kinds, Row, Subresource, Version, kinds};
 pub use usual::{all_usual, usual};
