@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use podium_kinds::kinds;
+use podium_kinds::stored::decode;
 use podium_kinds::table::discovery;
-use podium_kinds::typed::{json, protobuf};
+use podium_kinds::typed::protobuf;
 use podium_objects::{Kind, Quantity};
 use podium_rig::cluster::{Cluster, run};
 use podium_rig::kinds::{ask, lines, table};
@@ -62,17 +63,17 @@ fn protobuf_of_every_kind_becomes_the_same_json() {
 
 #[test]
 #[ignore = "needs the pinned originals: make tools"]
-fn bodies_of_every_kind_are_read_with_the_same_complaints() {
-    let answers = ask(&["read", SEED, "60"], &all()).unwrap();
+fn bodies_of_every_kind_are_stored_alike_with_the_same_complaints() {
+    let answers = ask(&["decode", SEED, "60"], &all()).unwrap();
     let (mut good, mut odd) = (0, 0);
     for line in answers.lines() {
-        let answer: Value = serde_json::from_str(line).unwrap();
+        let mut answer: Value = serde_json::from_str(line).unwrap();
+        let stored = answer["stored"].take();
         let text = |key: &str| answer[key].as_str().unwrap_or_default().to_owned();
         let (api_version, kind) = answer["kind"].as_str().unwrap().split_once(' ').unwrap();
-        let ours = json::read(kinds(), text("body").as_bytes(), &Kind::new(api_version, kind));
-        match ours {
+        match decode(text("body").as_bytes(), &Kind::new(api_version, kind)) {
             Ok(read) => {
-                assert_eq!(read.value, answer["stored"], "{line}");
+                assert_eq!(timeless(read.value), timeless(stored), "{line}");
                 let complaint = match read.strict.as_slice() {
                     [] => String::new(),
                     strict => format!("strict decoding error: {}", strict.join(", ")),
@@ -88,6 +89,19 @@ fn bodies_of_every_kind_are_read_with_the_same_complaints() {
         }
     }
     assert!(good > 7000 && odd > 100, "{good} {odd}");
+}
+
+/// Without the only default that is the present time: when a device was tainted.
+fn timeless(mut value: Value) -> Value {
+    match &mut value {
+        Value::Object(object) => {
+            object.remove("timeAdded");
+            object.values_mut().for_each(|value| *value = timeless(value.take()));
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| *value = timeless(value.take())),
+        _ => {}
+    }
+    value
 }
 
 #[test]

@@ -27,8 +27,20 @@ func quoted(text string) string {
 	return string(bytes)
 }
 
+// oddKeys are those that the server itself looks at.
+var oddKeys = []string{
+	"hugepages-2Mi",
+	"pod.beta.kubernetes.io/init-containers",
+	"deprecated.daemonset.template.generation",
+	"deprecated.deployment.rollback.to",
+	"autoscaling.alpha.kubernetes.io/scale-up-tolerance",
+	"pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match",
+	"kubernetes.io/metadata.name",
+}
+
 func (g *generator) word() string {
-	return g.one("", "a", "b", "web", "x.y/z", "http", "80", "10%", "nginx", "nginx:1.2", "nginx:latest", "host:5000/a/b@sha256:00",
+	return g.one("", "a", "b", "web", "x.y/z", "http", "80", "10%", "nginx", "nginx:1.2", "nginx:latest", "host:5000/a/b@sha256:00", "Upper/x", "a_b/c--d:latest", "localhost/q",
+		"x@sha256:0123456789012345678901234567890123456789012345678901234567890123",
 		"ü\u2028<&>", "v1", "Pod", "metadata.name", "0", "true", "kubernetes.io/tls", "1Gi", "2020-01-02T03:04:05Z")
 }
 
@@ -119,6 +131,9 @@ func (g *generator) value(t reflect.Type, enum []any, depth int) string {
 		items := []string{}
 		for range g.random.Intn(3) {
 			key := g.one("a", "b", "cpu", "memory", "x.y/z", "pods", "")
+			if g.chance(10) {
+				key = g.one(oddKeys...)
+			}
 			items = append(items, quoted(key)+":"+g.value(t.Elem(), nil, depth+1))
 		}
 		return "{" + strings.Join(items, ",") + "}"

@@ -21,6 +21,7 @@ mod pod;
 mod pods;
 mod sets;
 mod simple;
+pub mod stored;
 pub mod table;
 pub mod typed;
 mod usual;

@@ -1,5 +1,6 @@
 //! Quantities such as `100m` and `1.5Gi`: read and written exactly as Kubernetes does.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 /// Why a text is no quantity, in the server's words.
@@ -44,6 +45,8 @@ pub struct Quantity {
 
 /// The finest part that is kept: billionths.
 const NANO: i64 = -9;
+/// The zeros that are written out to add two quantities.
+const MOST_ZEROS: usize = 10_000;
 /// The digits that always fit into 64 bits.
 const QUICK_DIGITS: i64 = 18;
 
@@ -103,6 +106,54 @@ impl Quantity {
         if raised {
             self.quick = self.quick && self.digits.len() <= 19;
         }
+    }
+
+    /// Adds another; nothing takes the other's way of writing.
+    pub fn add(&mut self, other: &Quantity) {
+        self.text = None;
+        if self.is_zero() {
+            self.format = other.format;
+        }
+        let exponent = self.exponent.min(other.exponent);
+        let (Some(mine), Some(others)) = (self.aligned(exponent), other.aligned(exponent)) else {
+            // The larger one is all that is left of a sum whose parts are that far apart.
+            if self.compare(other) == Ordering::Less {
+                *self = Self { text: None, ..other.clone() };
+            }
+            return;
+        };
+        (self.negative, self.digits) = if self.negative == other.negative {
+            (self.negative, sum(&mine, &others))
+        } else if magnitude(&mine, &others) == Ordering::Less {
+            (other.negative, difference(&others, &mine))
+        } else {
+            (self.negative, difference(&mine, &others))
+        };
+        self.exponent = exponent;
+        self.quick = self.quick && other.quick && self.digits.len() <= 18;
+        trim(&mut self.digits);
+    }
+
+    /// Which of two amounts is more.
+    pub fn compare(&self, other: &Quantity) -> Ordering {
+        let sign = |one: &Self| if one.is_zero() { 0 } else { 1 - 2 * i8::from(one.negative) };
+        let (mine, others) = (sign(self), sign(other));
+        if mine != others || mine == 0 {
+            return mine.cmp(&others);
+        }
+        let places = |one: &Self| i64::try_from(one.digits.len()).unwrap_or(0).saturating_add(one.exponent);
+        let longest = self.digits.len().max(other.digits.len());
+        let digits =
+            |one: &Self| (0..longest).map(|at| one.digits.get(at).copied().unwrap_or(0)).collect::<Vec<u8>>();
+        let order = places(self).cmp(&places(other)).then_with(|| digits(self).cmp(&digits(other)));
+        if self.negative { order.reverse() } else { order }
+    }
+
+    /// The digits with zeros down to an exponent; nothing if that would be too many.
+    fn aligned(&self, exponent: i64) -> Option<Vec<u8>> {
+        let zeros = if self.is_zero() { 0 } else { usize::try_from(self.exponent - exponent).ok()? };
+        (zeros <= MOST_ZEROS)
+            .then(|| self.digits.iter().copied().chain(std::iter::repeat_n(0, zeros)).collect())
     }
 
     /// The whole number that it is, if it is one and not too large.
@@ -332,6 +383,42 @@ fn times(digits: &[u8], factor: u128) -> Vec<u8> {
     while carry > 0 {
         out.push((carry % 10) as u8);
         carry /= 10;
+    }
+    out.reverse();
+    out
+}
+
+fn magnitude(a: &[u8], b: &[u8]) -> Ordering {
+    let strip = |digits: &[u8]| digits.iter().copied().skip_while(|digit| *digit == 0).collect::<Vec<u8>>();
+    let (a, b) = (strip(a), strip(b));
+    a.len().cmp(&b.len()).then_with(|| a.cmp(&b))
+}
+
+fn sum(a: &[u8], b: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(a.len().max(b.len()) + 1);
+    let mut carry = 0;
+    for at in 0..a.len().max(b.len()) {
+        let digit = |list: &[u8]| list.iter().rev().nth(at).copied().unwrap_or(0);
+        let value = digit(a) + digit(b) + carry;
+        out.push(value % 10);
+        carry = value / 10;
+    }
+    if carry > 0 {
+        out.push(carry);
+    }
+    out.reverse();
+    out
+}
+
+/// The larger minus the smaller.
+fn difference(a: &[u8], b: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(a.len());
+    let mut borrow = 0;
+    for at in 0..a.len() {
+        let digit = |list: &[u8]| list.iter().rev().nth(at).copied().unwrap_or(0);
+        let (mine, other) = (digit(a), digit(b) + borrow);
+        borrow = u8::from(mine < other);
+        out.push(mine + 10 * borrow - other);
     }
     out.reverse();
     out

@@ -20,6 +20,10 @@ pub fn read(text: &'static str) -> Kinds {
     reader.kinds
 }
 
+/// Fields whose defaults are only for those who say nothing, not for those who say "nothing".
+const EMPTY_COUNTS: [(&str, &str); 2] =
+    [("core/v1.NodeStatus", "allocatable"), ("autoscaling/v2.HPAScalingRules", "policies")];
+
 #[derive(Default)]
 struct Reader {
     kinds: Kinds,
@@ -151,11 +155,13 @@ impl Reader {
             omit_zero: flags.contains('z'),
             embedded: flags.contains('i'),
             required: flags.contains('r'),
+            empty_counts: false,
             rest,
             via: Vec::new(),
         };
         if let Some(one) = self.at.and_then(|at| self.kinds.types.structs.get_mut(at)) {
-            one.own.push(field);
+            let empty_counts = EMPTY_COUNTS.contains(&(one.name, key));
+            one.own.push(Field { empty_counts, ..field });
         }
     }
 

@@ -125,6 +125,8 @@ pub(crate) struct Field {
     pub omit_zero: bool,
     pub embedded: bool,
     pub required: bool,
+    /// An empty list or object is not the same as none: defaults depend on it.
+    pub empty_counts: bool,
     /// The rest of the line, which only shapes need.
     pub rest: &'static str,
     /// The embedded types that it came through.

@@ -8,6 +8,8 @@ pub mod json;
 pub mod protobuf;
 mod time;
 
+pub(crate) use base64::encode as encode_base64;
+
 use serde_json::{Map, Number, Value};
 
 use crate::table::{Field, Form, StructId, TypeId, Types};
@@ -38,6 +40,7 @@ fn omitted(types: &Types, field: &Field, value: &Value) -> bool {
         Form::Bool => value != &Value::Bool(true),
         Form::Int32 | Form::Int64 => value.as_i64().is_none_or(|number| number == 0),
         Form::Float64 => value.as_f64().is_none_or(|number| number == 0.0),
+        Form::List(_) | Form::Map(_) if field.empty_counts && !value.is_null() => false,
         Form::List(_) => value.as_array().is_none_or(Vec::is_empty),
         Form::Map(_) => value.as_object().is_none_or(Map::is_empty),
         _ => false,
