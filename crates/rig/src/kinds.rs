@@ -27,6 +27,7 @@ const HEAD: &str = "# The built-in kinds of Kubernetes 1.36.3, written by `make 
 # resource: plural, singular, kind, scope, verbs, short names, categories, hash of the stored version
 # sub:      name, kind, its group and version if they are others, verbs
 # kind:     group and version, kind, type
+# column:   group and version, kind, type and format of the cells, priority, heading
 # named:    type, what it is, type of a map's keys, `items` if it is a message of its own in protobuf
 # type:     name, `atomic` if one writer owns it as a whole; then its fields, a line each:
 #   key (`-`: embedded), number in protobuf, flags (e: left out when empty, z: left out when zero, i: embedded,

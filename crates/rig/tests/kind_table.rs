@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use podium_kinds::kinds;
+use podium_kinds::print::row;
 use podium_kinds::stored::decode;
 use podium_kinds::table::discovery;
 use podium_kinds::typed::protobuf;
@@ -70,6 +71,10 @@ fn bodies_of_every_kind_are_stored_alike_with_the_same_complaints() {
         let mut answer: Value = serde_json::from_str(line).unwrap();
         let stored = answer["stored"].take();
         let text = |key: &str| answer[key].as_str().unwrap_or_default().to_owned();
+        // Options have no types of the server's own.
+        if text("error").contains("is registered for the internal version") {
+            continue;
+        }
         let (api_version, kind) = answer["kind"].as_str().unwrap().split_once(' ').unwrap();
         match decode(text("body").as_bytes(), &Kind::new(api_version, kind)) {
             Ok(read) => {
@@ -102,6 +107,27 @@ fn timeless(mut value: Value) -> Value {
         _ => {}
     }
     value
+}
+
+#[test]
+#[ignore = "needs the pinned originals: make tools"]
+fn rows_have_the_same_cells() {
+    let answers = ask(&["table", SEED, "60"], &all()).unwrap();
+    let mut count = 0;
+    for line in answers.lines() {
+        let answer: Value = serde_json::from_str(line).unwrap();
+        // Selectors that no server accepts, and a moment that stands for none but has parts of a second.
+        let plain = answer.to_string();
+        if ["<error>", "<invalid>", "0001-01-01"].iter().any(|word| plain.contains(word)) {
+            continue;
+        }
+        let (api_version, kind) = answer["kind"].as_str().unwrap().split_once(' ').unwrap();
+        let row = row(&Kind::new(api_version, kind), &answer["object"], answer["now"].as_i64().unwrap());
+        assert_eq!(row.cells, answer["cells"].as_array().unwrap().as_slice(), "{line}");
+        assert_eq!(row.conditions, answer["conditions"], "{line}");
+        count += 1;
+    }
+    assert!(count > 2000, "{count}");
 }
 
 #[test]

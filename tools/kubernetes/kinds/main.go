@@ -4,6 +4,7 @@
 //	kinds protobuf SEED N    N random objects per kind (read as above): kind, protobuf in hex, JSON
 //	kinds read SEED N        N random bodies per kind: what the types of the version make of each
 //	kinds decode SEED N      the same, but defaulted, and through the server's own types and back
+//	kinds table SEED N       N random objects per kind and the cells of their rows
 //	kinds quantity           reads quantities, writes how they are kept or why not
 package main
 
@@ -34,6 +35,8 @@ func main() {
 		protobufs(kinds(), number(2), int(number(3)))
 	case "read", "decode":
 		decode(kinds(), number(2), int(number(3)), command == "decode")
+	case "table":
+		tables(kinds(), number(2), int(number(3)))
 	case "quantity":
 		quantities()
 	default:

@@ -237,6 +237,9 @@ func types(kinds []schema.GroupVersionKind) {
 			fail("no such kind: %v", kind)
 		}
 		fmt.Fprintf(out, "kind %s %s %s\n", kind.GroupVersion(), kind.Kind, c.expression(t, ""))
+		if printed(kind) {
+			columns(kind)
+		}
 	}
 	c.expression(reflect.TypeFor[apiextensionsv1.JSONSchemaProps](), "")
 	done := []reflect.Type{}

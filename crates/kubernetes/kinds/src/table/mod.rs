@@ -31,6 +31,7 @@ pub struct Kinds {
     groups: Vec<Group>,
     types: Types,
     kinds: HashMap<(&'static str, &'static str), StructId>,
+    columns: HashMap<TypeId, Vec<Column>>,
     shapes: OnceLock<shapes::Built>,
 }
 
@@ -92,6 +93,19 @@ pub struct Subresource {
     pub verbs: Vec<&'static str>,
 }
 
+/// A column of a kind's tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column {
+    /// The heading.
+    pub name: &'static str,
+    /// The type of its cells.
+    pub kind: &'static str,
+    /// Their format; `name` for the one that tells rows apart.
+    pub format: &'static str,
+    /// Above 0 for columns that only the wide form shows.
+    pub priority: i32,
+}
+
 /// The table of the built-in kinds, read at the first call.
 pub fn kinds() -> &'static Kinds {
     static KINDS: OnceLock<Kinds> = OnceLock::new();
@@ -141,6 +155,11 @@ impl Kinds {
             let known = kind.group == "meta.k8s.io" || self.version(&kind.group, &kind.version).is_some();
             (meta && known).then(|| find(META)).flatten()
         })
+    }
+
+    /// The columns of a kind that has some of its own.
+    pub fn columns(&self, kind: &Kind) -> Option<&[Column]> {
+        self.columns.get(&self.type_of(kind)?).map(Vec::as_slice)
     }
 
     /// Every kind that has a type.

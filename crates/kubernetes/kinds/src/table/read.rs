@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::types::{Field, Form, Struct, StructId, Type, TypeId, Types, WORDS};
-use super::{Group, Kinds, Row, Subresource, Version};
+use super::{Column, Group, Kinds, Row, Subresource, Version};
 
 pub fn read(text: &'static str) -> Kinds {
     let mut reader = Reader::default();
@@ -86,6 +86,16 @@ impl Reader {
                     self.kinds.types.named(name).map(|id| self.kinds.types.get(id).form)
                 {
                     self.kinds.kinds.insert((api_version, kind), id);
+                }
+            }
+            ("column", [api_version, kind, ty, format, priority, ..]) => {
+                // The name comes last and may have spaces.
+                let name = rest.splitn(6, ' ').last().unwrap_or_default();
+                let format = if *format == "-" { "" } else { format };
+                let column = Column { name, kind: ty, format, priority: priority.parse().unwrap_or(0) };
+                if let Some(id) = self.kinds.kinds.get(&(*api_version, *kind)) {
+                    let id = self.kinds.types.of_struct(*id);
+                    self.kinds.columns.entry(id).or_default().push(column);
                 }
             }
             ("type", [name, ..]) => {

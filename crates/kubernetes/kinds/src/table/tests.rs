@@ -13,6 +13,7 @@ fn every_line_of_the_text_is_in_the_table() {
     assert_eq!(table.rows().count(), lines("resource "));
     assert_eq!(table.rows().flat_map(|row| &row.subresources).count(), lines("sub "));
     assert_eq!(table.typed().count(), lines("kind "));
+    assert_eq!(table.columns.values().map(Vec::len).sum::<usize>(), lines("column "));
     assert_eq!(table.types().structs.iter().map(|one| one.own.len()).sum::<usize>(), lines(" "));
     // What the reader has no word for would be taken for any JSON.
     for one in &table.types().structs {

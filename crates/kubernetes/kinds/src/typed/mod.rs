@@ -9,6 +9,7 @@ pub mod protobuf;
 mod time;
 
 pub(crate) use base64::encode as encode_base64;
+pub(crate) use time::NEVER;
 
 use serde_json::{Map, Number, Value};
 
@@ -91,4 +92,9 @@ pub(crate) fn text(bytes: &[u8]) -> String {
         out.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
     }
     out
+}
+
+/// The seconds since 1970 of a moment in its usual form, with or without parts of a second.
+pub(crate) fn moment(text: &str) -> Option<i64> {
+    time::read(text, false).ok().map(|(seconds, _)| seconds).filter(|seconds| *seconds != NEVER)
 }
