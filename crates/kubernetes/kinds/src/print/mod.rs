@@ -1,6 +1,6 @@
 //! The cells of a kind's row when people look at a list.
 //!
-//! Which columns a kind has is in the table of kinds; here is what stands in them: [`cells`] is a table of small
+//! Which columns a kind has is in the table of kinds; here is what stands in them: `cells` is a table of small
 //! expressions, and what is more than an expression is a named function in the module of its subject.
 
 mod age;

@@ -1,6 +1,6 @@
 //! What a server stores of a body: defaults of the code, and what the way through its own types changes.
 //!
-//! Both are rules about types, not about kinds: wherever a probe stands, it gets a probe's defaults. [`rules`] has
+//! Both are rules about types, not about kinds: wherever a probe stands, it gets a probe's defaults. `rules` has
 //! those that are plain facts; what must look around is a named function in the module of its subject.
 
 mod autoscaling;

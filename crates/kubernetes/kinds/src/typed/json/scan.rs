@@ -1,6 +1,6 @@
 //! The text of JSON, piece by piece.
 //!
-//! [`head`] checks a body as a whole; everything else relies on that and never looks back.
+//! `head` checks a body as a whole; everything else relies on that and never looks back.
 
 use std::borrow::Cow;
 
