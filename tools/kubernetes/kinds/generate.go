@@ -15,7 +15,9 @@ type generator struct {
 	random      *rand.Rand
 	definitions map[string]common.OpenAPIDefinition
 	wild        bool
-	budget      int
+	// The moment that stands for none is not written: the original itself does not read it as it writes it.
+	timely bool
+	budget int
 }
 
 func (g *generator) one(of ...string) string { return of[g.random.Intn(len(of))] }
@@ -51,6 +53,9 @@ func (g *generator) quantity() string {
 
 func (g *generator) moment(micro bool) string {
 	text := g.one("2020-01-02T03:04:05", "1999-12-31T23:59:59", "2024-02-29T00:00:00", "0001-01-01T00:00:00")
+	if g.timely && text[0] == '0' {
+		text = "2025-05-05T05:05:05"
+	}
 	if micro {
 		text += g.one(".000000", ".123456", ".100000")
 	} else {

@@ -5,6 +5,7 @@
 //	kinds read SEED N        N random bodies per kind: what the types of the version make of each
 //	kinds decode SEED N      the same, but defaulted, and through the server's own types and back
 //	kinds table SEED N       N random objects per kind and the cells of their rows
+//	kinds convert SEED N     N random objects of the kinds that are served in two versions, in both
 //	kinds quantity           reads quantities, writes how they are kept or why not
 package main
 
@@ -37,6 +38,8 @@ func main() {
 		decode(kinds(), number(2), int(number(3)), command == "decode")
 	case "table":
 		tables(kinds(), number(2), int(number(3)))
+	case "convert":
+		conversions(number(2), int(number(3)))
 	case "quantity":
 		quantities()
 	default:

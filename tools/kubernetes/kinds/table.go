@@ -59,7 +59,7 @@ func tables(kinds []schema.GroupVersionKind, seed int64, count int) {
 		if !printed(kind) {
 			continue
 		}
-		g := generator{random: rand.New(rand.NewSource(seed*1000 + int64(at))), definitions: known}
+		g := generator{random: rand.New(rand.NewSource(seed*1000 + int64(at))), definitions: known, timely: true}
 		internal := schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal}
 		decoder := codecs.DecoderToVersion(info.Serializer, internal)
 		encoder := codecs.EncoderForVersion(info.Serializer, kind.GroupVersion())

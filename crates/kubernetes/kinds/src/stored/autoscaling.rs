@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
+use super::twins;
 use super::view::{Object, count, has, made, part};
 use super::workloads::drop_empty_annotations;
 
 /// Annotations that carry what an older version has no fields for.
-const CARRIED: [&str; 6] = [
+pub(super) const CARRIED: [&str; 6] = [
     "autoscaling.alpha.kubernetes.io/metrics",
     "autoscaling.alpha.kubernetes.io/behavior",
     "autoscaling.alpha.kubernetes.io/current-metrics",
@@ -61,37 +62,8 @@ pub fn rules_through(rules: &mut Object) {
     }
 }
 
-/// The older version knows one measure, the processor's load; what else was measured goes into an annotation.
+/// The older version goes through the newer one, which has fields for what it has annotations for.
 pub fn through_second(object: &mut Object) {
-    let annotation = |object: &Object, key: &str| {
-        let text = object.get("metadata")?.get("annotations")?.get(key)?.as_str()?;
-        let list = serde_json::from_str::<Value>(text).ok()?;
-        list.is_array().then(|| text.to_owned())
-    };
-    let [metrics, behavior, statuses, conditions, ..] = CARRIED;
-    let mut kept: Vec<(&str, String)> = [metrics, behavior, statuses, conditions]
-        .into_iter()
-        .filter_map(|key| annotation(object, key).map(|text| (key, text)))
-        .collect();
-    annotations_through(object);
-    if let Some(spec) = part(object, "spec")
-        && !kept.iter().any(|(key, _)| *key == metrics)
-    {
-        super::view::set(spec, "targetCPUUtilizationPercentage", 80);
-    }
-    let load = object.get("status").and_then(|status| status.get("currentCPUUtilizationPercentage"));
-    if let Some(load) = load.and_then(Value::as_i64)
-        && !kept.iter().any(|(key, _)| *key == statuses)
-    {
-        let text = format!(
-            "[{{\"type\":\"Resource\",\"resource\":{{\"name\":\"cpu\",\"currentAverageUtilization\":{load},\
-             \"currentAverageValue\":\"0\"}}}}]"
-        );
-        kept.push((statuses, text));
-    }
-    if !kept.is_empty()
-        && let Some(annotations) = part(object, "metadata").and_then(|metadata| made(metadata, "annotations"))
-    {
-        annotations.extend(kept.into_iter().map(|(key, text)| (key.to_owned(), Value::String(text))));
-    }
+    twins::to_second(object);
+    twins::to_first(object);
 }

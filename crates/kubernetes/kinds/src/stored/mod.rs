@@ -10,6 +10,7 @@ mod pods;
 mod resources;
 mod rules;
 mod services;
+mod twins;
 mod view;
 mod walk;
 mod workloads;
@@ -22,6 +23,7 @@ use serde_json::Value;
 use crate::table::kinds;
 use crate::typed::json::{self, JsonError, Read};
 use crate::typed::protobuf::{self, ProtobufError};
+pub use twins::{convert, stored_kind};
 use walk::Rules;
 
 /// Reads a body of a built-in kind as the server does: the value that it stores before anybody else changes it.

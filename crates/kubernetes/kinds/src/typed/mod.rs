@@ -7,6 +7,7 @@ mod base64;
 pub mod json;
 pub mod protobuf;
 mod time;
+pub mod write;
 
 pub(crate) use base64::encode as encode_base64;
 pub(crate) use time::NEVER;
