@@ -31,6 +31,7 @@ pub mod table;
 pub mod typed;
 mod usual;
 mod view;
+mod writing;
 
 pub use completion::completion;
 pub use explain::explain;
@@ -39,3 +40,4 @@ pub use pods::pod_selector;
 pub use selectable::{check_field, field_value};
 pub use table::{Column, Group, Kinds, Row, Subresource, Version, kinds};
 pub use usual::{all_usual, usual};
+pub use writing::{Writing, reset_fields, writing};
