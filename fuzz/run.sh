@@ -48,6 +48,11 @@ seed() {
         ;;
     strvals) printf '\000a.b[1].c={x,"y"},d\\.e=null,f=1\nx=\n{"a":[1,{"b":null}]}\na=b=c\np=file' >"$to/flags" ;;
     versions) printf 'v1.2.3-rc.1+build\n>=1.0 <2 || ~1.2.x, ^3.4 !=1.5 1 - 2' >"$to/range" ;;
+    kinds)
+        # The first byte picks the kind; objects say themselves what they are.
+        sed 's/.*"object":\(.*\),"now":.*/\1/' ../../crates/kubernetes/kinds/tests/rows.txt |
+            awk -v to="$to" '{ file = to "/object-" NR; printf "A%s", $0 > file; close(file) }'
+        ;;
     re2) printf '(?i)^(?P<name>[[:alpha:]]+|\\p{Greek}{2,3}?)\\b.*$\nabc def\nxyz' >"$to/pattern" ;;
     esac
 }
