@@ -53,6 +53,11 @@ seed() {
         printf '\003\100\000\001\144\000\377' >"$to/changes"
         printf '\002\002\004\000pods\004\000\000\000ns/a' >"$to/records"
         ;;
+    kinds)
+        # The first byte picks the kind; objects say themselves what they are.
+        sed 's/.*"object":\(.*\),"now":.*/\1/' ../../crates/kubernetes/kinds/tests/rows.txt |
+            awk -v to="$to" '{ file = to "/object-" NR; printf "A%s", $0 > file; close(file) }'
+        ;;
     re2) printf '(?i)^(?P<name>[[:alpha:]]+|\\p{Greek}{2,3}?)\\b.*$\nabc def\nxyz' >"$to/pattern" ;;
     esac
 }

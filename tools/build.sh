@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the pinned originals into a cache outside the checkout, only what is missing or has changed.
-#   tools/build.sh [name ...]     names: helm3 helm4 probe3 probe4 probe-kubernetes etcd kubernetes
+#   tools/build.sh [name ...]     names: helm3 helm4 probe3 probe4 probe-kubernetes etcd kubernetes kinds
 #                                 helm-operator helm-operator-plugins; default all
 # PODIUM_TOOLS is the cache (default ~/.cache/podium/tools).
 set -eu
@@ -38,6 +38,7 @@ build() {
         probe-kubernetes) sources="go.mod go.sum probe/*.go" ;;
         probe*) sources="$sources probe/main.go ../probe/go.mod ../probe/*.go" ;;
         kubernetes) sources="go.mod go.sum main.go" ;;
+        kinds) sources="go.mod go.sum kinds/*.go" ;;
     esac
     stamp=$(cd "$here/$module" && { go version; echo "$package $ldflags"; cat $sources; } | sha256sum | cut -d' ' -f1)
     if [ -x "$cache/$name" ] && [ "$(cat "$cache/$name.stamp" 2>/dev/null)" = "$stamp" ]; then
@@ -56,7 +57,7 @@ mkdir -p "$cache"
 # Go's own time zones, so that the originals do not read those of the machine.
 cmp -s "$(go env GOROOT)/lib/time/zoneinfo.zip" "$cache/zoneinfo.zip" ||
     cp "$(go env GOROOT)/lib/time/zoneinfo.zip" "$cache/zoneinfo.zip"
-for name in ${*:-helm3 helm4 probe3 probe4 etcd kubernetes probe-kubernetes helm-operator helm-operator-plugins}; do
+for name in ${*:-helm3 helm4 probe3 probe4 etcd kubernetes kinds probe-kubernetes helm-operator helm-operator-plugins}; do
     case $name in
         helm3) build helm3 helm3 $h3/cmd/helm "$flags3" ;;
         helm4) build helm4 helm4 $h4/cmd/helm "$flags4" ;;
@@ -71,6 +72,7 @@ for name in ${*:-helm3 helm4 probe3 probe4 etcd kubernetes probe-kubernetes helm
             done
             ;;
         probe-kubernetes) build probe-kubernetes kubernetes ./probe "-s -w" ;;
+        kinds) build kinds kubernetes ./kinds "-s -w" ;;
         helm-operator)
             build helm-operator helm-operator github.com/operator-framework/operator-sdk/cmd/helm-operator "-s -w" ;;
         helm-operator-plugins)

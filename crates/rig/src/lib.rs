@@ -12,6 +12,7 @@ pub mod compare;
 pub mod dialects;
 pub mod generate;
 pub mod histogram;
+pub mod kinds;
 pub mod mutants;
 pub mod paths;
 pub mod podium;

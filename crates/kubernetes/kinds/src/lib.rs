@@ -1,5 +1,8 @@
 //! What is known of each kind: when its objects are ready and why not, which pods are theirs, where they are kept.
 //!
+//! [`table`] has the built-in kinds as a real server serves them, [`typed`] reads bodies by it, [`stored`] makes of
+//! them what the server stores, and [`print`](mod@print) is what lists show.
+//!
 //! Every answer comes from the object that is passed in; this crate asks nobody. The states are those that Helm 4
 //! waits for (the kstatus rules); the words are ours.
 //!
@@ -19,13 +22,22 @@ mod health;
 mod job;
 mod pod;
 mod pods;
+pub mod print;
+mod selectable;
 mod sets;
 mod simple;
+pub mod stored;
+pub mod table;
+pub mod typed;
 mod usual;
 mod view;
+mod writing;
 
 pub use completion::completion;
 pub use explain::explain;
 pub use health::{Health, health, health_at, health_with_jobs, health_with_pods, paused};
 pub use pods::{has_pods, pod_selector};
+pub use selectable::{check_field, field_value};
+pub use table::{Column, Group, Kinds, Row, Subresource, Version, kinds};
 pub use usual::{all_usual, usual};
+pub use writing::{Writing, reset_fields, writing};

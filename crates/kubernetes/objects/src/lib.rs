@@ -4,10 +4,12 @@
 
 pub mod fields;
 pub mod kind;
+pub mod quantity;
 pub mod selector;
 pub mod status;
 pub mod table;
 
 pub use kind::{Kind, Resource};
+pub use quantity::Quantity;
 pub use selector::Selector;
 pub use status::Status;

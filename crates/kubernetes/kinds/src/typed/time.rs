@@ -1,0 +1,178 @@
+//! Moments: RFC 3339 as Go reads and writes it.
+
+/// The first moment of the year 1, which stands for "no time".
+pub const NEVER: i64 = -62_135_596_800;
+const DAY: i64 = 86_400;
+
+/// Writes a moment, with microseconds if they are wanted; nothing for the moment that stands for "no time".
+pub fn write(seconds: i64, nanoseconds: u32, micro: bool) -> Option<String> {
+    if seconds == NEVER && nanoseconds == 0 {
+        return None;
+    }
+    let (days, rest) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
+    let (year, month, day) = date(days);
+    let sign = if year < 0 { "-" } else { "" };
+    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
+    let fraction = if micro { format!(".{:06}", nanoseconds / 1000) } else { String::new() };
+    let year = year.unsigned_abs();
+    Some(format!("{sign}{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z"))
+}
+
+/// The date of a day counted from 1970-01-01.
+fn date(days: i64) -> (i64, i64, i64) {
+    let days = days.saturating_add(719_468);
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let rest = day - (365 * year + year / 4 - year / 100);
+    let shifted = (5 * rest + 2) / 153;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    (year + era * 400 + i64::from(month <= 2), month, rest - (153 * shifted + 2) / 5 + 1)
+}
+
+/// The day of a date, counted from 1970-01-01.
+fn day_number(year: i64, month: i64, day: i64) -> i64 {
+    let year = year - i64::from(month <= 2);
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+/// Reads a moment: seconds and nanoseconds, or the original's complaint. The form with microseconds wants six digits.
+pub fn read(text: &str, micro: bool) -> Result<(i64, u32), String> {
+    let layout = if micro { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
+    let wrong = |rest: &str, part: &str| {
+        format!(
+            "parsing time {} as {}: cannot parse {} as {}",
+            quote(text),
+            quote(layout),
+            quote(rest),
+            quote(part)
+        )
+    };
+    let range = |part: &str| format!("parsing time {}: {part} out of range", quote(text));
+    let mut at = 0;
+    let mut numbers = [0_i64; 6];
+    let parts = [("2006", 4), ("01", 2), ("02", 2), ("15", 2), ("04", 2), ("05", 2)];
+    let between = ["", "-", "-", "T", ":", ":"];
+    for (index, ((part, width), before)) in parts.into_iter().zip(between).enumerate() {
+        let rest = text.get(at..).unwrap_or_default();
+        if !rest.starts_with(before) {
+            return Err(wrong(rest, before));
+        }
+        at += before.len();
+        let rest = text.get(at..).unwrap_or_default();
+        let digits = rest.bytes().take(width).take_while(u8::is_ascii_digit).count();
+        // The layout's hour takes one digit too.
+        let taken = if part == "15" && digits == 1 { 1 } else { width };
+        if digits < taken {
+            return Err(wrong(rest, part));
+        }
+        at += taken;
+        let number = rest.get(..taken).and_then(|digits| digits.parse().ok()).unwrap_or(0);
+        if let Some(place) = numbers.get_mut(index) {
+            *place = number;
+        }
+        let (low, high, name) = match index {
+            1 => (1, 12, "month"),
+            3 => (0, 23, "hour"),
+            4 => (0, 59, "minute"),
+            5 => (0, 59, "second"),
+            _ => (0, i64::MAX, ""),
+        };
+        if number < low || number > high {
+            return Err(range(name));
+        }
+    }
+    let [year, month, day, hour, minute, second] = numbers;
+    let mut nanoseconds = 0;
+    let rest = text.get(at..).unwrap_or_default();
+    let digits =
+        rest.strip_prefix(['.', ',']).map_or(0, |rest| rest.bytes().take_while(u8::is_ascii_digit).count());
+    if micro && (digits < 6 || rest.starts_with(',')) {
+        return Err(wrong(rest, ".000000"));
+    }
+    if digits > 0 {
+        let kept: String = rest.chars().skip(1).take(digits.min(9)).collect();
+        nanoseconds = format!("{kept:0<9}").parse().unwrap_or(0);
+        let width = if micro { 6 } else { digits };
+        if micro {
+            nanoseconds = nanoseconds / 1000 * 1000;
+        }
+        at += 1 + width;
+    }
+    let rest = text.get(at..).unwrap_or_default();
+    let (offset, taken) = zone(rest).ok_or_else(|| wrong(rest, "Z07:00"))?;
+    at += taken;
+    let rest = text.get(at..).unwrap_or_default();
+    if !rest.is_empty() {
+        return Err(format!("parsing time {}: extra text: {}", quote(text), quote(rest)));
+    }
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let last = match month {
+        2 => 28 + i64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    if day < 1 || day > last {
+        return Err(range("day"));
+    }
+    Ok((day_number(year, month, day) * DAY + hour * 3600 + minute * 60 + second - offset, nanoseconds))
+}
+
+/// Seconds east of Greenwich, and how much text says so.
+fn zone(text: &str) -> Option<(i64, usize)> {
+    let bytes = text.as_bytes();
+    match bytes {
+        [b'Z', ..] => Some((0, 1)),
+        [sign @ (b'+' | b'-'), a, b, b':', c, d, ..] if [a, b, c, d].iter().all(|d| d.is_ascii_digit()) => {
+            let two = |a: &u8, b: &u8| i64::from(a - b'0') * 10 + i64::from(b - b'0');
+            let (hours, minutes) = (two(a, b), two(c, d));
+            let offset = hours * 3600 + minutes * 60;
+            (hours <= 24 && minutes < 60).then_some((if *sign == b'-' { -offset } else { offset }, 6))
+        }
+        _ => None,
+    }
+}
+
+/// A text in Go's quotes for these messages.
+fn quote(text: &str) -> String {
+    let mut out = String::from("\"");
+    for sign in text.chars() {
+        match sign {
+            '"' | '\\' => out.extend(['\\', sign]),
+            sign if u32::from(sign) >= 0x80 || u32::from(sign) < 0x20 => {
+                let mut bytes = [0; 4];
+                for byte in sign.encode_utf8(&mut bytes).bytes() {
+                    out.push_str(&format!("\\x{byte:02x}"));
+                }
+            }
+            sign => out.push(sign),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_read_and_written() {
+        for (text, written) in [
+            ("2020-01-02T03:04:05Z", Some("2020-01-02T03:04:05Z")),
+            ("2024-02-29T00:00:00+02:00", Some("2024-02-28T22:00:00Z")),
+            ("1999-12-31T23:59:59.5-07:30", Some("2000-01-01T07:29:59Z")),
+            ("0001-01-01T00:00:00Z", None),
+        ] {
+            let (seconds, nanoseconds) = read(text, false).unwrap();
+            let nanoseconds = if seconds == NEVER { nanoseconds } else { 0 };
+            assert_eq!(write(seconds, nanoseconds, false).as_deref(), written, "{text}");
+        }
+        assert_eq!(
+            read("x", false).unwrap_err(),
+            "parsing time \"x\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"x\" as \"2006\""
+        );
+        assert!(read("2023-02-29T00:00:00Z", false).is_err());
+    }
+}
