@@ -56,8 +56,8 @@ pub struct Controller {
     pub watch: Watch,
     /// Where the resources are.
     pub resource: Resource,
-    /// The chart that they are the values of.
-    pub chart: RefCell<Rc<Chart>>,
+    /// The chart that they are the values of, or why there is none.
+    pub chart: RefCell<Result<Rc<Chart>, String>>,
     /// Those to look at.
     pub queue: Queue<Key>,
     /// Where the releases of resources without a namespace are.
@@ -76,7 +76,7 @@ impl Controller {
     pub fn new(
         watch: Watch,
         resource: Resource,
-        chart: Rc<Chart>,
+        chart: Result<Rc<Chart>, String>,
         home: String,
         log: &Log,
         created: Gauge,
@@ -102,6 +102,16 @@ impl Controller {
     /// Whether its resources have a namespace.
     pub fn namespaced(&self) -> bool {
         self.resource.namespaced
+    }
+
+    /// The chart, if it can be used.
+    pub fn chart(&self) -> Result<Rc<Chart>, String> {
+        self.chart.borrow().clone()
+    }
+
+    /// The hash of the chart; nothing when there is none.
+    pub fn digest(&self) -> String {
+        self.chart.borrow().as_ref().map(|chart| chart.digest.clone()).unwrap_or_default()
     }
 
     /// The namespace of a resource's release.
@@ -136,7 +146,7 @@ impl Controller {
     pub fn remember_failure(&self, key: &Key) {
         let until = Instant::now() + self.queue.next_delay(key);
         if let Some(Card { wish, turn, .. }) = self.card(key) {
-            let chart = self.chart.borrow().digest.clone();
+            let chart = self.digest();
             let mut failed = self.failed.borrow_mut();
             let kept = failed.remove(key).map(|before| before.kept).unwrap_or_default();
             failed.insert(key.clone(), Failed { until, wish, turn, chart, kept });
@@ -153,7 +163,7 @@ impl Controller {
         let card = self.card(key)?;
         let failed = self.failed.borrow();
         let same = |failed: &&Failed| {
-            (failed.wish, failed.turn) == (card.wish, card.turn) && failed.chart == self.chart.borrow().digest
+            (failed.wish, failed.turn) == (card.wish, card.turn) && failed.chart == self.digest()
         };
         let wait = failed.get(key).filter(same)?.until.saturating_duration_since(Instant::now());
         (!wait.is_zero()).then_some(wait)

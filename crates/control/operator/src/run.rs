@@ -1,6 +1,5 @@
 //! Puts everything together and keeps it running.
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -19,7 +18,7 @@ use podium_serve::server::Limits;
 use podium_serve::{Health, Registry, Server};
 
 use crate::certificate;
-use crate::chart::{self, Chart};
+use crate::chart::Chart;
 use crate::controller::{Controller, Round};
 use crate::custom::Custom;
 use crate::guard::Guard;
@@ -85,9 +84,6 @@ pub struct Election {
 /// Why an operator does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A chart cannot be used.
-    #[error(transparent)]
-    Chart(#[from] chart::Error),
     /// A port cannot be had.
     #[error(transparent)]
     Serve(#[from] podium_serve::server::Error),
@@ -116,10 +112,6 @@ pub async fn run(
     let (alive, ready) = (Health::default(), Health::default());
     ready.bad("cluster", "the resources are not known yet");
     measure::process(&registry, settings.version, "");
-    let mut charts = Vec::new();
-    for entry in &settings.watches {
-        charts.push(Rc::new(Chart::load(&entry.chart, DIALECT)?));
-    }
     let mut servers = Vec::new();
     let probes = Pages { alive: Some(alive), ready: Some(ready.clone()), metrics: None };
     let metrics = Pages { metrics: Some(registry.clone()), ..Pages::default() };
@@ -151,7 +143,7 @@ pub async fn run(
     let roster = Roster::new(&settings.home, &settings.host, &settings.watches, &settings.namespaces);
     let work = {
         let (client, log, registry, roster) = (client.clone(), log.clone(), registry.clone(), roster.clone());
-        async move { operate(client, settings, charts, &roster, &log, &registry, &ready).await }
+        async move { operate(client, settings, &roster, &log, &registry, &ready).await }
     };
     let work = local.run_until(async {
         tokio::select! {
@@ -208,7 +200,6 @@ async fn find(kinds: &Kinds, kind: &Kind, log: &Log, missing: &Missing) -> Resou
 async fn operate(
     client: Client,
     settings: Settings,
-    charts: Vec<Rc<Chart>>,
     roster: &Rc<Roster>,
     log: &Log,
     registry: &Registry,
@@ -219,8 +210,14 @@ async fn operate(
         [] => vec![None],
         some => some.iter().cloned().map(Some).collect(),
     };
-    let names: BTreeSet<String> = charts.iter().map(|chart| chart.name.clone()).collect();
-    let names: Vec<String> = names.into_iter().collect();
+    let load = |watch: &Entry| Chart::load(&watch.chart, DIALECT).map(Rc::new).map_err(|e| e.to_string());
+    let charts: Vec<_> = settings.watches.iter().map(load).collect();
+    let names = settings.watches.iter().zip(&charts).map(|(watch, chart)| match chart {
+        Ok(chart) => chart.name.clone(),
+        // What it will most likely be called when it is there.
+        Err(_) => watch.chart.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned(),
+    });
+    let names: Vec<String> = names.collect();
     let recorder = Recorder::new("podium-operator", &settings.identity);
     let missing = Rc::new(Missing::new(registry, recorder.clone(), roster.about()));
     let hub = Hub::new(client.clone(), log.clone(), places.clone(), &names, missing.clone());
@@ -267,6 +264,10 @@ async fn operate(
         tokio::task::spawn_local(async move {
             let resource = find(&kinds, &entry.kind, &log, &missing).await;
             let home = settings.home.clone();
+            if let Err(why) = &chart {
+                log.error("the chart cannot be used, and is waited for", &[("error", why)]);
+                missing.set(&entry.kind, "chart", Some(What::Chart));
+            }
             let controller = Controller::new(entry, resource, chart, home, &log, created, missing);
             measure::queue(&registry, &controller.name, &controller.queue);
             hub.join(controller.clone());
@@ -357,10 +358,8 @@ fn begin(
             }
         });
     }
-    if settings.reload {
-        let (controller, hub, log) = (controller.clone(), context.hub.clone(), context.log.clone());
-        tokio::task::spawn_local(reload(controller, hub, log));
-    }
+    let (controller, hub, log) = (controller.clone(), context.hub.clone(), context.log.clone());
+    tokio::task::spawn_local(reload(controller, hub, log, settings.reload));
 }
 
 /// Looks for resources that no selector chooses. Their bodies are not needed: only whose they are.
@@ -392,12 +391,12 @@ fn orphans(controller: &Rc<Controller>, context: &Rc<Context>, client: &Client, 
     });
 }
 
-/// Loads the chart of a controller anew when its files change.
-async fn reload(controller: Rc<Controller>, hub: Rc<Hub>, log: Log) {
+/// Loads the chart of a controller anew when its files change; only until there is one, unless it is to be `followed`.
+async fn reload(controller: Rc<Controller>, hub: Rc<Hub>, log: Log, followed: bool) {
     let path = controller.watch.chart.clone();
     let mut seen = stamps(&path);
     let mut failed = String::new();
-    loop {
+    while followed || controller.chart().is_err() {
         tokio::time::sleep(RELOAD).await;
         let now = stamps(&path);
         if now == seen {
@@ -405,10 +404,10 @@ async fn reload(controller: Rc<Controller>, hub: Rc<Hub>, log: Log) {
         }
         seen = now;
         match Chart::load(&path, DIALECT) {
-            Ok(chart) if chart.digest != controller.chart.borrow().digest => {
+            Ok(chart) if chart.digest != controller.digest() => {
                 log.info("the chart has changed", &[("chart", &path)]);
                 hub.add_chart(&chart.name);
-                *controller.chart.borrow_mut() = Rc::new(chart);
+                *controller.chart.borrow_mut() = Ok(Rc::new(chart));
                 controller.wake_all();
                 failed.clear();
                 hub.missing.set(&controller.watch.kind, "chart", None);
@@ -420,10 +419,15 @@ async fn reload(controller: Rc<Controller>, hub: Rc<Hub>, log: Log) {
             Err(error) if error.to_string() != failed => {
                 failed = error.to_string();
                 hub.missing.set(&controller.watch.kind, "chart", Some(What::Chart));
-                log.error(
-                    "the chart has changed, and cannot be used: the old one stays",
-                    &[("error", &failed)],
-                );
+                let mut chart = controller.chart.borrow_mut();
+                let what = match &mut *chart {
+                    Ok(_) => "the chart has changed, and cannot be used: the old one stays",
+                    Err(why) => {
+                        why.clone_from(&failed);
+                        "the chart has changed, and still cannot be used"
+                    }
+                };
+                log.error(what, &[("error", &failed)]);
             }
             Err(_) => {}
         }

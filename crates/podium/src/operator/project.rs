@@ -74,7 +74,7 @@ fn parts(matches: &ArgMatches) -> Result<(PathBuf, Vec<Part>)> {
         Path::new(file).parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let crds = own_crds(folder)?;
     let mut parts = Vec::new();
-    for watch in watches(file)?.entries {
+    for watch in watches(file, true)?.entries {
         let chart = podium_chart::load::load(Path::new(&watch.chart), &HELM3)
             .map_err(|e| anyhow!("the chart {}: {e}", watch.chart))?
             .chart;

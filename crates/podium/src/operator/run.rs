@@ -49,14 +49,14 @@ fn log(matches: &ArgMatches) -> Result<Log> {
     Ok(Log::new(level, style))
 }
 
-/// Reads `watches.yaml`; its charts are paths that can be opened from here.
-pub fn watches(path: &str) -> Result<Watches> {
+/// Reads `watches.yaml`; its charts are paths from here, and have to be there if they are needed at once.
+pub fn watches(path: &str, needed: bool) -> Result<Watches> {
     let text = std::fs::read(path).with_context(|| {
         format!("{path} cannot be read: give --watches-file, or run this where watches.yaml is")
     })?;
     let machine = Machine::new(false, None);
     let environment = |name: &str| std::env::var(name).ok();
-    let chart = |path: &str| match Path::new(path).exists() {
+    let chart = |path: &str| match !needed || Path::new(path).exists() {
         true => Ok(()),
         false => Err("there is no such directory or archive".to_owned()),
     };
@@ -109,7 +109,7 @@ fn settings(matches: &ArgMatches, home: &str) -> Result<Settings> {
     let mut random = [0_u8; 4];
     getrandom::fill(&mut random)?;
     Ok(Settings {
-        watches: watches(file)?.entries,
+        watches: watches(file, false)?.entries,
         namespaces: namespaces.collect(),
         home: home.to_owned(),
         identity: format!("{host}_{:08x}", u32::from_le_bytes(random)),

@@ -267,6 +267,32 @@ async fn what_is_missing_is_measured_until_it_is_there() {
 
 #[tokio::test]
 #[ignore = "needs the pinned originals: make tools"]
+async fn a_chart_may_come_later() {
+    let tale = Tale::begin("chartless", &[TINY, TINY_VALUES]).await;
+    let (chart, away) = (tale.path("chart"), tale.path("away"));
+    std::fs::rename(&chart, &away).unwrap();
+    let metrics = format!("127.0.0.1:{}", port());
+    let operator = tale.start(|command| {
+        command.args(["--metrics-bind-address", &metrics]);
+    });
+    operator.says("the chart cannot be used, and is waited for").await;
+    operator.says("all kinds are watched").await;
+    measures(&tale, &metrics, "tales.podium.dev/v1/Tale", "chart", Some(1)).await;
+    tale.apply("a", json!({})).await;
+    tale.says("a", "Irreconcilable", "True", "the chart ").await;
+    tale.apply("b", json!({})).await;
+    tale.says("b", "Irreconcilable", "True", "the chart ").await;
+    // What waits may go.
+    tale.delete("Tale", "b").await;
+    tale.vanishes("Tale", "b").await;
+    std::fs::rename(away, chart).unwrap();
+    tale.deployed("a").await;
+    tale.holds("ConfigMap", "a", "/data/color", "red").await;
+    measures(&tale, &metrics, "tales.podium.dev/v1/Tale", "chart", None).await;
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
 async fn a_right_to_watch_that_is_missing_is_said_by_the_resource() {
     let tale = Tale::begin("deaf", &[TINY, TINY_VALUES]).await;
     let some = role("deaf", "deaf", "services").replace(

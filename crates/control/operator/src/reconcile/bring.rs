@@ -40,10 +40,7 @@ impl Context {
                 || record.revision == done.revision
                     && matches!(record.status.as_str(), "failed" | "superseded" | "uninstalling")
         });
-        done.turn == card.turn
-            && done.wish == card.wish
-            && done.chart == controller.chart.borrow().digest
-            && !ahead
+        done.turn == card.turn && done.wish == card.wish && done.chart == controller.digest() && !ahead
     }
 
     /// Reads the resource and does what has to be done.
@@ -86,7 +83,7 @@ impl Context {
             values::Error::Client(error) => error.into(),
             other => Trouble::irreconcilable("ErrorGettingValues", other),
         })?;
-        let chart = controller.chart.borrow().clone();
+        let chart = Self::chart(controller)?;
         // What was made for another kind of resource is not what this one wants.
         let kind = owner(&controller.watch.kind);
         let digest = values::digest(&found.values, &format!("{kind} {}", chart.digest));
@@ -167,7 +164,7 @@ impl Context {
         digest: &str,
     ) -> Result<Outcome, Trouble> {
         let name = custom.name();
-        let chart = controller.chart.borrow().clone();
+        let chart = Self::chart(controller)?;
         let state = |error| release_trouble(true, error);
         let pending = |error| match error {
             engine::Error::Pending { seconds, .. } => {

@@ -78,7 +78,7 @@ impl Context {
         if custom.is_deleted() {
             return Ok(());
         }
-        let chart = controller.chart.borrow().clone();
+        let chart = Self::chart(controller)?;
         let keeper = Owned { custom: &custom, kind: &controller.watch.kind, chart: &chart.name };
         let store = self.store(controller.place(key));
         let listener = self.listener(controller, key);

@@ -22,6 +22,7 @@ use podium_runtime::queue::Verdict;
 use podium_runtime::{Client, Discovery, Key, Kinds, client};
 use podium_sprig::gotime::Location;
 
+use crate::chart::Chart;
 use crate::controller::Controller;
 use crate::custom::Custom;
 use crate::hub::Hub;
@@ -212,6 +213,11 @@ impl Context {
                 Verdict::Retry
             }
         }
+    }
+
+    /// The chart of a controller; a resource waits for one that cannot be used.
+    fn chart(controller: &Controller) -> Result<Rc<Chart>, Trouble> {
+        controller.chart().map_err(|why| Trouble::irreconcilable("ReconcileError", why))
     }
 
     fn say(&self, custom: &Custom, mood: Mood, reason: &str, message: &str) {
