@@ -17,7 +17,7 @@ pub const RUN: &[Flag] = &[
     Flag::new(
         "max-concurrent-reconciles",
         Takes::One("N"),
-        "how many resources of a kind are worked on at the same time (default 8)",
+        "how many resources of a kind are worked on at the same time (default 6)",
     ),
     Flag::new(
         "metrics-bind-address",

@@ -17,7 +17,8 @@ use crate::flag::{on, one};
 use crate::output::complain;
 use crate::world::Machine;
 
-const CONCURRENCY: usize = 8;
+/// A server is kept busy by few, and each costs memory.
+const CONCURRENCY: usize = 6;
 
 /// A flag, or its older name; both at once is a mistake.
 fn either<'m>(matches: &'m ArgMatches, name: &str) -> Result<Option<&'m str>> {

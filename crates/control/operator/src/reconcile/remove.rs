@@ -17,6 +17,9 @@ use crate::controller::Controller;
 use crate::custom::Custom;
 use crate::names::{FINALIZERS, MANAGER, ORPHAN};
 
+/// How often a resource is tried that others change at the same time.
+const TRIES: usize = 20;
+
 /// What an engine's error is in a condition.
 fn uninstall_trouble(error: engine::Error) -> Trouble {
     match error {
@@ -101,8 +104,20 @@ impl Context {
         Ok(())
     }
 
-    /// Takes the finalizers away; a resource that is gone already is fine.
+    /// Takes the finalizers away. Others do the same with theirs at the same time: what was decided by those that were
+    /// there must not be decided again without them.
     async fn let_go(&self, controller: &Controller, custom: &Custom) -> Result<(), client::Error> {
+        for _ in 1..TRIES {
+            match self.try_to_let_go(controller, custom).await {
+                Err(client::Error::Refused(status)) if status.code == 409 => {}
+                other => return other,
+            }
+        }
+        self.try_to_let_go(controller, custom).await
+    }
+
+    /// The same, once; a resource that is gone already is fine.
+    async fn try_to_let_go(&self, controller: &Controller, custom: &Custom) -> Result<(), client::Error> {
         let namespace = Some(custom.namespace()).filter(|namespace| !namespace.is_empty());
         let current = self.client.find(&controller.resource, namespace, custom.name()).await?;
         let Some(current) = current.map(Custom).filter(|current| current.uid() == custom.uid()) else {
