@@ -98,12 +98,21 @@ pub struct Entry {
     pub namespace: String,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
+    /// Its version when it was listed.
+    pub version: u64,
+}
+
+/// The version of an object; 0 when it says none.
+fn version(object: &Value) -> u64 {
+    let text = object.pointer("/metadata/resourceVersion").and_then(Value::as_str);
+    text.and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
 impl Entry {
     fn read(object: &Value) -> Self {
         let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
-        Self { key: text("/metadata/name"), namespace: text("/metadata/namespace"), labels: labels(object) }
+        let (key, namespace) = (text("/metadata/name"), text("/metadata/namespace"));
+        Self { key, namespace, labels: labels(object), version: version(object) }
     }
 
     /// The release's name.
@@ -233,9 +242,9 @@ impl Store {
     pub async fn read(&self, entry: &Entry) -> Result<Release, Error> {
         let resource = self.driver.resource();
         let found = self.client.get(&resource, Some(&entry.namespace), &entry.key).await?;
-        let object = match found {
+        let object = match found.filter(|object| version(object) >= entry.version) {
             Some(object) => object,
-            // A release without a record that is there would be lost.
+            // What answers may be behind the list: without a record that is there, or by an older one, wrong would be done.
             None => self.find(entry).await?.ok_or(Error::NotFound)?,
         };
         let wrong = |source| Error::Record { key: entry.key.clone(), source };
