@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 pub struct Card {
     /// What it wants, as a number.
     pub wish: u64,
+    /// Its version when it was last heard of.
+    pub version: u64,
     /// Its labels, which decide who answers for it.
     pub labels: BTreeMap<String, String>,
     /// The wish that is worked on.

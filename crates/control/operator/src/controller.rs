@@ -250,6 +250,7 @@ impl Controller {
         let card = cards.entry(key.clone()).or_default();
         let news = card.wish != wish;
         card.wish = wish;
+        card.version = custom.number();
         card.labels = custom.labels();
         card.status = custom.status();
         // Back to what was done already: nothing is to be done, and it is observed.

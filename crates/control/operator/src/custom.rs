@@ -61,6 +61,11 @@ impl Custom {
         self.text("/metadata/uid")
     }
 
+    /// Its version as a number; 0 when it has none.
+    pub fn number(&self) -> u64 {
+        self.version().parse().unwrap_or(0)
+    }
+
     /// Its version.
     pub fn version(&self) -> &str {
         self.text("/metadata/resourceVersion")

@@ -56,6 +56,11 @@ impl Context {
             return Ok(Verdict::Done);
         };
         let custom = Custom(object);
+        if controller.card(key).is_some_and(|card| custom.number() < card.version) {
+            // Done with an older one, what was heard of it since would be forgotten.
+            let message = "the server answers with an older state of the resource, and is asked again";
+            return Err(Trouble { quiet: true, ..Trouble::irreconcilable("ReconcileError", message) });
+        }
         if !controller.watch.selector.matches(&custom.labels()) {
             controller.forget(key);
             return Ok(Verdict::Done);

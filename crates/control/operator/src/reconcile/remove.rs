@@ -58,6 +58,12 @@ impl Context {
             ..Options::default()
         };
         let past = engine.past(key.name()).await.map_err(uninstall_trouble)?;
+        let known = self.hub.record(controller.place(key), key.name()).map_or(0, |record| record.revision);
+        if past.entries.last().map_or(0, |entry| entry.revision()) < known {
+            // What the last revision made would stay.
+            let message = format!("the records are listed without revision {known}, and are looked at again");
+            return Err(Trouble { quiet: true, ..Trouble::irreconcilable("ReconcileError", message) });
+        }
         if let Some(other) = self.rival(controller, key, &past).await? {
             listener.warn(&format!("the release is not this resource's but that of the {other}: it stays"));
             self.let_go(controller, custom).await?;
