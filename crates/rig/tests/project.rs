@@ -333,11 +333,13 @@ fn used((method, uri, status): &Asked) -> Vec<Right> {
 fn assert_least(rights: &BTreeSet<Right>, used: &BTreeSet<Right>, but: &[(&str, &str)]) {
     let is_used = |right: &Right| {
         let (place, group, resource, name, verb) = right;
-        used.iter().any(|(p, g, r, n, v)| {
-            (g, r, v) == (group, resource, verb)
-                && (place.is_none() || p == place)
-                && (name.is_empty() || n == name)
-        })
+        // Whether an Event is raised or written once is a matter of moments.
+        (resource == "events" && verb == "patch")
+            || used.iter().any(|(p, g, r, n, v)| {
+                (g, r, v) == (group, resource, verb)
+                    && (place.is_none() || p == place)
+                    && (name.is_empty() || n == name)
+            })
     };
     let listed = |(_, _, resource, _, verb): &Right| but.contains(&(resource.as_str(), verb.as_str()));
     let useless: Vec<&Right> = rights.iter().filter(|right| !listed(right) && !is_used(right)).collect();
