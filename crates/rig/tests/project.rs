@@ -241,22 +241,32 @@ impl Running<'_> {
         });
     }
 
-    /// Somebody deletes an object, twice: it comes back.
+    /// Somebody deletes an object, twice: it comes back. Events of the same kind are counted, not repeated; the second
+    /// deletion comes when the first Event is written, so that it has to be raised.
     fn heals(&self, namespace: &str, object: &str) {
-        for _ in 0..2 {
+        let name = object.rsplit('/').next().unwrap();
+        for times in 1..=2 {
             let before = get(&[object, "-n", namespace])["metadata"]["uid"].clone();
             kubectl(&["delete", object, "-n", namespace]).unwrap();
             until(object, || {
                 let now = kubectl(&["get", object, "-n", namespace, "-o", "jsonpath={.metadata.uid}"])?;
                 if before == now.as_str() { Err(self.tail()) } else { Ok(()) }
             });
+            until(&format!("an Event of {name}, {times} times"), || {
+                let events = get(&["events", "-n", namespace]);
+                let counted = |e: &Value| {
+                    let message = e["message"].as_str().unwrap_or_default();
+                    e["reason"] == "Repaired"
+                        && message.contains(&format!("/{name} was"))
+                        && e["count"].as_i64() >= Some(times)
+                };
+                if events["items"].as_array().unwrap().iter().any(counted) {
+                    Ok(())
+                } else {
+                    Err(self.tail())
+                }
+            });
         }
-        // Events of the same kind are counted, not repeated.
-        until("a counted Event", || {
-            let events = get(&["events", "-n", namespace]);
-            let counted = |e: &Value| e["reason"] == "Repaired" && e["count"].as_i64() > Some(1);
-            if events["items"].as_array().unwrap().iter().any(counted) { Ok(()) } else { Err(self.tail()) }
-        });
     }
 
     /// The resource goes, and with it everything that was made for it.
@@ -333,13 +343,11 @@ fn used((method, uri, status): &Asked) -> Vec<Right> {
 fn assert_least(rights: &BTreeSet<Right>, used: &BTreeSet<Right>, but: &[(&str, &str)]) {
     let is_used = |right: &Right| {
         let (place, group, resource, name, verb) = right;
-        // Whether an Event is raised or written once is a matter of moments.
-        (resource == "events" && verb == "patch")
-            || used.iter().any(|(p, g, r, n, v)| {
-                (g, r, v) == (group, resource, verb)
-                    && (place.is_none() || p == place)
-                    && (name.is_empty() || n == name)
-            })
+        used.iter().any(|(p, g, r, n, v)| {
+            (g, r, v) == (group, resource, verb)
+                && (place.is_none() || p == place)
+                && (name.is_empty() || n == name)
+        })
     };
     let listed = |(_, _, resource, _, verb): &Right| but.contains(&(resource.as_str(), verb.as_str()));
     let useless: Vec<&Right> = rights.iter().filter(|right| !listed(right) && !is_used(right)).collect();

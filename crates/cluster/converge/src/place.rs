@@ -79,10 +79,12 @@ impl Place<'_> {
         resource: &Resource,
         named: &Named,
     ) -> Result<Option<Value>, client::Error> {
-        if named.name.is_empty() {
-            return Ok(None);
+        match self.live(resource, named).await? {
+            None if !named.name.is_empty() => {
+                self.client.surely(resource, named.namespace.as_deref(), &named.name).await
+            }
+            found => Ok(found),
         }
-        self.client.find(resource, named.namespace.as_deref(), &named.name).await
     }
 
     /// What the cluster has of the objects, in their order.
