@@ -49,7 +49,7 @@ impl Place<'_> {
     }
 
     /// Whether two names mean the same object; its version does not matter.
-    pub(crate) fn same(&self, a: &Named, b: &Named) -> bool {
+    pub fn same(&self, a: &Named, b: &Named) -> bool {
         (&a.kind.group, &a.kind.kind, &a.name) == (&b.kind.group, &b.kind.kind, &b.name)
             && self.namespace(a) == self.namespace(b)
     }

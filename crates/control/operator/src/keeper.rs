@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use podium_converge::Named;
 use podium_converge::object::Object;
 use podium_converge::plan::{Action, Step};
 use podium_converge::restart;
 use podium_objects::Kind;
+use podium_release::Release;
 use podium_release::engine::Keeper;
 use serde_json::{Map, Value, json};
 
@@ -21,6 +23,8 @@ pub struct Owned<'a> {
     pub kind: &'a Kind,
     /// The chart's name.
     pub chart: &'a str,
+    /// The objects of a revision that nobody has touched since they were applied.
+    pub intact: (i64, Vec<Step>),
 }
 
 fn child<'v>(value: &'v mut Value, key: &str) -> Option<&'v mut Map<String, Value>> {
@@ -74,6 +78,15 @@ impl Keeper for Owned<'_> {
         if let Some(digest) = mark.strip_suffix(&format!("-{was}")) {
             *mark = format!("{digest}-{is}");
         }
+    }
+
+    fn intact(&self, revision: &Release, object: &Named) -> Option<Step> {
+        let (number, steps) = &self.intact;
+        let dressed_alike = revision.labels.get(CHART).is_some_and(|chart| chart == self.chart);
+        steps
+            .iter()
+            .find(|step| *number == revision.revision && dressed_alike && step.object == *object)
+            .cloned()
     }
 
     fn annotations(&self, steps: &[Step]) -> BTreeMap<String, String> {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::world::Tale;
+use crate::world::{Tale, port, read};
 use crate::{SMALL, SMALL_VALUES, TINY, TINY_VALUES};
 
 const EVERYTHING: &str = r#"
@@ -334,4 +334,43 @@ async fn pods_start_anew_with_their_config_unless_it_is_switched_off() {
     let found = tale.get("Deployment", "a").await;
     assert_eq!(found["metadata"]["generation"], 1);
     assert!(found["spec"]["template"]["metadata"]["annotations"].is_null(), "{found}");
+}
+
+/// How many requests of a method an operator has sent.
+fn sent(metrics: &str, method: &str) -> usize {
+    let page = read(metrics, "/metrics");
+    let lines = page.lines().filter(|line| line.starts_with("rest_client_requests_total{"));
+    let of = lines.filter(|line| line.contains(&format!("method=\"{method}\"")));
+    of.map(|line| line.rsplit(' ').next().unwrap().parse::<usize>().unwrap()).sum()
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
+async fn a_change_costs_what_it_changes() {
+    let fixed = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"{{ .Release.Name }}-NUMBER\"}\ndata: {a: b}\n---\n";
+    let many: String = (0..12).map(|number| fixed.replace("NUMBER", &number.to_string())).collect();
+    let tale = Tale::begin("frugal", &[TINY, TINY_VALUES, ("templates/many.yaml", &many)]).await;
+    let metrics = format!("127.0.0.1:{}", port());
+    let operator = tale.start(|command| {
+        command.args(["--metrics-bind-address", &metrics]);
+    });
+    operator.says("all kinds are watched").await;
+    tale.apply("a", json!({"color": "red"})).await;
+    tale.deployed("a").await;
+    sleep(Duration::from_secs(2)).await;
+    let before = (sent(&metrics, "GET"), sent(&metrics, "PATCH"));
+    tale.apply("a", json!({"color": "blue"})).await;
+    tale.holds("ConfigMap", "a", "/data/color", "blue").await;
+    sleep(Duration::from_secs(2)).await;
+    let cost = (sent(&metrics, "GET") - before.0, sent(&metrics, "PATCH") - before.1);
+    assert!(cost.0 <= 5 && cost.1 <= 4, "{cost:?} GETs and PATCHes for one object of 13");
+    // What somebody has touched is looked at again with the next change.
+    tale.edit("ConfigMap", "a-3", json!({"data": {"a": "c"}})).await;
+    tale.apply("a", json!({"color": "green"})).await;
+    tale.holds("ConfigMap", "a", "/data/color", "green").await;
+    tale.holds("ConfigMap", "a-3", "/data/a", "b").await;
+    // What is missing comes back, though nothing of it has changed.
+    tale.delete("ConfigMap", "a-5").await;
+    tale.apply("a", json!({"color": "grey"})).await;
+    tale.appears("ConfigMap", "a-5").await;
 }

@@ -169,7 +169,15 @@ impl Engine<'_> {
         if !blocked.is_empty() {
             return Err(apply::Error::Blocked(blocked).into());
         }
-        let seen = place.check(&objects, &crds, rules).await?;
+        let intact = match verb {
+            Verb::Upgrade if !(options.adopt || options.dry_run) => {
+                self.intact(past, &objects, &crds, &place).await?
+            }
+            _ => Vec::new(),
+        };
+        let same = |object: &&Object| intact.iter().any(|step| place.same(&step.object, &object.named));
+        let changed: Vec<Object> = objects.iter().filter(|object| !same(object)).cloned().collect();
+        let seen = place.check(&changed, &crds, rules).await?;
         let record = self.store.draft(&release)?;
         if options.dry_run {
             let before = past.objects();
@@ -206,6 +214,7 @@ impl Engine<'_> {
         let client_hooks = &client_hooks;
         let work = Work { verb, place, objects: &objects, before: &before, client_hooks, options, rules };
         let mut steps = crd_steps;
+        steps.extend(intact);
         match self.perform(&mut release, &work, seen, &mut steps).await {
             Ok(()) => {
                 release.info.status = "deployed".to_owned();
@@ -293,6 +302,26 @@ impl Engine<'_> {
             work.place.wait(&names, until, work.options.timeout, &say).await?;
         }
         hooks(release, words.post).await
+    }
+
+    /// The objects that the deployed revision has with the same words, and that nobody has touched since: they cost
+    /// nothing.
+    async fn intact(
+        &self,
+        past: &Past,
+        objects: &[Object],
+        crds: &[Object],
+        place: &Place<'_>,
+    ) -> Result<Vec<Step>, Error> {
+        let last = past.last().filter(|last| last.info.status == "deployed");
+        let (Some(keeper), Some(last)) = (self.keeper, last) else { return Ok(Vec::new()) };
+        let before = self.objects(&last.manifest, crds, place.owner).await?;
+        let discovery = self.kinds.known().await?;
+        let same = |object: &Object| {
+            let named = place.placed(&object.named, discovery.find(&object.named.kind));
+            before.contains(object).then(|| keeper.intact(last, &named)).flatten()
+        };
+        Ok(objects.iter().filter_map(same).collect())
     }
 
     /// Leaves everything as it was before a first revision in whose way somebody else's objects are.

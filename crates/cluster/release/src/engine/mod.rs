@@ -13,7 +13,7 @@ use std::time::Duration;
 use podium_converge::object::{self, Object};
 use podium_converge::plan::Step;
 use podium_converge::wait::{self, Until};
-use podium_converge::{Owner, Place, apply};
+use podium_converge::{Named, Owner, Place, apply};
 use podium_objects::Kind;
 use podium_runtime::write::Propagation;
 use podium_runtime::{Kinds, client};
@@ -196,6 +196,8 @@ pub trait Keeper: Sync {
     fn again(&self, labels: &mut BTreeMap<String, String>, was: i64, is: i64);
     /// What the record says besides, once its objects are there.
     fn annotations(&self, steps: &[Step]) -> BTreeMap<String, String>;
+    /// That an object of a revision is still as it was applied then; nothing when that is not known.
+    fn intact(&self, revision: &Release, object: &Named) -> Option<Step>;
 }
 
 impl<'a> Engine<'a> {

@@ -92,7 +92,8 @@ impl Context {
         // What was made for another kind of resource is not what this one wants.
         let kind = owner(&controller.watch.kind);
         let digest = values::digest(&found.values, &format!("{kind} {}", chart.digest));
-        let keeper = Owned { custom: &custom, kind: &controller.watch.kind, chart: &chart.name };
+        let intact = self.intact(controller, key);
+        let keeper = Owned { custom: &custom, kind: &controller.watch.kind, chart: &chart.name, intact };
         let store = self.store(controller.place(key));
         let listener = self.listener(controller, key);
         let engine = self.engine(&store, &listener, Some(&keeper));

@@ -43,7 +43,12 @@ impl Context {
         let found = self.client.find(&controller.resource, key.namespace(), key.name()).await?;
         let Some(custom) = found.map(Custom).filter(|custom| !custom.is_deleted()) else { return Ok(()) };
         let Ok(chart) = controller.chart() else { return Ok(()) };
-        let keeper = Owned { custom: &custom, kind: &controller.watch.kind, chart: &chart.name };
+        let keeper = Owned {
+            custom: &custom,
+            kind: &controller.watch.kind,
+            chart: &chart.name,
+            intact: (0, Vec::new()),
+        };
         let store = self.store(controller.place(key));
         let listener = self.listener(controller, key);
         let engine = self.engine(&store, &listener, Some(&keeper));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use podium_converge::place::Place;
+use podium_converge::plan::{Action, Step};
 use podium_converge::{Named, Owner};
 use podium_kinds::Health;
 use podium_runtime::Key;
@@ -53,6 +54,25 @@ impl Context {
         }
     }
 
+    /// The objects that were applied by this process and that nobody has touched since, with their revision.
+    pub(super) fn intact(&self, controller: &Controller, key: &Key) -> (i64, Vec<Step>) {
+        let Some(done) = Self::done(controller, key) else { return (0, Vec::new()) };
+        let untouched = |held: &&Held| {
+            let there =
+                matches!(self.hub.known(&held.named), Known::There(row) if row.hash == held.signature);
+            there && held.version != 0 && held.left.is_empty() && !self.is_drifted(controller, held)
+        };
+        let step = |held: &Held| Step {
+            object: held.named.clone(),
+            action: Action::Keep,
+            notes: Vec::new(),
+            signature: held.signature,
+            version: held.version,
+            sight: held.sight.as_ref().map(|(_, sight)| sight.clone()),
+        };
+        (done.revision, done.held.iter().filter(untouched).map(step).collect())
+    }
+
     /// Whether an object that is not ready may change without a word: its pods do, and what is not watched.
     fn may_change_unheard(&self, held: &Held) -> bool {
         let Some((_, sight)) = &held.sight else { return false };
@@ -79,7 +99,12 @@ impl Context {
             return Ok(());
         }
         let chart = Self::chart(controller)?;
-        let keeper = Owned { custom: &custom, kind: &controller.watch.kind, chart: &chart.name };
+        let keeper = Owned {
+            custom: &custom,
+            kind: &controller.watch.kind,
+            chart: &chart.name,
+            intact: (0, Vec::new()),
+        };
         let store = self.store(controller.place(key));
         let listener = self.listener(controller, key);
         let engine = self.engine(&store, &listener, Some(&keeper));
