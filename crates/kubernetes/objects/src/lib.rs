@@ -3,12 +3,14 @@
 //! Objects travel as JSON values; this crate has the small views that everybody needs. It knows no cluster.
 
 pub mod fields;
+pub mod flaw;
 pub mod kind;
 pub mod quantity;
 pub mod selector;
 pub mod status;
 pub mod table;
 
+pub use flaw::{Flaw, Wrong};
 pub use kind::{Kind, Resource};
 pub use quantity::Quantity;
 pub use selector::Selector;
