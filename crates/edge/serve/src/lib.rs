@@ -8,4 +8,4 @@ pub mod tls;
 
 pub use health::Health;
 pub use metrics::Registry;
-pub use server::{Limits, Server};
+pub use server::{Limits, Peer, Server};

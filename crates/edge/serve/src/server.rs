@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use http::{Request, Response};
 use hyper::body::{Body, Incoming};
-use hyper::server::conn::http1;
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -48,6 +49,13 @@ impl Default for Limits {
             grace: Duration::from_secs(5),
         }
     }
+}
+
+/// Who is at the other end of a connection; every request has it among its extensions.
+#[derive(Clone, Debug, Default)]
+pub struct Peer {
+    /// The certificate that the client has proven to have, if any.
+    pub certificate: Option<CertificateDer<'static>>,
 }
 
 /// Why there is no server.
@@ -132,14 +140,20 @@ impl Server {
                 Ok((stream, _)) => {
                     let (answer, end, acceptor) = (answer.clone(), end.clone(), acceptor.clone());
                     connections.spawn(async move {
+                        // Small answers must not wait for more.
+                        let _ = stream.set_nodelay(true);
                         match acceptor {
-                            None => connection(stream, limits, answer, end).await,
+                            None => connection(stream, limits, answer, Peer::default(), false, end).await,
                             // Who does not speak TLS, or too slowly, is sent away.
                             Some(acceptor) => {
                                 if let Ok(Ok(stream)) =
                                     timeout(limits.patience, acceptor.accept(stream)).await
                                 {
-                                    connection(stream, limits, answer, end).await;
+                                    let (_, session) = stream.get_ref();
+                                    let shown = session.peer_certificates().and_then(|chain| chain.first());
+                                    let peer = Peer { certificate: shown.cloned() };
+                                    let many = session.alpn_protocol() == Some(b"h2");
+                                    connection(stream, limits, answer, peer, many, end).await;
                                 }
                             }
                         }
@@ -157,29 +171,68 @@ impl Server {
     }
 }
 
-async fn connection<S, F, A, B, E>(stream: S, limits: Limits, answer: F, mut end: watch::Receiver<bool>)
-where
+/// How many requests one connection may have under way at a time.
+const AT_ONCE: u32 = 250;
+
+async fn connection<S, F, A, B, E>(
+    stream: S,
+    limits: Limits,
+    answer: F,
+    peer: Peer,
+    many: bool,
+    end: watch::Receiver<bool>,
+) where
     S: AsyncRead + AsyncWrite + Unpin,
     F: Fn(Request<Incoming>) -> A,
-    A: Future<Output = Result<Response<B>, E>>,
-    B: Body + 'static,
+    A: Future<Output = Result<Response<B>, E>> + Send + 'static,
+    B: Body + Send + 'static,
+    B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
 {
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.patience)
-        .max_buf_size(limits.head.max(8192))
-        .max_headers(limits.headers)
-        .serve_connection(TokioIo::new(stream), service_fn(answer));
-    let mut connection = pin!(connection);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer.clone());
+        answer(request)
+    });
+    let stream = TokioIo::new(stream);
+    if many {
+        let connection = http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .keep_alive_interval(Some(Duration::from_secs(30)))
+            .keep_alive_timeout(Duration::from_secs(15))
+            .max_concurrent_streams(AT_ONCE)
+            .max_header_list_size(u32::try_from(limits.head).unwrap_or(u32::MAX))
+            .serve_connection(stream, service);
+        let mut connection = pin!(connection);
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = over(limits, end) => {}
+        }
+        connection.as_mut().graceful_shutdown();
+        let _ = timeout(limits.grace, connection).await;
+    } else {
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.patience)
+            .max_buf_size(limits.head.max(8192))
+            .max_headers(limits.headers)
+            .serve_connection(stream, service);
+        let mut connection = pin!(connection);
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = over(limits, end) => {}
+        }
+        connection.as_mut().graceful_shutdown();
+        let _ = timeout(limits.grace, connection).await;
+    }
+}
+
+/// Waits until a connection has to end.
+async fn over(limits: Limits, mut end: watch::Receiver<bool>) {
     tokio::select! {
-        _ = connection.as_mut() => return,
         _ = end.wait_for(|end| *end) => {}
         () = sleep(limits.lifetime) => {}
     }
-    connection.as_mut().graceful_shutdown();
-    let _ = timeout(limits.grace, connection).await;
 }
 
 #[cfg(test)]

@@ -134,8 +134,8 @@ pub(crate) fn plain_number(number: Num) -> String {
     }
 }
 
-/// `%v` of a value.
-pub(crate) fn plain(value: &Value) -> String {
+/// A value as Go prints it: `%v`.
+pub fn plain(value: &Value) -> String {
     let mut out = String::new();
     write_plain(&mut out, value);
     out

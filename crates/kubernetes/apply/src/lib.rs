@@ -15,5 +15,6 @@ mod set;
 mod step;
 pub mod typed;
 
+pub use go::plain;
 pub use set::{FieldSet, NotASet};
 pub use step::{Datum, Step};

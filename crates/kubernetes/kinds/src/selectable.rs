@@ -98,6 +98,13 @@ pub fn check_field(kind: &Kind, field: &str) -> Result<(), String> {
     }
 }
 
+/// The fields by which lists of a kind can be narrowed, beside name and namespace.
+pub fn selectable_fields(kind: &Kind) -> impl Iterator<Item = &'static str> {
+    let own = OWN.iter().find(|(group, name, ..)| *group == kind.group && *name == kind.kind);
+    let fields = own.map(|(_, _, fields, _)| *fields).unwrap_or_default();
+    fields.iter().copied().filter(|field| !USUAL.contains(field) && *field != "spec.host")
+}
+
 /// What an object has in a field that lists can be narrowed by; empty if it has nothing.
 pub fn field_value(object: &Value, field: &str) -> String {
     let at = |path: &str| path.split('.').try_fold(object, |value, key| value.get(key));

@@ -9,6 +9,7 @@ pub mod quantity;
 pub mod selector;
 pub mod status;
 pub mod table;
+pub mod time;
 
 pub use flaw::{Flaw, Wrong};
 pub use kind::{Kind, Resource};

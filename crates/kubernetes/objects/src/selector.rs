@@ -11,6 +11,14 @@ pub struct Error {
     expected: &'static str,
 }
 
+impl Error {
+    /// The same in the words of an API server.
+    pub fn server_text(&self) -> String {
+        let found: String = self.rest.chars().take_while(|c| !c.is_whitespace() && *c != ',').collect();
+        format!("unable to parse requirement: found '{found}', expected: {}", self.expected)
+    }
+}
+
 /// A list of requirements that labels have to meet, all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector(Vec<Requirement>);
@@ -52,18 +60,24 @@ impl Selector {
 
     /// Whether labels meet it.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
-        self.0.iter().all(|requirement| requirement.test.holds(labels.get(&requirement.key)))
+        self.matches_with(|name| labels.get(name).map(String::as_str))
+    }
+
+    /// Whether labels meet it that are looked up one by one.
+    pub fn matches_with<'l>(&self, label: impl Fn(&str) -> Option<&'l str>) -> bool {
+        self.0.iter().all(|requirement| requirement.test.holds(label(&requirement.key)))
     }
 }
 
 impl Test {
-    fn holds(&self, value: Option<&String>) -> bool {
+    fn holds(&self, value: Option<&str>) -> bool {
         let number = || value.and_then(|value| value.parse::<i64>().ok());
+        let among = |values: &[String]| value.is_some_and(|value| values.iter().any(|one| one == value));
         match self {
             Test::Exists => value.is_some(),
             Test::Absent => value.is_none(),
-            Test::In(values) => value.is_some_and(|value| values.contains(value)),
-            Test::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+            Test::In(values) => among(values),
+            Test::NotIn(values) => !among(values),
             Test::Greater(than) => number().is_some_and(|number| number > *than),
             Test::Less(than) => number().is_some_and(|number| number < *than),
         }

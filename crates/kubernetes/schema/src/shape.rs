@@ -3,6 +3,8 @@
 //! One graph serves strict decoding, server-side apply, strategic merge and `explain`. Shapes refer to each
 //! other by number, because some contain themselves (a schema describes schemas).
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 /// Shapes that refer to each other.
@@ -131,6 +133,32 @@ impl Shapes {
         if let Some(place) = self.all.get_mut(id.0 as usize) {
             *place = shape;
         }
+    }
+
+    /// Copies a shape of other shapes, with everything that it refers to.
+    pub fn copy(&mut self, from: &Shapes, id: ShapeId) -> ShapeId {
+        self.copy_known(from, id, &mut BTreeMap::new())
+    }
+
+    fn copy_known(&mut self, from: &Shapes, id: ShapeId, known: &mut BTreeMap<ShapeId, ShapeId>) -> ShapeId {
+        if let Some(copied) = known.get(&id) {
+            return *copied;
+        }
+        let copied = self.add(Shape::Anything);
+        known.insert(id, copied);
+        let mut shape = from.get(id).clone();
+        match &mut shape {
+            Shape::Object(object) => {
+                for field in &mut object.fields {
+                    field.shape = self.copy_known(from, field.shape, known);
+                }
+                object.rest = object.rest.map(|rest| self.copy_known(from, rest, known));
+            }
+            Shape::List(list) => list.items = self.copy_known(from, list.items, known),
+            Shape::Anything | Shape::Scalar(_) => {}
+        }
+        self.set(copied, shape);
+        copied
     }
 
     /// The shape of this number; a number of other shapes is `Anything`.

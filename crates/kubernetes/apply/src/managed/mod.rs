@@ -9,7 +9,6 @@ mod last_applied;
 mod owners;
 mod prune;
 pub mod scale;
-mod time;
 
 use podium_schema::shape::{Shape, ShapeId, Shapes};
 use serde_json::{Map, Value};

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use podium_objects::time;
 use serde_json::{Map, Value};
 
-use super::time;
 use crate::go;
 use crate::set::{FieldSet, NotASet};
 

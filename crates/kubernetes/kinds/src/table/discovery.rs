@@ -5,13 +5,13 @@ use serde_json::{Map, Value, json};
 use super::{Group, Row, Version};
 
 /// The list of all groups but the core one: the answer at `/apis`.
-pub fn group_list<'g>(groups: impl Iterator<Item = &'g Group>) -> Value {
+pub fn group_list<'g, 't: 'g>(groups: impl Iterator<Item = &'g Group<'t>>) -> Value {
     let groups: Vec<Value> = groups.filter(|group| !group.name.is_empty()).map(described).collect();
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 
 /// One group: the answer at `/apis/{group}`.
-pub fn group(group: &Group) -> Value {
+pub fn group(group: &Group<'_>) -> Value {
     let mut value = described(group);
     if let Some(fields) = value.as_object_mut() {
         fields.insert("kind".to_owned(), "APIGroup".into());
@@ -20,14 +20,14 @@ pub fn group(group: &Group) -> Value {
     value
 }
 
-fn described(group: &Group) -> Value {
-    let version = |version: &Version| json!({"groupVersion": format!("{}/{}", group.name, version.name), "version": version.name});
+fn described(group: &Group<'_>) -> Value {
+    let version = |version: &Version<'_>| json!({"groupVersion": format!("{}/{}", group.name, version.name), "version": version.name});
     let versions: Vec<Value> = group.versions.iter().map(version).collect();
     json!({"name": group.name, "versions": versions, "preferredVersion": versions.first()})
 }
 
 /// The resources of a group and version: the answer at `/apis/{group}/{version}` and `/api/v1`.
-pub fn resource_list(group: &str, version: &Version) -> Value {
+pub fn resource_list(group: &str, version: &Version<'_>) -> Value {
     let name = if group.is_empty() { version.name.to_owned() } else { format!("{group}/{}", version.name) };
     let mut resources = Vec::new();
     for row in &version.rows {
@@ -71,13 +71,13 @@ fn words(entry: &mut Map<String, Value>, key: &str, words: &[&str]) {
 }
 
 /// Groups in the aggregated form: the core group for `/api`, all others for `/apis`.
-pub fn aggregated<'g>(groups: impl Iterator<Item = &'g Group>) -> Value {
+pub fn aggregated<'g, 't: 'g>(groups: impl Iterator<Item = &'g Group<'t>>) -> Value {
     let items: Vec<Value> = groups.map(aggregated_group).collect();
     json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items})
 }
 
-fn aggregated_group(group: &Group) -> Value {
-    let version = |version: &Version| {
+fn aggregated_group(group: &Group<'_>) -> Value {
+    let version = |version: &Version<'_>| {
         let resources: Vec<Value> = version.rows.iter().map(aggregated_row).collect();
         json!({"version": version.name, "resources": resources, "freshness": "Current"})
     };
@@ -86,7 +86,7 @@ fn aggregated_group(group: &Group) -> Value {
     json!({"metadata": metadata, "versions": versions})
 }
 
-fn aggregated_row(row: &Row) -> Value {
+fn aggregated_row(row: &Row<'_>) -> Value {
     let scope = if row.namespaced { "Namespaced" } else { "Cluster" };
     let kind = |kind: &str, (group, version): (&str, &str)| json!({"group": group, "version": version, "kind": kind});
     let mut value = json!({"resource": row.plural, "responseKind": kind(row.kind, ("", "")), "scope": scope,

@@ -28,7 +28,7 @@ const META: &str = "v1";
 /// The built-in kinds.
 #[derive(Debug, Default)]
 pub struct Kinds {
-    groups: Vec<Group>,
+    groups: Vec<Group<'static>>,
     types: Types,
     kinds: HashMap<(&'static str, &'static str), StructId>,
     columns: HashMap<TypeId, Vec<Column>>,
@@ -37,60 +37,60 @@ pub struct Kinds {
 
 /// A group of kinds, as discovery lists them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
+pub struct Group<'t> {
     /// The name; empty for the core group.
-    pub name: &'static str,
+    pub name: &'t str,
     /// Its versions, the preferred one first.
-    pub versions: Vec<Version>,
+    pub versions: Vec<Version<'t>>,
 }
 
 /// A version of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Version {
+pub struct Version<'t> {
     /// The name.
-    pub name: &'static str,
+    pub name: &'t str,
     /// What is served, in the server's order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<Row<'t>>,
 }
 
 /// A kind that is served under a name of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct Row<'t> {
     /// The group; empty for the core group.
-    pub group: &'static str,
+    pub group: &'t str,
     /// The version.
-    pub version: &'static str,
+    pub version: &'t str,
     /// The name in addresses.
-    pub plural: &'static str,
+    pub plural: &'t str,
     /// The name for one.
-    pub singular: &'static str,
+    pub singular: &'t str,
     /// The kind.
-    pub kind: &'static str,
+    pub kind: &'t str,
     /// Whether its objects live in namespaces.
     pub namespaced: bool,
     /// What can be done with it.
-    pub verbs: Vec<&'static str>,
+    pub verbs: Vec<&'t str>,
     /// Short names for people.
-    pub short_names: Vec<&'static str>,
+    pub short_names: Vec<&'t str>,
     /// The categories that it belongs to.
-    pub categories: Vec<&'static str>,
+    pub categories: Vec<&'t str>,
     /// The server's name for the version that it stores; empty for kinds that are not stored.
-    pub storage_hash: &'static str,
+    pub storage_hash: &'t str,
     /// What is served below each object.
-    pub subresources: Vec<Subresource>,
+    pub subresources: Vec<Subresource<'t>>,
 }
 
 /// What is served below an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Subresource {
+pub struct Subresource<'t> {
     /// The last part of the address.
-    pub name: &'static str,
+    pub name: &'t str,
     /// The kind that it takes and gives.
-    pub kind: &'static str,
+    pub kind: &'t str,
     /// That kind's group and version where they are not the parent's.
-    pub api: Option<(&'static str, &'static str)>,
+    pub api: Option<(&'t str, &'t str)>,
     /// What can be done with it.
-    pub verbs: Vec<&'static str>,
+    pub verbs: Vec<&'t str>,
 }
 
 /// A column of a kind's tables.
@@ -114,32 +114,32 @@ pub fn kinds() -> &'static Kinds {
 
 impl Kinds {
     /// All groups in the order of discovery, the core group first.
-    pub fn groups(&self) -> &[Group] {
+    pub fn groups(&self) -> &[Group<'static>] {
         &self.groups
     }
 
     /// Everything that is served.
-    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+    pub fn rows(&self) -> impl Iterator<Item = &Row<'static>> {
         self.groups.iter().flat_map(|group| &group.versions).flat_map(|version| &version.rows)
     }
 
     /// The versions of a group, the preferred one first.
-    pub fn group(&self, name: &str) -> Option<&Group> {
+    pub fn group(&self, name: &str) -> Option<&Group<'static>> {
         self.groups.iter().find(|group| group.name == name)
     }
 
     /// The resources of a group and version.
-    pub fn version(&self, group: &str, version: &str) -> Option<&Version> {
+    pub fn version(&self, group: &str, version: &str) -> Option<&Version<'static>> {
         self.group(group)?.versions.iter().find(|one| one.name == version)
     }
 
     /// What is served at an address.
-    pub fn resource(&self, group: &str, version: &str, plural: &str) -> Option<&Row> {
+    pub fn resource(&self, group: &str, version: &str, plural: &str) -> Option<&Row<'static>> {
         self.version(group, version)?.rows.iter().find(|row| row.plural == plural)
     }
 
     /// Where objects of a kind are served.
-    pub fn row_of(&self, kind: &Kind) -> Option<&Row> {
+    pub fn row_of(&self, kind: &Kind) -> Option<&Row<'static>> {
         self.version(&kind.group, &kind.version)?.rows.iter().find(|row| row.kind == kind.kind)
     }
 
@@ -191,21 +191,21 @@ impl Kinds {
     }
 }
 
-impl Row {
+impl<'t> Row<'t> {
     /// The kind with its group and version.
     pub fn full_kind(&self) -> Kind {
         Kind { group: self.group.to_owned(), version: self.version.to_owned(), kind: self.kind.to_owned() }
     }
 
     /// The subresource of this name.
-    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
+    pub fn subresource(&self, name: &str) -> Option<&Subresource<'t>> {
         self.subresources.iter().find(|sub| sub.name == name)
     }
 }
 
-impl Subresource {
+impl Subresource<'_> {
     /// The kind that it takes and gives, with its group and version.
-    pub fn full_kind(&self, parent: &Row) -> Kind {
+    pub fn full_kind(&self, parent: &Row<'_>) -> Kind {
         let (group, version) = self.api.unwrap_or((parent.group, parent.version));
         Kind { group: group.to_owned(), version: version.to_owned(), kind: self.kind.to_owned() }
     }

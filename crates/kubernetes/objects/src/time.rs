@@ -1,7 +1,7 @@
-//! The times in managed fields: seconds, in UTC.
+//! Moments as objects have them: seconds, in UTC.
 
 /// Seconds since 1970 of a time in RFC 3339.
-pub(crate) fn seconds(text: &str) -> Option<i64> {
+pub fn seconds(text: &str) -> Option<i64> {
     let number = |range: std::ops::Range<usize>| -> Option<i64> {
         let digits = text.get(range)?;
         digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok())?
@@ -40,8 +40,8 @@ pub(crate) fn seconds(text: &str) -> Option<i64> {
     Some(days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset)
 }
 
-/// A time as it is stored.
-pub(crate) fn text(seconds: i64) -> String {
+/// A moment in seconds since 1970, as objects have it.
+pub fn text(seconds: i64) -> String {
     let (day, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     // 400 years have 146 097 days; years begin in March, so that the leap day is the last of one.
     let shifted = day + 719_468;

@@ -1,0 +1,328 @@
+//! A request and its answer.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HOST, IF_NONE_MATCH, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use crate::address::{self, Address, Place};
+use crate::answer::{Answer, JSON, Wanted, answer, no_page, object, refused};
+use crate::api::{Api, Caller};
+use crate::delete::{Delete, DeleteOptions};
+use crate::list::{self, ListOptions};
+use crate::model::Format;
+use crate::patch::{Patch, patch_type};
+use crate::query::{Query, WriteOptions};
+use crate::refusal::{Outcome, Refusal};
+use crate::select::Selection;
+use crate::served::Resource;
+use crate::write::Write;
+use crate::{clock, discovery, form, openapi, parts, version, watch};
+
+/// The largest body.
+const LARGEST: usize = 3 << 20;
+/// How long a body may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A request without its body.
+pub struct Call {
+    /// What is to be done.
+    pub method: Method,
+    /// Where.
+    pub path: String,
+    /// What stands behind the question mark.
+    pub query: Query,
+    /// The headers.
+    pub headers: HeaderMap,
+}
+
+impl Call {
+    /// A header; empty if it is not there, or no text.
+    pub fn header(&self, name: &HeaderName) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+}
+
+impl Api {
+    /// Answers a request.
+    pub async fn answer(self, request: Request<Incoming>) -> Result<Answer, Infallible> {
+        let (head, body) = request.into_parts();
+        let query = Query::parse(head.uri.query().unwrap_or_default());
+        let call = Call { method: head.method, path: head.uri.path().to_owned(), query, headers: head.headers };
+        let wanted = Wanted::read(&call.headers, &call.query).ok();
+        Ok(match self.handle(&call, body).await {
+            Ok(answer) => answer,
+            Err(refusal) => refused(&refusal, wanted),
+        })
+    }
+
+    async fn handle(&self, call: &Call, body: Incoming) -> Outcome<Answer> {
+        let caller = self.authenticate(call)?;
+        match address::read(&call.path) {
+            None => Ok(no_page()),
+            Some(Address::Path) => self.page(call),
+            Some(Address::Discovery { grouped, group, version }) => {
+                self.discovery(call, grouped, group.as_deref(), version.as_deref())
+            }
+            Some(Address::Resource(place)) => {
+                let served = self.served();
+                let Some(resource) = served.resource(&place.group, &place.version, &place.plural) else {
+                    return Ok(no_page());
+                };
+                self.resource(call, &caller, resource, &place, body).await
+            }
+        }
+    }
+
+    fn authenticate(&self, call: &Call) -> Outcome<Caller> {
+        match call.header(&AUTHORIZATION).strip_prefix("Bearer ") {
+            _ if self.token().is_empty() => Ok(Caller::default()),
+            Some(token) if token == self.token() => {
+                Ok(Caller { user: "admin".to_owned(), groups: vec!["system:masters".to_owned()] })
+            }
+            _ => Err(Refusal::unauthorized()),
+        }
+    }
+
+    /// Pages that are about no resource.
+    fn page(&self, call: &Call) -> Outcome<Answer> {
+        let path = call.path.trim_end_matches('/');
+        match path {
+            "/healthz" | "/livez" | "/readyz" | "/healthz/ping" | "/livez/ping" | "/readyz/ping" => {
+                let mut ok = answer(200, "text/plain; charset=utf-8", "ok");
+                ok.headers_mut().insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+                Ok(ok)
+            }
+            "/version" => {
+                let wanted = Wanted::read(&call.headers, &call.query)?;
+                Ok(object(200, Wanted { pretty: true, ..wanted }, version::version().to_string()))
+            }
+            "/openapi/v3" => {
+                let served = self.served();
+                let mut paths = serde_json::Map::new();
+                for (group, version, _) in served.versions() {
+                    let path = openapi::path(group, version);
+                    let text = openapi::document(&served, group, version).unwrap_or_default().to_string();
+                    let hash = discovery::etag(&text);
+                    let url = format!("/openapi/v3/{path}?hash={}", hash.trim_matches('"'));
+                    paths.insert(path, serde_json::json!({"serverRelativeURL": url}));
+                }
+                let text = serde_json::json!({"paths": paths}).to_string();
+                Ok(cached(call, "text/plain; charset=utf-8", &text, None))
+            }
+            _ => match path.strip_prefix("/openapi/v3/") {
+                Some(rest) => {
+                    let (group, version) = match rest.split('/').collect::<Vec<_>>().as_slice() {
+                        ["api", version] => (String::new(), (*version).to_owned()),
+                        ["apis", group, version] => ((*group).to_owned(), (*version).to_owned()),
+                        _ => return Ok(no_page()),
+                    };
+                    match openapi::document(&self.served(), &group, &version) {
+                        Some(document) => {
+                            let text = document.to_string();
+                            let fixed = call.query.has("hash");
+                            Ok(cached(call, JSON, &text, fixed.then_some("public, immutable")))
+                        }
+                        None => Ok(no_page()),
+                    }
+                }
+                None => Ok(no_page()),
+            },
+        }
+    }
+
+    fn discovery(
+        &self,
+        call: &Call,
+        grouped: bool,
+        group: Option<&str>,
+        version: Option<&str>,
+    ) -> Outcome<Answer> {
+        if call.method != Method::GET {
+            return Err(Refusal::not_allowed());
+        }
+        let served = self.served();
+        let wanted = |value: Value| -> Outcome<Answer> {
+            Ok(object(200, Wanted::read(&call.headers, &call.query)?, value.to_string() + "\n"))
+        };
+        match (grouped, group, version) {
+            (_, None, None) => {
+                let accept = call.header(&ACCEPT);
+                let all = accept.split(',').find_map(aggregated_type);
+                match all {
+                    Some(kind) => {
+                        let text = discovery::aggregated(&served, !grouped).to_string();
+                        let mut answer = cached(call, kind, &text, Some("public"));
+                        answer.headers_mut().insert("vary", HeaderValue::from_static("Accept"));
+                        Ok(answer)
+                    }
+                    None if grouped => wanted(discovery::group_list(&served)),
+                    None => wanted(discovery::api_versions(call.header(&HOST))),
+                }
+            }
+            (true, Some(group), None) => discovery::group(&served, group).map_or_else(|| Ok(no_page()), wanted),
+            (_, group, Some(version)) => {
+                discovery::resource_list(&served, group.unwrap_or_default(), version)
+                    .map_or_else(|| Ok(no_page()), wanted)
+            }
+            _ => Ok(no_page()),
+        }
+    }
+
+    async fn resource(
+        &self,
+        call: &Call,
+        caller: &Caller,
+        resource: &Arc<Resource>,
+        place: &Place,
+        body: Incoming,
+    ) -> Outcome<Answer> {
+        if !place.part.is_empty() || parts::is_review(resource) {
+            return parts::handle(self, call, caller, resource, place, body).await;
+        }
+        // Objects that have no namespace are at one address only.
+        if !place.namespace.is_empty() && !resource.namespaced {
+            return Ok(no_page());
+        }
+        let everywhere = resource.namespaced && place.namespace.is_empty();
+        let named = !place.name.is_empty();
+        let verb = match (call.method.as_str(), named) {
+            ("GET" | "HEAD", true) => "get",
+            ("GET" | "HEAD", false) => "list",
+            ("POST", false) => "create",
+            ("PUT", true) => "update",
+            ("PATCH", true) => "patch",
+            ("DELETE", true) => "delete",
+            ("DELETE", false) => "deletecollection",
+            _ => return Err(Refusal::not_allowed()),
+        };
+        if !resource.allows(verb) || everywhere && (named || !matches!(verb, "list")) {
+            return if everywhere && named { Ok(no_page()) } else { Err(Refusal::not_allowed()) };
+        }
+        let include = call.query.get("includeObject");
+        let wanted = Wanted::read(&call.headers, &call.query)?;
+        match verb {
+            "get" => self.get(call, resource, place, wanted).await,
+            "list" => self.list(call, resource, place, wanted).await,
+            "create" => {
+                let (options, body) = self.writing(call, "CreateOptions", body).await?;
+                let mut write = Write::new(self, caller, resource, place, options);
+                let object = write.read(&body, content_type(call, resource)?)?;
+                let written = write.create(object).await?;
+                write.answer(written, true, wanted, include)
+            }
+            "update" => {
+                let (options, body) = self.writing(call, "UpdateOptions", body).await?;
+                let mut write = Write::new(self, caller, resource, place, options);
+                let object = write.read(&body, content_type(call, resource)?)?;
+                let (written, created) = write.update(object).await?;
+                write.answer(written, created, wanted, include)
+            }
+            "patch" => {
+                let kind = patch_type(call.header(&CONTENT_TYPE), resource.custom.is_some())?;
+                let body = read_body(body).await?;
+                let agent = call.header(&USER_AGENT);
+                let options = WriteOptions::read(&call.query, "PatchOptions", agent, Some(kind))?;
+                let patch = Patch::read(kind, &body)?;
+                let mut write = Write::new(self, caller, resource, place, options);
+                let (written, created) = write.patch(&patch).await?;
+                write.answer(written, created, wanted, include)
+            }
+            _ => {
+                let body = read_body(body).await?;
+                let options = DeleteOptions::read(&body, call.header(&CONTENT_TYPE), &call.query)?;
+                let delete = Delete { api: self, resource, options };
+                if named {
+                    return delete.one(place, wanted, include).await;
+                }
+                let (selection, options) = selected(call, resource, false)?;
+                delete.all(&place.namespace, &selection, &options, wanted).await
+            }
+        }
+    }
+
+    async fn writing(&self, call: &Call, kind: &str, body: Incoming) -> Outcome<(WriteOptions, Bytes)> {
+        let options = WriteOptions::read(&call.query, kind, call.header(&USER_AGENT), None)?;
+        Ok((options, read_body(body).await?))
+    }
+
+    async fn get(&self, call: &Call, resource: &Arc<Resource>, place: &Place, wanted: Wanted) -> Outcome<Answer> {
+        if let Ok(revision) = call.query.get("resourceVersion").parse() {
+            list::reach(self.store(), revision, resource).await?;
+        }
+        let found = parts::find(self, resource, place)?;
+        form::answer(resource, 200, wanted, call.query.get("includeObject"), &found)
+    }
+
+    async fn list(&self, call: &Call, resource: &Arc<Resource>, place: &Place, wanted: Wanted) -> Outcome<Answer> {
+        let watching = call.query.truth("watch").unwrap_or(false);
+        let include = call.query.get("includeObject");
+        let (selection, options) = selected(call, resource, watching)?;
+        if !watching {
+            let listed = list::list(self.store(), resource, &place.namespace, &selection, &options).await?;
+            return list::answer(resource, wanted, include, clock::seconds(), listed);
+        }
+        if !resource.allows("watch") {
+            return Err(Refusal::not_allowed());
+        }
+        let collection = self.store().collection(&resource.place);
+        let newest = self.store().revision();
+        watch::start(&collection, newest, resource, &place.namespace, selection, &options, wanted, include)
+    }
+}
+
+/// What a list or a watch is about.
+fn selected(call: &Call, resource: &Resource, watch: bool) -> Outcome<(Selection, ListOptions)> {
+    let selection =
+        Selection::read(resource, call.query.get("labelSelector"), call.query.get("fieldSelector"))?;
+    Ok((selection, ListOptions::read(&call.query, watch)?))
+}
+
+/// How the body is written.
+pub fn content_type(call: &Call, resource: &Resource) -> Outcome<Format> {
+    Format::read(call.header(&CONTENT_TYPE), resource.custom.is_some())
+}
+
+/// Reads a body that is not too large and does not take too long.
+pub async fn read_body(body: Incoming) -> Outcome<Bytes> {
+    match timeout(PATIENCE, Limited::new(body, LARGEST).collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            Err(Refusal::too_large(format_args!("limit is {LARGEST}")))
+        }
+        Ok(Err(error)) => Err(Refusal::bad_request(error.to_string())),
+        Err(_) => Err(Refusal::new(408, "Timeout", "the body of the request did not come in time")),
+    }
+}
+
+/// An answer that clients keep, and ask for again only if it has changed.
+fn cached(call: &Call, kind: &'static str, text: &str, control: Option<&'static str>) -> Answer {
+    let tag = discovery::etag(text);
+    let same = call.header(&IF_NONE_MATCH) == tag;
+    let mut answer = if same { answer(304, kind, "") } else { answer(200, kind, text.to_owned()) };
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        answer.headers_mut().insert(ETAG, tag);
+    }
+    if let Some(control) = control {
+        answer.headers_mut().insert("cache-control", HeaderValue::from_static(control));
+    }
+    answer
+}
+
+/// The type of everything at once, if that is what a client accepts.
+fn aggregated_type(clause: &str) -> Option<&'static str> {
+    let parts: Vec<&str> = clause.split(';').map(str::trim).collect();
+    let has = |part: &str| parts.contains(&part);
+    let fits = parts.first() == Some(&"application/json")
+        && has("g=apidiscovery.k8s.io")
+        && has("v=v2")
+        && has("as=APIGroupDiscoveryList");
+    fits.then_some("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+}

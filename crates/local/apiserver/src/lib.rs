@@ -1,0 +1,36 @@
+//! A Kubernetes API server over one store: one set of handlers for all kinds, driven by the table of kinds and by the
+//! definitions that users add.
+
+mod address;
+mod answer;
+mod api;
+mod clock;
+mod custom;
+mod delete;
+mod discovery;
+mod eviction;
+mod follow;
+mod form;
+mod handle;
+mod list;
+mod meta;
+mod model;
+mod openapi;
+mod parts;
+mod patch;
+mod query;
+mod random;
+mod refusal;
+mod rules;
+mod scale;
+mod select;
+mod served;
+mod start;
+mod table;
+mod version;
+mod watch;
+mod write;
+
+pub use api::Api;
+pub use start::bootstrap;
+pub use refusal::Refusal;

@@ -1,0 +1,316 @@
+//! What objects of a resource are: read, written, converted, looked at. Built-in kinds by their table, all others by
+//! their definitions.
+
+use podium_apply::FieldSet;
+use podium_apply::managed::{Filter, Scope, Versions, renamed};
+use podium_goyaml::{json, yaml};
+use podium_kinds::stored::{self, convert};
+use podium_kinds::typed::json::{JsonError, Read};
+use podium_kinds::typed::protobuf::ProtobufError;
+use podium_kinds::typed::write::to_json;
+use podium_kinds::{field_value, kinds, reset_fields, selectable_fields};
+use podium_objects::Kind;
+use podium_schema::shape::{ShapeId, Shapes};
+use podium_store::{Draft, Object};
+use serde_json::Value;
+
+use crate::refusal::{Outcome, Refusal};
+use crate::served::Resource;
+
+/// How a body is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+    /// Kubernetes' own envelope with protobuf.
+    Protobuf,
+}
+
+const JSON: &str = "application/json";
+const YAML: &str = "application/yaml";
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+impl Format {
+    /// By the type that the client says.
+    pub fn read(content_type: &str, custom: bool) -> Outcome<Self> {
+        let media = content_type.split(';').next().unwrap_or_default().trim();
+        match media {
+            "" | JSON | "text/json" => Ok(Self::Json),
+            YAML | "text/yaml" | "application/x-yaml" => Ok(Self::Yaml),
+            PROTOBUF if !custom => Ok(Self::Protobuf),
+            _ if custom => Err(Refusal::unsupported_media(&[JSON, YAML])),
+            _ => Err(Refusal::unsupported_media(&[JSON, YAML, PROTOBUF])),
+        }
+    }
+}
+
+/// An object that was read from a body.
+#[derive(Debug, Clone)]
+pub struct Given {
+    /// The object, with its defaults, in the version of the request.
+    pub object: Value,
+    /// What strict reading complains of.
+    pub strict: Vec<String>,
+}
+
+/// Reads a body of a kind that is built in.
+pub fn decode_built_in(body: &[u8], format: Format, kind: &Kind) -> Outcome<Given> {
+    let yaml_text;
+    let (read, body): (Result<Read, String>, &[u8]) = match format {
+        Format::Protobuf => {
+            let read = stored::decode_protobuf(body, Some(kind));
+            if let Err(ProtobufError::UnknownKind { .. }) = &read {
+                return Err(wrong_kind(&read.map(|_| ()).unwrap_err().to_string(), kind));
+            }
+            (read.map_err(|error| error.to_string()), body)
+        }
+        Format::Json => (decode_json(body, kind)?, body),
+        Format::Yaml => {
+            yaml_text = yaml_to_json(body).map_err(Refusal::bad_request)?;
+            (decode_json(yaml_text.as_bytes(), kind)?, yaml_text.as_bytes())
+        }
+    };
+    let read = read.map_err(|why| unrecognized(kind, &why, body))?;
+    if read.kind.api_version() != kind.api_version() {
+        let same = read.kind.kind == kind.kind && read.kind.group == kind.group;
+        return Err(if same || read.kind.kind == kind.kind {
+            Refusal::bad_request(format!(
+                "the API version in the data ({}) does not match the expected API version ({})",
+                read.kind.api_version(),
+                kind.api_version()
+            ))
+        } else {
+            other_kind(&read.kind, kind)
+        });
+    }
+    if read.kind.kind != kind.kind {
+        return Err(other_kind(&read.kind, kind));
+    }
+    Ok(Given { object: read.value, strict: read.strict })
+}
+
+/// Reads JSON; errors that come after the kind was found are refused here.
+fn decode_json(body: &[u8], kind: &Kind) -> Outcome<Result<Read, String>> {
+    match stored::decode(body, kind) {
+        Ok(read) => Ok(Ok(read)),
+        Err(error @ (JsonError::Value(_) | JsonError::Deep)) => {
+            let said = podium_kinds::typed::json::kind_of(body, kind).unwrap_or_else(|_| kind.clone());
+            Err(Refusal::bad_request(format!(
+                "{} in version {:?} cannot be handled as a {}: {error}",
+                said.kind, said.version, kind.kind
+            )))
+        }
+        Err(JsonError::UnknownKind { api_version, kind: said }) => {
+            let of = Kind::new(&api_version, &said);
+            if said == kind.kind {
+                return Err(Refusal::bad_request(format!(
+                    "the API version in the data ({api_version}) does not match the expected API version ({})",
+                    kind.api_version()
+                )));
+            }
+            let why = format!(
+                "no kind {said:?} is registered for version {api_version:?} in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+            );
+            Err(Refusal::bad_request(format!(
+                "{} in version {:?} cannot be handled as a {}: {why}",
+                of.kind, of.version, kind.kind
+            )))
+        }
+        Err(other) => Ok(Err(other.to_string())),
+    }
+}
+
+fn wrong_kind(why: &str, kind: &Kind) -> Refusal {
+    Refusal::bad_request(format!(
+        "{} in version {:?} cannot be handled as a {}: {why}",
+        kind.kind, kind.version, kind.kind
+    ))
+}
+
+fn other_kind(said: &Kind, kind: &Kind) -> Refusal {
+    Refusal::bad_request(format!(
+        "{} in version {:?} cannot be handled as a {}: converting ({}.{}) to ({}.{}): unknown conversion",
+        said.kind,
+        said.version,
+        kind.kind,
+        said.version,
+        said.kind,
+        package(&kind.group),
+        kind.kind
+    ))
+}
+
+fn package(group: &str) -> &str {
+    match group.split('.').next() {
+        None | Some("") => "core",
+        Some(first) => first,
+    }
+}
+
+fn unrecognized(kind: &Kind, why: &str, body: &[u8]) -> Refusal {
+    Refusal::bad_request(format!(
+        "the object provided is unrecognized (must be of type {}): {why} ({})",
+        kind.kind,
+        summary(body)
+    ))
+}
+
+/// The beginning of a body, for errors.
+fn summary(body: &[u8]) -> String {
+    const SHOWN: usize = 30;
+    let start = body.get(..SHOWN).unwrap_or(body);
+    let more = if body.len() > SHOWN { " ..." } else { "" };
+    match body.first() {
+        None => "<empty>".to_owned(),
+        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(start)),
+        Some(_) => {
+            let hex: String = start.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("{hex}{more}")
+        }
+    }
+}
+
+/// YAML as JSON.
+pub fn yaml_to_json(body: &[u8]) -> Result<String, String> {
+    let node = yaml::parse_exact(body, 0).map_err(|error| error.to_string())?;
+    let text = json::to_raw_string(&&node).map_err(|error| error.to_string())?;
+    String::from_utf8(text).map_err(|error| error.to_string())
+}
+
+impl Resource {
+    /// A stored object in the version of this resource.
+    pub fn load(&self, object: &Object) -> Value {
+        let value: Value = serde_json::from_slice(object.body()).unwrap_or_default();
+        self.serve(value)
+    }
+
+    /// A value of the stored version in the version of this resource.
+    pub fn serve(&self, mut value: Value) -> Value {
+        match &self.custom {
+            Some(custom) => return custom.serve(value, &self.kind),
+            None if self.kind != self.stored => convert(&mut value, &self.kind),
+            None => {}
+        }
+        value
+    }
+
+    /// A value of this resource's version in the version that is stored.
+    pub fn keep(&self, mut value: Value) -> Value {
+        if self.kind == self.stored {
+            return value;
+        }
+        match &self.custom {
+            Some(custom) => return custom.keep(value),
+            None => convert(&mut value, &self.stored),
+        }
+        value
+    }
+
+    /// Whether stored bytes can be sent as they are.
+    pub fn is_stored_version(&self) -> bool {
+        self.kind == self.stored && self.custom.as_ref().is_none_or(|custom| custom.serves_as_stored(&self.kind))
+    }
+
+    /// The text of an object of this resource's version, in the order of its fields.
+    pub fn text(&self, value: &Value) -> String {
+        match &self.custom {
+            Some(_) => value.to_string(),
+            None => to_json(&self.kind, value),
+        }
+    }
+
+    /// An object of the stored version, ready for the store.
+    pub fn draft(&self, stored: &Value) -> Outcome<Draft> {
+        let text = match &self.custom {
+            Some(_) => stored.to_string(),
+            None => to_json(&self.stored, stored),
+        };
+        let mut draft = Draft::new(text).map_err(|why| Refusal::internal(format!("cannot be stored: {why}")))?;
+        match &self.custom {
+            Some(custom) => {
+                for (name, value) in custom.selectable(stored, &self.kind) {
+                    draft = draft.field(&name, &value);
+                }
+            }
+            None => {
+                for name in selectable_fields(&self.stored) {
+                    let value = field_value(stored, name);
+                    if !value.is_empty() {
+                        draft = draft.field(name, &value);
+                    }
+                }
+            }
+        }
+        Ok(draft)
+    }
+
+    /// What is needed to tell who owns which field after a write to a part of an object.
+    pub fn shapes(&self) -> &Shapes {
+        match &self.custom {
+            Some(custom) => custom.shapes(),
+            None => kinds().shapes(),
+        }
+    }
+
+    /// The versions of the kind, with what writes to a part leave alone.
+    pub fn tracked<'r>(&'r self, part: &str) -> Tracked<'r> {
+        let except = match &self.custom {
+            Some(custom) => custom.reset_fields(&self.kind, part),
+            None => reset_fields(&self.kind, part).to_vec(),
+        };
+        let paths: Vec<Vec<&'static str>> = except.iter().map(|path| path.split('.').collect()).collect();
+        let paths: Vec<&[&'static str]> = paths.iter().map(Vec::as_slice).collect();
+        let filter = (!paths.is_empty()).then(|| Filter::Except(FieldSet::of(&paths)));
+        Tracked { resource: self, filter }
+    }
+}
+
+/// The versions of a kind, as those who own fields see them.
+pub struct Tracked<'r> {
+    resource: &'r Resource,
+    filter: Option<Filter>,
+}
+
+impl Versions for Tracked<'_> {
+    fn shape(&self, version: &str) -> Option<ShapeId> {
+        let kind = Kind::new(version, &self.resource.kind.kind);
+        match &self.resource.custom {
+            Some(custom) => custom.shape(&kind),
+            None => kinds().shape_of(&kind),
+        }
+    }
+
+    fn convert(&self, object: &Value, version: &str) -> Result<Value, String> {
+        let kind = Kind::new(version, &self.resource.kind.kind);
+        if self.resource.custom.is_some() {
+            return Ok(renamed(object, version));
+        }
+        let mut object = object.clone();
+        convert(&mut object, &kind);
+        Ok(object)
+    }
+
+    fn filter(&self, _version: &str) -> Option<&Filter> {
+        self.filter.as_ref()
+    }
+}
+
+/// A write to a part of an object, as those who own fields see it.
+pub fn scope<'a>(
+    resource: &'a Resource,
+    tracked: &'a Tracked<'a>,
+    version: &'a str,
+    part: &'a str,
+    now: &'a str,
+) -> Scope<'a> {
+    Scope {
+        shapes: resource.shapes(),
+        versions: tracked,
+        version,
+        kind: &resource.kind.kind,
+        subresource: part,
+        now,
+    }
+}

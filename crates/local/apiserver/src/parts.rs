@@ -1,0 +1,175 @@
+//! What is served below objects: their status, their number of replicas, and what is done with them.
+
+use std::sync::Arc;
+
+use http::Method;
+use http::header::{CONTENT_TYPE, USER_AGENT};
+use hyper::body::Incoming;
+use podium_kinds::typed::write::to_json;
+use podium_objects::Kind;
+use podium_store::Object;
+use serde_json::{Value, json};
+
+use crate::address::Place;
+use crate::answer::{Answer, Wanted, no_page, object, warn};
+use crate::api::{Api, Caller};
+use crate::delete::DeleteOptions;
+use crate::handle::{Call, content_type, read_body};
+use crate::model::{self, Format};
+use crate::patch::{Patch, patch_type};
+use crate::query::WriteOptions;
+use crate::refusal::{Outcome, Refusal};
+use crate::scale::{self, Edit, Paths};
+use crate::served::Resource;
+use crate::write::{Write, Written};
+use crate::{eviction, form, meta};
+
+/// Whether a resource is only asked and never stored.
+pub fn is_review(resource: &Resource) -> bool {
+    resource.custom.is_none() && resource.verbs.len() == 1 && resource.allows("create")
+}
+
+/// An object at its address.
+pub fn find(api: &Api, resource: &Resource, place: &Place) -> Outcome<Object> {
+    let path = match place.namespace.as_str() {
+        namespace if resource.namespaced => format!("{namespace}/{}", place.name),
+        _ => place.name.clone(),
+    };
+    let found = api.store().collection(&resource.place).get(&path);
+    found.ok_or_else(|| Refusal::not_found(resource, &place.name))
+}
+
+/// Answers a request about a part of an object, or a review.
+pub async fn handle(
+    api: &Api,
+    call: &Call,
+    caller: &Caller,
+    resource: &Arc<Resource>,
+    place: &Place,
+    body: Incoming,
+) -> Outcome<Answer> {
+    let Some(part) = resource.part(&place.part) else { return Ok(no_page()) };
+    let verb = match call.method {
+        Method::GET => "get",
+        Method::POST => "create",
+        Method::PUT => "update",
+        Method::PATCH => "patch",
+        _ => return Err(Refusal::not_allowed()),
+    };
+    if !part.verbs.iter().any(|one| one == verb) {
+        return Err(Refusal::not_allowed());
+    }
+    let wanted = Wanted::read(&call.headers, &call.query)?;
+    let include = call.query.get("includeObject");
+    if part.name == "scale" {
+        return scale(api, call, caller, resource, place, verb, body).await;
+    }
+    if part.kind != resource.kind {
+        return done_with(api, call, caller, resource, place, body).await;
+    }
+    match verb {
+        "get" => form::answer(resource, 200, wanted, include, &find(api, resource, place)?),
+        "update" => {
+            let options = WriteOptions::read(&call.query, "UpdateOptions", call.header(&USER_AGENT), None)?;
+            let body = read_body(body).await?;
+            let mut write = Write::new(api, caller, resource, place, options);
+            let object = write.read(&body, content_type(call, resource)?)?;
+            let (written, created) = write.update(object).await?;
+            write.answer(written, created, wanted, include)
+        }
+        "patch" => {
+            let kind = patch_type(call.header(&CONTENT_TYPE), resource.custom.is_some())?;
+            let options =
+                WriteOptions::read(&call.query, "PatchOptions", call.header(&USER_AGENT), Some(kind))?;
+            let body = read_body(body).await?;
+            let patch = Patch::read(kind, &body)?;
+            let mut write = Write::new(api, caller, resource, place, options);
+            let (written, created) = write.patch(&patch).await?;
+            write.answer(written, created, wanted, include)
+        }
+        _ => Err(Refusal::not_allowed()),
+    }
+}
+
+/// A request about the number of an object's replicas.
+async fn scale(
+    api: &Api,
+    call: &Call,
+    caller: &Caller,
+    resource: &Arc<Resource>,
+    place: &Place,
+    verb: &str,
+    body: Incoming,
+) -> Outcome<Answer> {
+    let wanted = Wanted::read(&call.headers, &call.query)?;
+    let Some(paths) = Paths::of(resource) else { return Ok(no_page()) };
+    let kind = Kind::new("autoscaling/v1", "Scale");
+    if verb == "get" {
+        let value = scale::of(resource, &paths, &resource.load(&find(api, resource, place)?))?;
+        return Ok(object(200, wanted, to_json(&kind, &value) + "\n"));
+    }
+    let owner = Place { part: String::new(), ..place.clone() };
+    let agent = call.header(&USER_AGENT);
+    let (patch, format, options) = if verb == "patch" {
+        let kind = patch_type(call.header(&CONTENT_TYPE), false)?;
+        let options = WriteOptions::read(&call.query, "PatchOptions", agent, Some(kind))?;
+        (Some(kind), Format::Json, options)
+    } else {
+        let format = Format::read(call.header(&CONTENT_TYPE), false)?;
+        (None, format, WriteOptions::read(&call.query, "UpdateOptions", agent, None)?)
+    };
+    let body = read_body(body).await?;
+    let patch = patch.map(|kind| Patch::read(kind, &body)).transpose()?;
+    let edit = match &patch {
+        Some(patch) => Edit::Patch(patch),
+        None => Edit::Put(&body, format),
+    };
+    let mut write = Write::new(api, caller, resource, &owner, options);
+    let (written, _) = write.scale(&paths, edit).await?;
+    let value = match written {
+        Written::Stored(object) => resource.load(&object),
+        Written::Tried(value) => value,
+    };
+    let value = scale::of(resource, &paths, &value)?;
+    let mut answer = object(200, wanted, to_json(&kind, &value) + "\n");
+    warn(&mut answer, &write.warnings);
+    Ok(answer)
+}
+
+/// What is done with an object by sending something else.
+async fn done_with(
+    api: &Api,
+    call: &Call,
+    caller: &Caller,
+    resource: &Arc<Resource>,
+    place: &Place,
+    body: Incoming,
+) -> Outcome<Answer> {
+    let wanted = Wanted::read(&call.headers, &call.query)?;
+    let Some(part) = resource.part(&place.part) else { return Ok(no_page()) };
+    let options = WriteOptions::read(&call.query, "CreateOptions", call.header(&USER_AGENT), None)?;
+    let format = Format::read(call.header(&CONTENT_TYPE), false)?;
+    let body = read_body(body).await?;
+    let given = model::decode_built_in(&body, format, &part.kind)?.object;
+    let named = meta::text(&given, "name");
+    if !named.is_empty() && named != place.name {
+        return Err(Refusal::bad_request(format!(
+            "the name of the object ({named}) does not match the name on the URL ({})",
+            place.name
+        )));
+    }
+    let owner = Place { part: String::new(), ..place.clone() };
+    match part.name.as_str() {
+        "binding" => {
+            let mut write = Write::new(api, caller, resource, &owner, options);
+            write.bind(&given).await?;
+        }
+        "eviction" => {
+            let options = DeleteOptions::of(given.get("deleteOptions").unwrap_or(&Value::Null))?;
+            eviction::evict(api, resource, &owner, options).await?;
+        }
+        _ => return Err(Refusal::not_allowed()),
+    }
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+    Ok(object(201, wanted, to_json(&Kind::new("v1", "Status"), &status) + "\n"))
+}

@@ -1,0 +1,268 @@
+//! Patches of all kinds, and configurations that are applied.
+
+use podium_apply::managed;
+use podium_apply::patch::{self, JsonError, StrategicError};
+use podium_kinds::kinds;
+use podium_objects::{Flaw, Kind};
+use serde_json::{Map, Value, json};
+
+use crate::model::{self, Format};
+use crate::query::{PatchType, Strictness};
+use crate::refusal::{Outcome, Refusal};
+use crate::write::{Write, Written};
+use crate::meta;
+
+const JSON: &str = "application/json-patch+json";
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
+
+/// What kind of patch the client says it sends.
+pub fn patch_type(content_type: &str, custom: bool) -> Outcome<PatchType> {
+    match content_type.split(';').next().unwrap_or_default().trim() {
+        JSON => Ok(PatchType::Json),
+        MERGE => Ok(PatchType::Merge),
+        STRATEGIC if !custom => Ok(PatchType::Strategic),
+        APPLY => Ok(PatchType::Apply),
+        _ if custom => Err(Refusal::unsupported_media(&[JSON, MERGE, APPLY])),
+        _ => Err(Refusal::unsupported_media(&[JSON, MERGE, STRATEGIC, APPLY])),
+    }
+}
+
+/// A patch that was read.
+pub enum Patch {
+    /// Operations.
+    Json(Value),
+    /// A merge, and what was there twice.
+    Merge(Value),
+    /// A strategic merge.
+    Strategic(Map<String, Value>),
+    /// A configuration.
+    Apply(Value),
+}
+
+impl Patch {
+    /// Reads the body of a patch.
+    pub fn read(kind: PatchType, body: &[u8]) -> Outcome<Self> {
+        let json = |prefix: &str| -> Outcome<Value> {
+            serde_json::from_slice(body)
+                .map_err(|error| Refusal::bad_request(format!("{prefix}{}", decode_error(body, &error))))
+        };
+        match kind {
+            PatchType::Json => {
+                let value = json("error decoding patch: ")?;
+                if !value.is_array() && !value.is_null() {
+                    let why = format!("json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp", type_name(&value));
+                    return Err(Refusal::bad_request(format!("error decoding patch: {why}")));
+                }
+                Ok(Self::Json(value))
+            }
+            PatchType::Merge => match json("error decoding patch: ")? {
+                value @ Value::Object(_) => Ok(Self::Merge(value)),
+                Value::Null => Ok(Self::Merge(Value::Null)),
+                other => Err(Refusal::bad_request(format!(
+                    "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                    type_name(&other)
+                ))),
+            },
+            PatchType::Strategic => match json("")? {
+                Value::Object(map) => Ok(Self::Strategic(map)),
+                Value::Null => Ok(Self::Strategic(Map::new())),
+                other => Err(Refusal::bad_request(format!(
+                    "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                    type_name(&other)
+                ))),
+            },
+            PatchType::Apply => {
+                let wrong = |why: String| Refusal::bad_request(format!("error decoding YAML: {why}"));
+                let text = model::yaml_to_json(body).map_err(wrong)?;
+                let value: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+                match value {
+                    Value::Object(_) => Ok(Self::Apply(value)),
+                    Value::Null => Ok(Self::Apply(json!({}))),
+                    other => Err(wrong(format!(
+                        "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                        type_name(&other)
+                    ))),
+                }
+            }
+        }
+    }
+
+    /// What it makes of a live object of a kind: a value that was not read as an object yet.
+    pub fn of(&self, kind: &Kind, live: &Value) -> Outcome<Value> {
+        match self {
+            Self::Json(operations) => patch::json(live.clone(), operations).map_err(|error| match error {
+                JsonError::NotAPatch(..) => Refusal::bad_request(error.to_string()),
+                JsonError::TooMany(_) => Refusal::too_large(error),
+                _ => {
+                    let mut refusal = Refusal::new(
+                        422,
+                        "Invalid",
+                        "the server rejected our request due to an error in our request",
+                    );
+                    refusal.details = Some(json!({}));
+                    refusal
+                }
+            }),
+            Self::Merge(patch) => patch::merge(live.clone(), patch.clone())
+                .map_err(|error| Refusal::bad_request(error.to_string())),
+            Self::Strategic(patch) => {
+                let shape = kinds().shape_of(kind);
+                let (Some(shape), Some(live)) = (shape, live.as_object()) else {
+                    return Err(Refusal::internal("there is no such type"));
+                };
+                let names = |_| None;
+                patch::strategic(kinds().shapes(), shape, &names, live.clone(), patch.clone())
+                    .map(Value::Object)
+                    .map_err(|error| match error {
+                        StrategicError::DeleteFormat
+                        | StrategicError::RetainFormat
+                        | StrategicError::OrderFormat => Refusal::bad_request(error.to_string()),
+                        StrategicError::ListOfLists => {
+                            let mut refusal = Refusal::new(
+                                422,
+                                "Invalid",
+                                "the server rejected our request due to an error in our request",
+                            );
+                            refusal.details = Some(json!({}));
+                            refusal
+                        }
+                        StrategicError::Failed(_) => Refusal::failed(error.to_string()),
+                    })
+            }
+            Self::Apply(_) => Ok(live.clone()),
+        }
+    }
+}
+
+impl Write<'_> {
+    /// Applies a patch to the object.
+    pub async fn patch(&mut self, patch: &Patch) -> Outcome<(Written, bool)> {
+        let creates = matches!(patch, Patch::Apply(_));
+        self.change(creates, |write, live| match (patch, live) {
+            (Patch::Apply(config), live) => write.apply(live, config),
+            (_, None) => Err(Refusal::not_found(write.resource, &write.place.name)),
+            (patch, Some(live)) => {
+                let patched = patch.of(&write.resource.kind, live)?;
+                let shown = || match patch {
+                    Patch::Strategic(map) => podium_apply::plain(&Value::Object(map.clone())),
+                    _ => patched.to_string(),
+                };
+                let new = write.reread(&patched, &shown)?;
+                write.owned(Some(live), new)
+            }
+        })
+        .await
+    }
+
+    /// Reads a patched value as an object, with the complaints of strict reading.
+    fn reread(&mut self, patched: &Value, shown: &dyn Fn() -> String) -> Outcome<Value> {
+        let kind = &self.resource.kind;
+        let text = patched.to_string();
+        let given = match &self.resource.custom {
+            Some(custom) => custom.decode(text.as_bytes(), Format::Json, kind)?,
+            None => {
+                let said = |key: &str| patched.get(key).and_then(Value::as_str).unwrap_or_default();
+                let said = Kind::new(said("apiVersion"), said("kind"));
+                if said.kind != kind.kind && !said.kind.is_empty() || said.api_version() != kind.api_version() {
+                    return model::decode_built_in(text.as_bytes(), Format::Json, kind).map(|given| given.object);
+                }
+                let read = podium_kinds::stored::decode(text.as_bytes(), kind);
+                let read = read.map_err(|error| invalid_patch(&shown(), &error.to_string()))?;
+                model::Given { object: read.value, strict: read.strict }
+            }
+        };
+        if !given.strict.is_empty() {
+            match self.options.strictness {
+                Strictness::Ignore => {}
+                Strictness::Warn => self.warnings.extend(given.strict),
+                Strictness::Strict => {
+                    let why = format!("strict decoding error: {}", given.strict.join(", "));
+                    return Err(invalid_patch(&shown(), &why));
+                }
+            }
+        }
+        Ok(given.object)
+    }
+
+    /// What an applied configuration makes of the live object.
+    fn apply(&mut self, live: Option<&Value>, config: &Value) -> Outcome<Value> {
+        let part = self.place.part.as_str();
+        let kind = &self.resource.kind;
+        let version = kind.api_version();
+        let tracked = self.resource.tracked(part);
+        let scope = model::scope(self.resource, &tracked, &version, part, &self.now);
+        let force = self.options.force.unwrap_or(false);
+        let applied = managed::apply(&scope, live, config, &self.options.manager, force).map_err(not_applied)?;
+        let mut merged = applied.object;
+        if live.is_none() && !meta::text(&merged, "uid").is_empty() {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {}, and no existing object was found",
+                meta::text(&merged, "uid")
+            );
+            return Err(Refusal::conflict(self.resource, &self.place.name, &why));
+        }
+        if let Some(live) = live
+            && !applied.changed
+        {
+            meta::keep(&mut merged, live, "resourceVersion");
+        }
+        let text = merged.to_string();
+        let given = match &self.resource.custom {
+            Some(custom) => custom.decode(text.as_bytes(), Format::Json, kind)?,
+            None => {
+                let read = podium_kinds::stored::decode(text.as_bytes(), kind);
+                let read = read.map_err(|error| Refusal::failed(format!(
+                    "failed to convert new object ({}/{}; {}) to proper version: {error}",
+                    meta::text(&merged, "namespace"), meta::text(&merged, "name"), kind)))?;
+                model::Given { object: read.value, strict: read.strict }
+            }
+        };
+        Ok(given.object)
+    }
+}
+
+/// Why a configuration was not applied.
+pub fn not_applied(error: managed::Error) -> Refusal {
+    match error {
+        managed::Error::BadRequest(message) => Refusal::bad_request(message),
+        managed::Error::Failed(message) => Refusal::failed(message),
+        managed::Error::Conflict(conflicts) => {
+            let cause = |cause: managed::Cause| {
+                json!({"reason": "FieldManagerConflict", "message": cause.message, "field": cause.field})
+            };
+            let causes = conflicts.causes().into_iter().map(cause).collect();
+            let mut refusal = Refusal::new(409, "Conflict", conflicts.to_string());
+            refusal.details = Some(json!({}));
+            refusal.with_causes(causes)
+        }
+    }
+}
+
+/// A patch whose result is no object of the kind.
+pub fn invalid_patch(shown: &str, why: &str) -> Refusal {
+    Refusal::invalid("", "", "", &[Flaw::invalid("patch", &shown.into(), why)])
+}
+
+/// Go's name for the type of a JSON value.
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// What Go says of JSON that is none.
+fn decode_error(body: &[u8], error: &serde_json::Error) -> String {
+    let at = body.split(|byte| *byte == b'\n').take(error.line().saturating_sub(1)).map(|line| line.len() + 1);
+    let at = at.sum::<usize>() + error.column().saturating_sub(1);
+    match body.get(at).filter(|_| !error.is_eof()) {
+        Some(byte) => format!("invalid character {:?} looking for beginning of value", char::from(*byte)).replace('"', "'"),
+        None => "unexpected end of JSON input".to_owned(),
+    }
+}

@@ -1,0 +1,223 @@
+//! What stands behind the question mark, and the options that requests are made with.
+
+use podium_objects::{Flaw, Wrong};
+use serde_json::Value;
+
+use crate::refusal::{Outcome, Refusal};
+
+/// The parameters of a request, decoded, in their order.
+#[derive(Debug, Clone, Default)]
+pub struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// Reads what stands behind the question mark; parts that make no sense are left out.
+    pub fn parse(text: &str) -> Self {
+        let part = |part: &str| {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            Some((decode(key, true)?, decode(value, true)?))
+        };
+        Self(text.split('&').filter(|part| !part.is_empty()).filter_map(part).collect())
+    }
+
+    /// The first value of a parameter; empty if there is none.
+    pub fn get(&self, name: &str) -> &str {
+        self.0.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
+    }
+
+    /// All values of a parameter.
+    pub fn all<'q>(&'q self, name: &'q str) -> impl Iterator<Item = &'q str> {
+        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether a parameter is there.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(key, _)| key == name)
+    }
+
+    /// A truth value as the server reads it in parameters: everything is true but a few words.
+    pub fn truth(&self, name: &str) -> Option<bool> {
+        self.has(name).then(|| !matches!(self.get(name).to_ascii_lowercase().as_str(), "false" | "0"))
+    }
+
+    /// A whole number.
+    pub fn number(&self, name: &str) -> Outcome<Option<i64>> {
+        let text = self.get(name);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        text.parse().map(Some).map_err(|_| {
+            Refusal::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
+        })
+    }
+}
+
+/// Decodes a part of an address; nothing when it is not well formed.
+pub fn decode(text: &str, plus: bool) -> Option<String> {
+    if !text.contains(['%', '+']) {
+        return Some(text.to_owned());
+    }
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'+' if plus => out.push(b' '),
+            b'%' => {
+                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+                let (high, low) = (digit(bytes.next())?, digit(bytes.next())?);
+                out.push(u8::try_from(high * 16 + low).ok()?);
+            }
+            byte => out.push(byte),
+        }
+    }
+    String::from_utf8(out).ok()
+}
+
+/// How strictly a body is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strictness {
+    /// Unknown fields are dropped in silence.
+    Ignore,
+    /// Unknown fields are dropped with a warning.
+    Warn,
+    /// Unknown fields are refused.
+    Strict,
+}
+
+/// The options of a write.
+#[derive(Debug, Clone)]
+pub struct WriteOptions {
+    /// Nothing is stored.
+    pub dry_run: bool,
+    /// Who writes.
+    pub manager: String,
+    /// How strictly the body is read.
+    pub strictness: Strictness,
+    /// An applied configuration takes fields from others.
+    pub force: Option<bool>,
+}
+
+/// Media types of patches, by what they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PatchType {
+    /// RFC 6902.
+    Json,
+    /// RFC 7386.
+    Merge,
+    /// Kubernetes' own.
+    Strategic,
+    /// A configuration.
+    Apply,
+}
+
+impl WriteOptions {
+    /// Reads the options of a write; `kind` is the name of the options in errors.
+    pub fn read(query: &Query, kind: &str, agent: &str, patch: Option<PatchType>) -> Outcome<Self> {
+        let mut flaws = Vec::new();
+        let dry: Vec<&str> = query.all("dryRun").collect();
+        let field = query.get("fieldManager");
+        if patch == Some(PatchType::Apply) {
+            if field.is_empty() {
+                flaws.push(Flaw::required("fieldManager", "is required for apply patch"));
+            }
+        } else if patch.is_some() && query.has("force") {
+            flaws.push(Flaw::forbidden("force", "may not be specified for non-apply patch"));
+        }
+        manager_flaws(field, &mut flaws);
+        let dry_run = dry_run(&dry, &mut flaws);
+        let strictness = match query.get("fieldValidation") {
+            "Ignore" => Strictness::Ignore,
+            "" | "Warn" => Strictness::Warn,
+            "Strict" => Strictness::Strict,
+            other => {
+                flaws.push(unsupported("fieldValidation", other, &["", "Ignore", "Strict", "Warn"]));
+                Strictness::Warn
+            }
+        };
+        if !flaws.is_empty() {
+            return Err(Refusal::invalid("meta.k8s.io", kind, "", &flaws));
+        }
+        Ok(Self { dry_run, manager: manager(field, agent), strictness, force: query.truth("force") })
+    }
+}
+
+/// Whether a write is only tried; the only word for it is `All`.
+pub fn dry_run(words: &[&str], flaws: &mut Vec<Flaw>) -> bool {
+    if let Some(other) = words.iter().find(|word| **word != "All") {
+        let shown: Vec<Value> = words.iter().map(|word| Value::from(*word)).collect();
+        let _ = other;
+        let shown = Value::Array(shown).to_string();
+        flaws.push(Flaw::shown(Wrong::NotSupported, "dryRun", &shown, "supported values: \"All\""));
+    }
+    !words.is_empty()
+}
+
+/// A value that is not one of a few.
+pub fn unsupported(field: &str, value: &str, supported: &[&str]) -> Flaw {
+    let words: Vec<String> = supported.iter().map(|word| format!("{word:?}")).collect();
+    let detail = format!("supported values: {}", words.join(", "));
+    Flaw::of(Wrong::NotSupported, field, &value.into(), &detail)
+}
+
+const LONGEST_MANAGER: usize = 128;
+
+fn manager_flaws(manager: &str, flaws: &mut Vec<Flaw>) {
+    if manager.len() > LONGEST_MANAGER {
+        let detail = format!("may not be more than {LONGEST_MANAGER} bytes");
+        flaws.push(Flaw::plain(Wrong::TooLong, "fieldManager", &detail));
+    }
+    for (at, letter) in manager.char_indices() {
+        if letter.is_control() {
+            let detail = format!("should only contain printable characters (got {letter:?} at position {at})");
+            flaws.push(Flaw::invalid("fieldManager", &manager.into(), &detail));
+            return;
+        }
+    }
+}
+
+/// Who writes: what the parameter says, or the first part of the client's name.
+fn manager(given: &str, agent: &str) -> String {
+    if !given.is_empty() {
+        return given.to_owned();
+    }
+    let first = agent.split('/').next().unwrap_or_default();
+    first.chars().filter(|letter| !letter.is_control()).take(LONGEST_MANAGER).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_are_read_as_browsers_write_them() {
+        let query = Query::parse("&limit=500&labelSelector=a%3Db%2Cc+in+%28d%29&x&bad=%zz");
+        assert_eq!(query.get("limit"), "500");
+        assert_eq!(query.get("labelSelector"), "a=b,c in (d)");
+        assert!(query.has("x") && !query.has("bad"));
+        assert_eq!(query.number("limit").unwrap(), Some(500));
+        assert!(Query::parse("limit=x").number("limit").is_err());
+    }
+
+    #[test]
+    fn the_manager_is_the_parameter_or_the_clients_name() {
+        let of = |text: &str, agent: &str| {
+            WriteOptions::read(&Query::parse(text), "CreateOptions", agent, None).unwrap().manager
+        };
+        assert_eq!(of("fieldManager=helm", "kubectl/v1"), "helm");
+        assert_eq!(of("", "kubectl/v1.36 (linux)"), "kubectl");
+    }
+
+    #[test]
+    fn bad_options_are_refused_in_the_servers_words() {
+        let refused = |text: &str, patch| {
+            WriteOptions::read(&Query::parse(text), "PatchOptions", "", patch).unwrap_err().message
+        };
+        assert_eq!(
+            refused("dryRun=x", None),
+            "PatchOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"x\"]: supported values: \"All\""
+        );
+        assert_eq!(
+            refused("", Some(PatchType::Apply)),
+            "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch"
+        );
+    }
+}

@@ -1,0 +1,143 @@
+//! Objects as rows of a table, for people.
+
+use podium_kinds::print;
+use podium_objects::{Flaw, Wrong};
+use podium_store::Object;
+use serde_json::{Value, json};
+
+use crate::list::METADATA;
+use crate::refusal::{Outcome, Refusal};
+use crate::served::Resource;
+
+/// What of an object stands beside its row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Include {
+    None,
+    Metadata,
+    Object,
+}
+
+/// Makes rows of the objects of a resource.
+pub struct Rows<'r> {
+    resource: &'r Resource,
+    include: Include,
+    now: i64,
+}
+
+impl<'r> Rows<'r> {
+    /// `include` is what the client wants beside each row; `now` is in seconds since 1970.
+    pub fn new(resource: &'r Resource, include: &str, now: i64) -> Outcome<Self> {
+        let include = match include {
+            "" | "Metadata" => Include::Metadata,
+            "None" => Include::None,
+            "Object" => Include::Object,
+            other => {
+                let detail = "supported values: \"None\", \"Metadata\", \"Object\"";
+                let flaw = Flaw::of(Wrong::NotSupported, "includeObject", &other.into(), detail);
+                return Err(Refusal::invalid("meta.k8s.io", "TableOptions", "", &[flaw]));
+            }
+        };
+        Ok(Self { resource, include, now })
+    }
+
+    /// At another moment.
+    pub fn at(&self, now: i64) -> Self {
+        Self { now, ..*self }
+    }
+
+    fn columns(&self) -> String {
+        let columns = match &self.resource.custom {
+            Some(custom) => custom.columns(&self.resource.kind),
+            None => print::columns(&self.resource.kind)
+                .iter()
+                .map(|column| {
+                    json!({"name": column.name, "type": column.kind, "format": column.format,
+                        "description": "", "priority": column.priority})
+                })
+                .collect(),
+        };
+        let column = |column: &Value| {
+            let part = |key: &str| column.get(key).cloned().unwrap_or_default();
+            format!(
+                r#"{{"name":{},"type":{},"format":{},"description":{},"priority":{}}}"#,
+                part("name"),
+                part("type"),
+                part("format"),
+                part("description"),
+                part("priority")
+            )
+        };
+        let columns: Vec<String> = columns.iter().map(column).collect();
+        columns.join(",")
+    }
+
+    fn row(&self, object: &Object, version: &str, out: &mut String) {
+        let value = self.resource.load(object);
+        let (cells, conditions) = match &self.resource.custom {
+            Some(custom) => (custom.cells(&self.resource.kind, &value, self.now), Value::Null),
+            None => {
+                let row = print::row(&self.resource.kind, &value, self.now);
+                (row.cells, row.conditions)
+            }
+        };
+        out.push_str("{\"cells\":");
+        out.push_str(&Value::Array(cells).to_string());
+        if !conditions.is_null() {
+            out.push_str(",\"conditions\":");
+            out.push_str(&conditions.to_string());
+        }
+        out.push_str(",\"object\":");
+        match self.include {
+            Include::None => out.push_str("null"),
+            Include::Object => out.push_str(&self.resource.text(&value)),
+            Include::Metadata => {
+                let head = str::from_utf8(METADATA).unwrap_or_default();
+                out.push_str(&head.replace("meta.k8s.io/v1", version));
+                out.push_str(str::from_utf8(object.metadata()).unwrap_or("{}"));
+                out.push('}');
+            }
+        }
+        out.push('}');
+    }
+}
+
+/// A table of objects; the metadata is that of the list.
+pub fn list<'o>(
+    rows: &Rows<'_>,
+    version: &str,
+    metadata: &Value,
+    objects: impl Iterator<Item = &'o Object>,
+) -> String {
+    let mut out = format!(
+        r#"{{"kind":"Table","apiVersion":"{version}","metadata":{metadata},"columnDefinitions":[{}],"rows":["#,
+        rows.columns()
+    );
+    for (at, object) in objects.enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        rows.row(object, version, &mut out);
+    }
+    out.push_str("]}\n");
+    out
+}
+
+/// The table of one event of a watch: only the first one names the columns.
+pub fn event(rows: &Rows<'_>, version: &str, object: &Object, first: bool) -> String {
+    let columns = if first { format!("[{}]", rows.columns()) } else { "null".to_owned() };
+    let mut out = format!(
+        r#"{{"kind":"Table","apiVersion":"{version}","metadata":{{"resourceVersion":"{}"}},"columnDefinitions":{columns},"rows":["#,
+        object.revision()
+    );
+    rows.row(object, version, &mut out);
+    out.push_str("]}");
+    out
+}
+
+/// The table of a bookmark.
+pub fn bookmark(rows: &Rows<'_>, version: &str, bookmark: &str, revision: u64, first: bool) -> String {
+    let columns = if first { format!("[{}]", rows.columns()) } else { "null".to_owned() };
+    format!(
+        r#"{{"kind":"Table","apiVersion":"{version}","metadata":{{"resourceVersion":"{revision}"}},"columnDefinitions":{columns},"rows":[{{"cells":[],"object":{bookmark}}}]}}"#
+    )
+}
