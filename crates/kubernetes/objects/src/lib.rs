@@ -5,6 +5,7 @@
 pub mod fields;
 pub mod flaw;
 pub mod kind;
+pub mod moment;
 pub mod quantity;
 pub mod selector;
 pub mod status;
