@@ -19,7 +19,9 @@ use crate::write::{Write, Written};
 impl Write<'_> {
     /// Binds the pod to a node.
     pub async fn bind(&mut self, binding: &Value) -> Outcome<Written> {
-        let target = |key: &str| binding.pointer(&format!("/target/{key}")).and_then(Value::as_str).unwrap_or_default();
+        let target = |key: &str| {
+            binding.pointer(&format!("/target/{key}")).and_then(Value::as_str).unwrap_or_default()
+        };
         let node = target("name").to_owned();
         let name = self.place.name.clone();
         let now = self.now.clone();
@@ -37,14 +39,21 @@ impl Write<'_> {
                 let live = live.ok_or_else(|| Refusal::not_found(write.resource, &write.place.name))?;
                 let bound = live.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or_default();
                 if meta::is_deleted(live) {
-                    return Err(refuse(format!("pod {} is being deleted, cannot be assigned to a host", write.place.name)));
+                    return Err(refuse(format!(
+                        "pod {} is being deleted, cannot be assigned to a host",
+                        write.place.name
+                    )));
                 }
                 if !bound.is_empty() {
-                    return Err(refuse(format!("pod {} is already assigned to node {bound:?}", write.place.name)));
+                    return Err(refuse(format!(
+                        "pod {} is already assigned to node {bound:?}",
+                        write.place.name
+                    )));
                 }
                 let mut new = live.clone();
                 let object = new.as_object_mut();
-                if let Some(spec) = object.and_then(|new| new.get_mut("spec")).and_then(Value::as_object_mut) {
+                if let Some(spec) = object.and_then(|new| new.get_mut("spec")).and_then(Value::as_object_mut)
+                {
                     spec.insert("nodeName".to_owned(), node.as_str().into());
                 }
                 let given = binding.pointer("/metadata/annotations").and_then(Value::as_object);
@@ -76,13 +85,19 @@ fn schedule(pod: &mut Value, now: &str) {
 }
 
 /// Deletes a pod, unless too few would be left.
-pub async fn evict(api: &Api, resource: &Arc<Resource>, place: &Place, options: DeleteOptions) -> Outcome<()> {
+pub async fn evict(
+    api: &Api,
+    resource: &Arc<Resource>,
+    place: &Place,
+    options: DeleteOptions,
+) -> Outcome<()> {
     let pod = resource.load(&find(api, resource, place)?);
     if let Some(budget) = budget(api, place, &pod) {
         let allowed = budget.pointer("/status/disruptionsAllowed").and_then(Value::as_i64).unwrap_or(0);
         if allowed <= 0 {
             let name = meta::text(&budget, "name");
-            let number = |key: &str| budget.pointer(&format!("/status/{key}")).and_then(Value::as_i64).unwrap_or(0);
+            let number =
+                |key: &str| budget.pointer(&format!("/status/{key}")).and_then(Value::as_i64).unwrap_or(0);
             let cause = json!([{"reason": "DisruptionBudget", "message": format!(
                 "The disruption budget {name} needs {} healthy pods and has {} currently",
                 number("desiredHealthy"), number("currentHealthy"))}]);

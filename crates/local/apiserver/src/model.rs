@@ -183,7 +183,7 @@ impl Resource {
     /// A stored object in the version of this resource.
     pub fn load(&self, object: &Object) -> Value {
         let value: Value = serde_json::from_slice(object.body()).unwrap_or_default();
-        self.serve(value)
+        if self.is_current(object) { value } else { self.serve(value) }
     }
 
     /// A value of the stored version in the version of this resource.
@@ -208,9 +208,12 @@ impl Resource {
         value
     }
 
-    /// Whether stored bytes can be sent as they are.
-    pub fn is_stored_version(&self) -> bool {
-        self.kind == self.stored && self.custom.as_ref().is_none_or(|custom| custom.serves_as_stored(&self.kind))
+    /// Whether the bytes of a stored object can be sent as they are.
+    pub fn is_current(&self, object: &Object) -> bool {
+        match &self.custom {
+            Some(custom) => custom.is_current(object, &self.kind),
+            None => self.kind == self.stored,
+        }
     }
 
     /// The text of an object of this resource's version, in the order of its fields.
@@ -227,7 +230,8 @@ impl Resource {
             Some(_) => stored.to_string(),
             None => to_json(&self.stored, stored),
         };
-        let mut draft = Draft::new(text).map_err(|why| Refusal::internal(format!("cannot be stored: {why}")))?;
+        let mut draft =
+            Draft::new(text).map_err(|why| Refusal::internal(format!("cannot be stored: {why}")))?;
         match &self.custom {
             Some(custom) => {
                 for (name, value) in custom.selectable(stored, &self.kind) {

@@ -1,5 +1,6 @@
 //! What every cluster has from the beginning.
 
+use podium_access::User;
 use podium_objects::Kind;
 use serde_json::{Value, json};
 
@@ -17,6 +18,9 @@ const NAMESPACES: &[&str] = &["default", "kube-node-lease", "kube-public", "kube
 pub async fn bootstrap(api: &Api) -> Outcome<()> {
     for name in NAMESPACES {
         ensure(api, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})).await?;
+    }
+    for object in podium_access::bootstrap() {
+        ensure(api, object).await?;
     }
     Ok(())
 }
@@ -46,7 +50,7 @@ async fn ensure(api: &Api, object: Value) -> Outcome<()> {
         strictness: Strictness::Ignore,
         force: None,
     };
-    let caller = Caller::default();
+    let caller = Caller { user: User::new("system:apiserver", &["system:masters"]) };
     let mut write = Write::new(api, &caller, resource, &place, options);
     let object = write.read(object.to_string().as_bytes(), crate::model::Format::Json)?;
     match write.create(object).await {

@@ -8,7 +8,7 @@ pub mod json;
 pub mod protobuf;
 pub mod write;
 
-pub(crate) use base64::encode as encode_base64;
+pub(crate) use base64::{decode as decode_base64, encode as encode_base64};
 pub(crate) use time::NEVER;
 
 use podium_objects::moment as time;
