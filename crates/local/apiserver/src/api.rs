@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use podium_access::User;
+use podium_access::token::{Claims, Ref};
 use podium_store::Store;
 use serde_json::Value;
 
@@ -66,6 +67,16 @@ impl Api {
     /// The lock of those who give addresses to Services.
     pub fn services(&self) -> &Arc<tokio::sync::Mutex<()>> {
         &self.0.services
+    }
+
+    /// A token for a Secret of a service account: it does not expire.
+    ///
+    /// # Errors
+    /// When nothing can be signed.
+    pub fn sign_for_secret(&self, namespace: &str, account: (&str, &str), secret: &str) -> Result<String, String> {
+        let account = Ref { name: account.0.to_owned(), uid: account.1.to_owned() };
+        let claims = Claims::legacy(namespace, account, secret);
+        self.guard().issuer().sign(&claims).map_err(|error| error.to_string())
     }
 
     /// What is served now, with everything that was defined so far.

@@ -39,5 +39,6 @@ mod write;
 
 pub use api::Api;
 pub use home::Home;
+pub use podium_access::User;
 pub use server::{Options, Running, run};
 pub use version::GIT_VERSION as VERSION;

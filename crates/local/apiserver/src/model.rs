@@ -3,7 +3,7 @@
 
 use podium_apply::FieldSet;
 use podium_apply::managed::{Filter, Scope, Versions, renamed};
-use podium_goyaml::{json, yaml};
+use podium_goyaml::{json as gojson, yaml};
 use podium_kinds::stored::{self, convert};
 use podium_kinds::typed::json::{JsonError, Read};
 use podium_kinds::typed::protobuf::ProtobufError;
@@ -12,7 +12,7 @@ use podium_kinds::{field_value, kinds, reset_fields, selectable_fields};
 use podium_objects::Kind;
 use podium_schema::shape::{ShapeId, Shapes};
 use podium_store::{Draft, Object};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::refusal::{Outcome, Refusal};
 use crate::served::Resource;
@@ -89,6 +89,21 @@ pub fn decode_built_in(body: &[u8], format: Format, kind: &Kind) -> Outcome<Give
         return Err(other_kind(&read.kind, kind));
     }
     Ok(Given { object: read.value, strict: read.strict })
+}
+
+/// The labels of a body as they were sent; the same place without any if it has none.
+pub fn given_labels(body: &[u8], format: Format) -> Option<Value> {
+    let text;
+    let value: Value = match format {
+        Format::Json => serde_json::from_slice(body).ok()?,
+        Format::Yaml => {
+            text = yaml_to_json(body).ok()?;
+            serde_json::from_str(&text).ok()?
+        }
+        Format::Protobuf => podium_kinds::typed::protobuf::transcode(body, None).ok()?,
+    };
+    let labels = value.pointer("/metadata/labels").cloned().unwrap_or_default();
+    Some(json!({"metadata": {"labels": labels}}))
 }
 
 /// Reads JSON; errors that come after the kind was found are refused here.
@@ -175,7 +190,7 @@ fn summary(body: &[u8]) -> String {
 /// YAML as JSON.
 pub fn yaml_to_json(body: &[u8]) -> Result<String, String> {
     let node = yaml::parse_exact(body, 0).map_err(|error| error.to_string())?;
-    let text = json::to_raw_string(&&node).map_err(|error| error.to_string())?;
+    let text = gojson::to_raw_string(&&node).map_err(|error| error.to_string())?;
     String::from_utf8(text).map_err(|error| error.to_string())
 }
 

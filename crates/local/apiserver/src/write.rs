@@ -40,6 +40,8 @@ pub struct Write<'w> {
     pub warnings: Vec<String>,
     /// The moment of it.
     pub now: String,
+    /// The labels that the body had, before anything was filled in.
+    pub labels: Option<Value>,
 }
 
 /// What came of a write.
@@ -59,11 +61,14 @@ impl<'w> Write<'w> {
         place: &'w Place,
         options: WriteOptions,
     ) -> Self {
-        Self { api, caller, resource, place, options, warnings: Vec::new(), now: clock::now() }
+        Self { api, caller, resource, place, options, warnings: Vec::new(), now: clock::now(), labels: None }
     }
 
     /// Reads a body, and complains as strictly as the client wants.
     pub fn read(&mut self, body: &[u8], format: Format) -> Outcome<Value> {
+        if self.resource.is("batch", "Job") {
+            self.labels = model::given_labels(body, format);
+        }
         let given = match &self.resource.custom {
             Some(custom) => custom.decode(body, format, &self.resource.kind)?,
             None => model::decode_built_in(body, format, &self.resource.kind)?,

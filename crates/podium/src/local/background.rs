@@ -29,7 +29,7 @@ pub fn up(home: &Home, matches: &ArgMatches) -> Result<()> {
     let out = out.with_context(|| log.display().to_string())?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("up").arg("--data").arg(&home.root);
-    for name in ["port", "listen"] {
+    for name in ["port", "listen", "token-file"] {
         if let Some(value) = one(matches, name) {
             command.arg(format!("--{name}")).arg(value);
         }

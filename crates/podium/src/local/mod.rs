@@ -27,6 +27,11 @@ const UP: &[Flag] = &[
         Takes::One("ADDRESS"),
         "the address to listen on (default 127.0.0.1; others can reach any other one)",
     ),
+    Flag::new(
+        "token-file",
+        Takes::One("FILE"),
+        "users that are known by a token: lines of token,user,uid,\"group,group\"",
+    ),
     Flag::new("host", Takes::Many("NAME"), "a name or address that clients reach the API by (repeatable)"),
     Flag::new(
         "no-stacks",

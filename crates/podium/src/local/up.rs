@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, anyhow};
 use clap::ArgMatches;
+use podium_apiserver::User;
 use podium_apiserver::server::{self, Error as ServerError};
+use podium_controllers::Claims;
 use podium_operator::Settings;
 use podium_runtime::log::{Level, Log, Style};
 use podium_runtime::{Access, Client};
@@ -54,7 +57,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
             home: home.root.clone(),
             address,
             hosts: many(matches, "host"),
-            users: Vec::new(),
+            users: users(matches)?,
             store: podium_store::Options::default(),
         };
         let server = server::run(options).await.map_err(|error| explain(error, &home))?;
@@ -68,10 +71,19 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         let log = log();
         let helpers = {
             let (root, log) = (home.root.clone(), log.clone());
-            let authority = server.authority.clone();
+            let api = server.api.clone();
+            let sign = move |claims: &Claims| {
+                let account = (claims.account.as_str(), claims.account_uid.as_str());
+                api.sign_for_secret(&claims.namespace, account, &claims.secret)
+            };
+            let controllers = podium_controllers::Options {
+                root_ca: server.authority.clone(),
+                signer: Some(Arc::new(sign)),
+                log: log.clone(),
+            };
             thread::Builder::new()
                 .name("controllers".to_owned())
-                .spawn(move || control(&root, authority, with_stacks, &log, end))?
+                .spawn(move || control(&root, controllers, with_stacks, &log, end))?
         };
         welcome(&home, &server.url, began.elapsed(), with_stacks)?;
         tokio::select! {
@@ -84,6 +96,26 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         home.ended();
         Ok(())
     })
+}
+
+/// Who is known by a token: lines of `token,user,uid,"group,group"`.
+fn users(matches: &ArgMatches) -> Result<Vec<(String, User)>> {
+    let Some(file) = one(matches, "token-file") else { return Ok(Vec::new()) };
+    let text = std::fs::read_to_string(file).with_context(|| file.to_owned())?;
+    let mut users = Vec::new();
+    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let mut parts = line.splitn(4, ',');
+        let (Some(token), Some(name)) = (parts.next(), parts.next()) else {
+            anyhow::bail!("{file}, line {}: write token,user,uid,\"group,group\"", at + 1);
+        };
+        let uid = parts.next().unwrap_or_default();
+        let groups: Vec<&str> = parts.next().unwrap_or_default().trim().trim_matches('"').split(',').collect();
+        let groups: Vec<&str> = groups.into_iter().filter(|group| !group.is_empty()).collect();
+        let mut user = User::new(name.trim(), &groups);
+        uid.trim().clone_into(&mut user.uid);
+        users.push((token.trim().to_owned(), user));
+    }
+    Ok(users)
 }
 
 /// Somebody else runs it: that is what was wanted.
@@ -150,8 +182,7 @@ fn welcome(home: &Home, url: &str, took: Duration, with_stacks: bool) -> Result<
 }
 
 /// Everything that works through the API like any other client, on a thread of its own.
-fn control(root: &Path, authority: String, with_stacks: bool, log: &Log, end: watch::Receiver<bool>) {
-    let _ = authority;
+fn control(root: &Path, controllers: podium_controllers::Options, with_stacks: bool, log: &Log, end: watch::Receiver<bool>) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return complain(&format!("Error: {error}")),
@@ -159,12 +190,19 @@ fn control(root: &Path, authority: String, with_stacks: bool, log: &Log, end: wa
     let outcome = runtime.block_on(async {
         let access = Access { kubeconfig: Some(root.join("kubeconfig")), ..Access::default() };
         let client = Client::new(&access).await?;
+        let mut ending = end.clone();
+        let ended = async move {
+            let _ = ending.wait_for(|end| *end).await;
+        };
+        let own = client.clone();
+        let mut all: Vec<Work> = vec![Box::pin(async move {
+            podium_controllers::run(own, controllers, ended).await;
+            Ok(())
+        })];
         if with_stacks {
-            stacks::define(&client).await?;
-            let operators = operators(root, &client, log, &end)?;
-            futures(operators).await?;
+            all.push(Box::pin(operate(root.to_owned(), client, log.clone(), end.clone())));
         }
-        Ok::<(), anyhow::Error>(())
+        together(all).await
     });
     if let Err(error) = outcome {
         complain(&format!("Error: {error:#}"));
@@ -174,7 +212,7 @@ fn control(root: &Path, authority: String, with_stacks: bool, log: &Log, end: wa
 type Work = std::pin::Pin<Box<dyn Future<Output = Result<()>>>>;
 
 /// Waits for all of them; the first trouble is told.
-async fn futures(all: Vec<Work>) -> Result<()> {
+async fn together(all: Vec<Work>) -> Result<()> {
     let local = tokio::task::LocalSet::new();
     let tasks: Vec<_> = all.into_iter().map(|work| local.spawn_local(work)).collect();
     local
@@ -185,6 +223,16 @@ async fn futures(all: Vec<Work>) -> Result<()> {
             Ok(())
         })
         .await
+}
+
+/// Defines the kinds of the stacks, and runs their chart operators.
+async fn operate(root: PathBuf, client: Client, log: Log, end: watch::Receiver<bool>) -> Result<()> {
+    stacks::define(&client).await?;
+    let tasks: Vec<_> = operators(&root, &client, &log, &end)?.into_iter().map(tokio::task::spawn_local).collect();
+    for task in tasks {
+        task.await??;
+    }
+    Ok(())
 }
 
 /// The chart operators of all stacks.
