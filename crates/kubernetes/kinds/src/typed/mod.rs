@@ -9,7 +9,7 @@ pub mod protobuf;
 mod time;
 pub mod write;
 
-pub(crate) use base64::encode as encode_base64;
+pub(crate) use base64::{decode as decode_base64, encode as encode_base64};
 pub(crate) use time::NEVER;
 
 use serde_json::{Map, Number, Value};
