@@ -61,7 +61,7 @@ pub async fn handle(
         return scale(api, call, caller, resource, place, verb, body).await;
     }
     if part.kind != resource.kind {
-        return done_with(api, call, caller, resource, place, body).await;
+        return done_with(api, call, resource, place, body).await;
     }
     match verb {
         "get" => form::answer(resource, 200, wanted, include, &find(api, resource, place)?),
@@ -136,7 +136,6 @@ async fn scale(
 async fn done_with(
     api: &Api,
     call: &Call,
-    caller: &Caller,
     resource: &Arc<Resource>,
     place: &Place,
     body: Incoming,
@@ -166,10 +165,7 @@ async fn done_with(
             let answered = token::request(guard.issuer(), &asked, &look_up)?;
             return Ok(object(201, wanted, to_json(&part.kind, &answered) + "\n"));
         }
-        "binding" => {
-            let mut write = Write::new(api, caller, resource, &owner, options);
-            write.bind(&given).await?;
-        }
+        "binding" => eviction::bind(api, resource, &owner, &given, options.dry_run).await?,
         "eviction" => {
             let options = DeleteOptions::of(given.get("deleteOptions").unwrap_or(&Value::Null))?;
             eviction::evict(api, resource, &owner, options).await?;
