@@ -115,7 +115,11 @@ fn cell(kind: &str, value: &Value, age: &dyn Fn(i64) -> String) -> Value {
             Figure::Whole(whole) => whole.into(),
             Figure::Broken(float) => go::whole(float).into(),
         },
-        ("number", Value::Number(number)) => Figure::of(number).float().into(),
+        ("number", Value::Number(number)) => match Figure::of(number).float() {
+            // Numbers without a fraction are written without one.
+            float if float.fract() == 0.0 && float.abs() < 1e15 => (float as i64).into(),
+            float => float.into(),
+        },
         ("boolean", Value::Bool(flag)) => (*flag).into(),
         ("date", Value::String(text)) if matches!(text.as_str(), "" | "null") => "<unknown>".into(),
         ("date", Value::String(text)) => match moment::read(text, false) {

@@ -87,30 +87,31 @@ impl Checker<'_> {
         default: &Value,
         at: &Path,
     ) -> Result<(), String> {
-        let shown = go::shown(default);
-        let invalid = |detail: &str| Flaw::shown(Wrong::Invalid, at, &shown, detail);
+        let invalid =
+            |default: &Value, detail: &str| Flaw::shown(Wrong::Invalid, at, &go::shown(default), detail);
         let mut default = default.clone();
         if inside {
             let mut object = whole(default.clone(), steps)?;
             if let Err(flaw) = metadata::coerce(&mut object, root, true, false) {
-                self.flaws.push(invalid(&format!("must result in valid metadata: {flaw}")));
+                let detail = format!("must result in valid metadata: {flaw}");
+                self.flaws.push(invalid(&default, &detail));
                 return Ok(());
             }
             let flaws = metadata::embedded(&object, root, true, &Path::default());
             if !flaws.is_empty() {
-                self.flaws
-                    .push(invalid(&format!("must result in valid metadata: {}", Flaw::sentence(&flaws))));
+                let detail = format!("must result in valid metadata: {}", Flaw::sentence(&flaws));
+                self.flaws.push(invalid(&default, &detail));
                 return Ok(());
             }
         } else {
-            if self.pruned {
-                let mut rest = default.clone();
-                prune(&mut rest, node, node.embedded);
-                if rest != default {
-                    self.flaws.push(invalid("must not have unknown fields"));
-                }
+            let mut rest = default.clone();
+            prune(&mut rest, node, node.embedded);
+            let unknown = self.pruned && rest != default;
+            let coerced = metadata::coerce_at(&mut default, node, node.embedded, false, at);
+            if unknown {
+                self.flaws.push(invalid(&default, "must not have unknown fields"));
             }
-            if let Err(flaw) = metadata::coerce_at(&mut default, node, node.embedded, false, at) {
+            if let Err(flaw) = coerced {
                 self.flaws.push(*flaw);
                 return Ok(());
             }

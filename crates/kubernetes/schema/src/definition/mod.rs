@@ -65,7 +65,8 @@ pub fn prepare_update(new: &mut Value, old: &Value) {
         Some(status) => _ = fields.insert("status".to_owned(), status.clone()),
         None => _ = fields.remove("status"),
     }
-    if fields.get("spec") != old.get("spec") {
+    let (now, before) = (fields.get("spec"), old.get("spec"));
+    if now != before && now.map(Spec::read) != before.map(Spec::read) {
         let generation = old.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or_default();
         set_generation(fields, generation.saturating_add(1));
     }

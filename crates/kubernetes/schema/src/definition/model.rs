@@ -28,10 +28,16 @@ impl Names {
     }
 }
 
-/// A schema with its text.
-#[derive(Clone, Debug, PartialEq)]
+/// A schema with its text; two are the same if they say the same.
+#[derive(Clone, Debug)]
 pub struct Validation {
     pub schema: Option<(Props, Value)>,
+}
+
+impl PartialEq for Validation {
+    fn eq(&self, other: &Self) -> bool {
+        self.schema.as_ref().map(|schema| &schema.0) == other.schema.as_ref().map(|schema| &schema.0)
+    }
 }
 
 /// What a version serves besides the resource.
@@ -53,7 +59,7 @@ pub struct Column {
 }
 
 /// One version.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Version {
     pub name: String,
     pub served: bool,
@@ -67,7 +73,7 @@ pub struct Version {
 }
 
 /// Where a webhook is.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Client {
     pub url: Option<String>,
     pub service: Option<Service>,
@@ -75,7 +81,7 @@ pub struct Client {
 }
 
 /// A service inside the cluster.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Service {
     pub namespace: String,
     pub name: String,
@@ -84,7 +90,7 @@ pub struct Service {
 }
 
 /// How versions become each other.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conversion {
     pub strategy: String,
     pub client: Option<Client>,
@@ -92,7 +98,7 @@ pub struct Conversion {
 }
 
 /// What a definition says.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spec {
     pub group: String,
     pub version: String,
@@ -193,7 +199,7 @@ impl Spec {
             self.subresources = first.subresources;
             self.versions.iter_mut().for_each(|version| version.subresources = None);
         }
-        if self.versions.iter().all(|version| same(&version.validation, &first.validation)) {
+        if self.versions.iter().all(|version| version.validation == first.validation) {
             self.validation = first.validation;
             self.versions.iter_mut().for_each(|version| version.validation = None);
         }
@@ -221,14 +227,6 @@ impl Spec {
         let version = self.versions.iter().find(|version| version.name == name)?;
         let validation = self.validation.as_ref().or(version.validation.as_ref());
         Some(validation.and_then(|validation| validation.schema.as_ref()).map(|(props, _)| props))
-    }
-}
-
-fn same(a: &Option<Validation>, b: &Option<Validation>) -> bool {
-    match (a, b) {
-        (None, None) => true,
-        (Some(a), Some(b)) => a.schema.as_ref().map(|a| &a.0) == b.schema.as_ref().map(|b| &b.0),
-        _ => false,
     }
 }
 

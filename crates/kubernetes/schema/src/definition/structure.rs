@@ -159,8 +159,12 @@ fn is_plain_metadata(metadata: &Props) -> bool {
 
 /// The two schemas by which numbers and texts are mixed.
 fn mixed(any_of: &[Props]) -> bool {
-    let only = |kind: &str| Props { kind: kind.to_owned(), ..Props::default() };
-    matches!(any_of, [a, b] if *a == only("integer") && *b == only("string"))
+    let only = |props: &Props, kind: &str| {
+        // Fields that are not allowed are not read in a combination.
+        let additional = props.additional.clone().filter(|additional| !additional.allows);
+        *props == Props { kind: kind.to_owned(), additional, ..Props::default() }
+    };
+    matches!(any_of, [a, b] if only(a, "integer") && only(b, "string"))
 }
 
 /// Combinations that are known to mix numbers and texts.

@@ -77,10 +77,40 @@ impl Reader<'_> {
             return None;
         }
         self.blanks();
+        if self.skip(':') {
+            return self.group();
+        }
         if !self.skip('<') || !self.bare() || !self.skip('>') {
             return None;
         }
         Some(true)
+    }
+
+    /// The members of a group; one that has a single member stands for it.
+    fn group(&mut self) -> Option<bool> {
+        let mut members = 0;
+        loop {
+            self.blanks();
+            if self.skip(';') {
+                return Some(members == 1);
+            }
+            let start = self.rest;
+            if !self.bare() {
+                self.rest = start;
+                if self.peek() != Some('<') && !self.phrase() {
+                    return None;
+                }
+                self.blanks();
+                if !self.skip('<') || !self.bare() || !self.skip('>') {
+                    return None;
+                }
+            }
+            members += 1;
+            self.skip_all();
+            if !self.skip(',') && self.peek() != Some(';') {
+                return None;
+            }
+        }
     }
 
     /// `local@domain`.

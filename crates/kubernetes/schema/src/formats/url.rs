@@ -123,7 +123,7 @@ fn host_of(host: &str) -> Result<String, String> {
         }
         return Ok(format!("[{address}{zone}]{port}"));
     }
-    if let Some(at) = host.rfind(':') {
+    if let Some(at) = host.find(':') {
         let port = host.get(at..).unwrap_or_default();
         if !is_port(port) {
             return Err(format!("invalid port {} after host", go::quote(port)));
