@@ -106,9 +106,7 @@ impl Attributes {
                     .is_some_and(|value| !["false", "0"].contains(&value.to_lowercase().as_str()));
                 self.verb = if watch { "watch" } else { "list" }.to_owned();
                 let numbers = ["timeoutSeconds", "limit"];
-                let readable = numbers
-                    .iter()
-                    .all(|key| first(key).is_none_or(|n| n.is_empty() || n.parse::<i64>().is_ok()))
+                let readable = numbers.iter().all(|key| first(key).is_none_or(|n| n.parse::<i64>().is_ok()))
                     && first("labelSelector").is_none_or(|labels| Selector::parse(labels).is_ok());
                 let terms =
                     first("fieldSelector").and_then(|text| field_terms(text).ok()).unwrap_or_default();

@@ -129,3 +129,37 @@ fn add(object: &mut Value, key: &str, value: Value, aggregation: bool) {
         list.push(value);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Attributes, Policy, User};
+
+    #[test]
+    fn a_server_begins_with_roles_that_are_complete() {
+        let all = bootstrap();
+        let count = |kind: &str| all.iter().filter(|object| object["kind"] == kind).count();
+        assert_eq!(["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"].map(count), [69, 50, 7, 7]);
+        let rules = |name: &str| {
+            let role = all
+                .iter()
+                .find(|object| object["metadata"]["name"] == name && object["kind"] == "ClusterRole");
+            role.and_then(|role| role["rules"].as_array()).map_or(0, Vec::len)
+        };
+        assert_eq!(["cluster-admin", "admin", "edit", "view"].map(rules), [2, 29, 27, 12]);
+    }
+
+    #[test]
+    fn nobody_unknown_sees_more_than_health_and_version() {
+        let policy = Policy::of(&bootstrap());
+        let may = |path: &str| policy.authorize(&User::anonymous(), &Attributes::path("get", path)).allowed;
+        for path in ["/healthz", "/livez", "/readyz", "/version", "/version/"] {
+            assert!(may(path), "{path}");
+        }
+        for path in ["/", "/api", "/apis", "/openapi/v3", "/metrics", "/healthzz", "/livez/ping"] {
+            assert!(!may(path), "{path}");
+        }
+        let list = Attributes::resource("list", "", "pods", "default", "");
+        assert!(!policy.authorize(&User::anonymous(), &list).allowed);
+    }
+}

@@ -142,3 +142,38 @@ fn is_nothing(value: &Value) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_role_is_given_by_who_has_it_or_may_give_more() {
+        let policy = Policy::of(&crate::bootstrap());
+        let binding = json!({"kind": "ClusterRoleBinding", "metadata": {"name": "b"},
+            "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "view"}, "subjects": []});
+        let write = Write { namespace: "", name: "", new: &binding, old: None };
+        assert_eq!(check(&policy, &User::new("root", &[MASTERS]), &write), Ok(()));
+        let refusal = check(&policy, &User::new("bob", &["devs"]), &write).unwrap_err();
+        let begin = "clusterrolebindings.rbac.authorization.k8s.io \"b\" is forbidden: user \"bob\" (groups=[\"devs\"]) is \
+            attempting to grant RBAC permissions not currently held:\n{APIGroups:[\"\"], Resources:[\"bindings\"], \
+            Verbs:[\"get\" \"list\" \"watch\"]}\n";
+        assert!(refusal.message.starts_with(begin), "{refusal}");
+        // What the garbage collector changes gives nobody anything.
+        let mut marked = binding.clone();
+        marked["metadata"]["finalizers"] = json!(["a.b/c"]);
+        let collected = Write { new: &marked, old: Some(&binding), ..write };
+        assert_eq!(check(&policy, &User::new("bob", &["devs"]), &collected), Ok(()));
+        marked["subjects"] = json!([{"kind": "User", "name": "bob"}]);
+        assert!(
+            check(
+                &policy,
+                &User::new("bob", &["devs"]),
+                &Write { new: &marked, old: Some(&binding), ..write }
+            )
+            .is_err()
+        );
+    }
+}

@@ -7,13 +7,12 @@
 use std::collections::BTreeMap;
 
 use podium_objects::Flaw;
-use serde_json::json;
 
 use crate::attributes::Attributes;
 use crate::names;
 use crate::policy::Policy;
 use crate::refusal::Refusal;
-use crate::text::quote;
+use crate::text::{invalid, quote};
 use crate::user::{
     ANONYMOUS, AUTHENTICATED, MASTERS, NODES, UNAUTHENTICATED, User, account_groups, split_account,
     split_node,
@@ -313,7 +312,7 @@ fn extra_wrong(extra: &BTreeMap<String, Vec<String>>) -> Option<String> {
 }
 
 fn key_flaws(key: &str) -> Vec<Flaw> {
-    let wrong = |text: &str, detail: &str| Flaw::invalid("extra.key", &json!(text), detail);
+    let wrong = |text: &str, detail: &str| invalid("extra.key", text, detail);
     let (host, path) = match key.split_once('/') {
         Some((host, path)) if !host.is_empty() && !path.is_empty() => (host, path),
         _ => return vec![wrong(key, "must be a domain-prefixed path (such as \"acme.io/foo\")")],
@@ -326,4 +325,60 @@ fn key_flaws(key: &str) -> Vec<Flaw> {
         flaws.push(wrong(path, detail));
     }
     flaws
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_say_whom() {
+        let user = wanted([
+            ("Impersonate-User", "bob"),
+            ("impersonate-user", "eve"),
+            ("Impersonate-Group", "a"),
+            ("IMPERSONATE-GROUP", "b"),
+            ("Impersonate-Uid", "1"),
+            ("Impersonate-Extra-X.io%2fY", "2"),
+            ("Impersonate-Extra-bad%zz", "3"),
+            ("Accept", "x"),
+        ]);
+        let user = user.unwrap().unwrap();
+        assert_eq!((user.name.as_str(), user.uid.as_str()), ("bob", "1"));
+        assert_eq!(user.groups, ["a", "b"]);
+        let extra: Vec<(&str, &str)> =
+            user.extra.iter().map(|(key, values)| (key.as_str(), values[0].as_str())).collect();
+        assert_eq!(extra, [("bad%zz", "3"), ("x.io/y", "2")]);
+        assert_eq!(wanted([("Accept", "x")]), Ok(None));
+        let refusal = wanted([("Impersonate-Group", "g")]).unwrap_err();
+        let said = r#"requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"g"}, Extra:map[string][]string(nil)} without impersonating a user name"#;
+        assert_eq!((refusal.code, refusal.message.as_str()), (400, said));
+    }
+
+    #[test]
+    fn a_service_account_may_be_the_node_that_it_is_on() {
+        let rules = serde_json::json!([
+            {"verbs": ["impersonate:associated-node"], "apiGroups": [GROUP], "resources": ["nodes"], "resourceNames": ["*"]},
+            {"verbs": ["impersonate-on:associated-node:list"], "apiGroups": [""], "resources": ["pods"]},
+        ]);
+        let policy = Policy::of(&[
+            serde_json::json!({"kind": "ClusterRole", "metadata": {"name": "r"}, "rules": rules}),
+            serde_json::json!({"kind": "ClusterRoleBinding", "metadata": {"name": "b"}, "roleRef": {"kind": "ClusterRole", "name": "r"},
+                "subjects": [{"kind": "ServiceAccount", "namespace": "n", "name": "agent"}]}),
+        ]);
+        let mut agent = User::service_account("n", "agent", "");
+        let node = User::new("system:node:one", &[]);
+        let list = Attributes::resource("list", "", "pods", "", "");
+        assert!(become_user(&policy, &agent, &node, &list, None).is_err());
+        agent.extra.insert(NODE_NAME.to_owned(), vec!["one".to_owned()]);
+        let (user, way) = become_user(&policy, &agent, &node, &list, None).unwrap();
+        assert_eq!(
+            (way, user.groups),
+            (Way::AssociatedNode, vec![NODES.to_owned(), AUTHENTICATED.to_owned()])
+        );
+        let other = User::new("system:node:two", &[]);
+        assert!(become_user(&policy, &agent, &other, &list, None).is_err());
+        let get = Attributes::resource("get", "", "pods", "", "");
+        assert!(become_user(&policy, &agent, &node, &get, None).is_err());
+    }
 }

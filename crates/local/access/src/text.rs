@@ -1,5 +1,7 @@
 //! Texts in the forms that the API's sentences have.
 
+use podium_objects::{Flaw, Wrong};
+
 /// A text in quotes, with the escapes of Go.
 pub fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
@@ -28,6 +30,11 @@ pub fn quote(text: &str) -> String {
 /// Whether a letter beyond ASCII can be shown: neither control nor space nor unassigned.
 fn printable(letter: char) -> bool {
     letter.is_alphanumeric() || (letter.escape_debug().len() == 1 && !letter.is_whitespace())
+}
+
+/// A flaw of a text.
+pub fn invalid(field: impl Into<String>, text: &str, detail: &str) -> Flaw {
+    Flaw::shown(Wrong::Invalid, field, &quote(text), detail)
 }
 
 /// A list of texts: `["a" "b"]`.

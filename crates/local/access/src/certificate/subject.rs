@@ -12,7 +12,7 @@ pub enum Unreadable {
     /// The bytes are no certificate.
     #[error("the certificate cannot be read")]
     Certificate,
-    /// Nobody is named in it.
+    /// Nobody is named in it: to the real server, who shows it is anonymous; all other errors mean 401.
     #[error("the subject of the certificate has no common name")]
     Nameless,
     /// There is more than one uid in it.

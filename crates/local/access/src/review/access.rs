@@ -11,7 +11,7 @@ use crate::attributes::Attributes;
 use crate::policy::{Missing, Policy};
 use crate::refusal::Refusal;
 use crate::rule::{Rule, texts};
-use crate::text::aggregate;
+use crate::text::{aggregate, invalid};
 use crate::user::User;
 
 const GROUP: &str = "authorization.k8s.io";
@@ -45,11 +45,7 @@ pub fn local_subject_access(policy: &Policy, namespace: &str, mut review: Value)
         && text(resource, "namespace") != namespace
     {
         let field = "spec.resourceAttributes.namespace";
-        flaws.push(Flaw::invalid(
-            field,
-            &json!(text(resource, "namespace")),
-            "must match metadata.namespace",
-        ));
+        flaws.push(invalid(field, text(resource, "namespace"), "must match metadata.namespace"));
     }
     if let Some(path) = given(spec, "nonResourceAttributes") {
         flaws.push(path_flaw("spec.nonResourceAttributes", Some(path), "disallowed on this kind of request"));
@@ -155,7 +151,7 @@ fn spec_flaws(review: &Value, of_somebody: bool) -> Vec<Flaw> {
         flaws.push(path_flaw("spec.resourceAttributes", None, detail));
     }
     if of_somebody && text(spec, "user").is_empty() && groups(spec).is_empty() {
-        flaws.push(Flaw::invalid("spec.user", &json!(""), "at least one of user or group must be specified"));
+        flaws.push(invalid("spec.user", "", "at least one of user or group must be specified"));
     }
     for (key, kind) in [("fieldSelector", Kind::Field), ("labelSelector", Kind::Label)] {
         if let Some(selector) = resource.and_then(|resource| given(resource, key)) {
@@ -204,15 +200,15 @@ fn settle(review: &mut Value, namespace: &str) -> Result<(), Refusal> {
     let Some(fields) = review.as_object_mut() else { return Ok(()) };
     let metadata = fields.entry("metadata").or_insert(Value::Null);
     match text(metadata, "namespace") {
-        "" => metadata["namespace"] = json!(namespace),
-        own if own == namespace => {}
-        _ => {
-            let message =
-                "the namespace of the provided object does not match the namespace sent on the request";
-            return Err(Refusal::bad_request(message));
+        "" => {
+            let mut own = metadata.as_object().cloned().unwrap_or_default();
+            own.insert("namespace".to_owned(), json!(namespace));
+            *metadata = Value::Object(own);
+            Ok(())
         }
+        own if own == namespace => Ok(()),
+        _ => Err(Refusal::other_namespace()),
     }
-    Ok(())
 }
 
 fn is_empty(value: &Value) -> bool {

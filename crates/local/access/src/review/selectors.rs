@@ -2,11 +2,12 @@
 
 use podium_objects::selector::{is_key, is_value};
 use podium_objects::{Flaw, Selector};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{given, text};
 use crate::attributes::field_terms;
 use crate::rule::texts;
+use crate::text::invalid;
 
 /// What a selector chooses by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub fn flaws(selector: &Value, kind: Kind, field: &str) -> Vec<Flaw> {
     let mut flaws = Vec::new();
     if !raw.is_empty() && !all.is_empty() {
         let detail = "may not specified at the same time as requirements";
-        flaws.push(Flaw::invalid(format!("{field}.rawSelector"), &json!(raw), detail));
+        flaws.push(invalid(format!("{field}.rawSelector"), raw, detail));
     }
     if raw.is_empty() && all.is_empty() {
         let detail = format!("when {field} is specified, requirements or rawSelector is required");
@@ -52,7 +53,7 @@ pub fn flaws(selector: &Value, kind: Kind, field: &str) -> Vec<Flaw> {
             _ => {}
         }
         if kind == Kind::Label {
-            let wrong = |field: String, text: &str, detail: &str| Flaw::invalid(field, &json!(text), detail);
+            let wrong = |field: String, text: &str, detail: &str| invalid(field, text, detail);
             flaws.extend(
                 key_wrongs(key).into_iter().map(|detail| wrong(format!("{place}.key"), key, &detail)),
             );

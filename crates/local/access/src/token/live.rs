@@ -139,3 +139,60 @@ impl Claims {
 fn gone(resource: &str, name: &str) -> Error {
     Error::Other(Refusal::not_found("", resource, name).message)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(uid: &str, deleted: Option<i64>) -> Value {
+        match deleted {
+            None => json!({"metadata": {"uid": uid}}),
+            Some(at) => json!({"metadata": {"uid": uid, "deletionTimestamp": time::format(at)}}),
+        }
+    }
+
+    #[test]
+    fn a_token_in_a_secret_lives_as_long_as_the_secret() {
+        let claims = Claims::legacy("n", Ref { name: "a".to_owned(), uid: "1".to_owned() }, "s");
+        let mut secret = json!({"metadata": {"uid": "2"}, "data": {"token": base64::usual(b"token")}});
+        let user = |secret: Option<&Value>| {
+            claims.user("token", 0, &|resource, _, _| match resource {
+                "secrets" => secret.cloned(),
+                _ => Some(object("1", None)),
+            })
+        };
+        assert_eq!(user(Some(&secret)), Ok(User::service_account("n", "a", "1")));
+        assert_eq!(user(None), Err(Error::Other("Token has been invalidated".to_owned())));
+        secret["metadata"]["labels"] = json!({"kubernetes.io/legacy-token-invalid-since": "2026-01-01"});
+        assert!(user(Some(&secret)).unwrap_err().to_string().contains("has been marked invalid"));
+        secret["data"]["token"] = json!(base64::usual(b"other"));
+        assert_eq!(user(Some(&secret)).unwrap_err().to_string(), "Token does not match server's copy");
+    }
+
+    #[test]
+    fn a_minute_after_its_deletion_an_object_is_gone() {
+        let bound = |kind: &str| {
+            let one = Some(Ref { name: "x".to_owned(), uid: "2".to_owned() });
+            let mut claims = Claims { namespace: "n".to_owned(), ..Claims::default() };
+            claims.account = Ref { name: "a".to_owned(), uid: "1".to_owned() };
+            match kind {
+                "pods" => claims.pod = one,
+                "secrets" => claims.secret = one,
+                "nodes" => claims.node = one,
+                _ => {}
+            }
+            claims
+        };
+        for kind in ["pods", "secrets", "nodes", "serviceaccounts"] {
+            for (now, good) in [(1000, true), (1060, true), (1061, false)] {
+                let lookup = |resource: &str, _: &str, _: &str| {
+                    let uid = if resource == "serviceaccounts" { "1" } else { "2" };
+                    Some(object(uid, (resource == kind).then_some(1000)))
+                };
+                assert_eq!(bound(kind).user("", now, &lookup).is_ok(), good, "{kind} {now}");
+            }
+        }
+    }
+}

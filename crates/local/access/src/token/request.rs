@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Claims, Issuer, Lookup, Ref};
 use crate::refusal::Refusal;
 use crate::rule::texts;
-use crate::text::quote;
+use crate::text::{invalid, quote};
 use crate::time;
 use crate::user::account_name;
 
@@ -58,7 +58,7 @@ pub fn request(issuer: &Issuer, asked: &Request<'_>, lookup: &Lookup<'_>) -> Res
     let given = text(body, "/metadata/name");
     if !given.is_empty() && given != name {
         let detail = "must match the service account name if specified";
-        let flaw = Flaw::invalid("metadata.name", &json!(given), detail);
+        let flaw = invalid("metadata.name", given, detail);
         return Err(Refusal::invalid(GROUP, KIND, name, vec![flaw]));
     }
     let account = lookup("serviceaccounts", namespace, name);
