@@ -73,7 +73,12 @@ impl Api {
     ///
     /// # Errors
     /// When nothing can be signed.
-    pub fn sign_for_secret(&self, namespace: &str, account: (&str, &str), secret: &str) -> Result<String, String> {
+    pub fn sign_for_secret(
+        &self,
+        namespace: &str,
+        account: (&str, &str),
+        secret: &str,
+    ) -> Result<String, String> {
         let account = Ref { name: account.0.to_owned(), uid: account.1.to_owned() };
         let claims = Claims::legacy(namespace, account, secret);
         self.guard().issuer().sign(&claims).map_err(|error| error.to_string())

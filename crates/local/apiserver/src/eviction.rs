@@ -10,16 +10,22 @@ use serde_json::{Value, json};
 use crate::address::Place;
 use crate::api::Api;
 use crate::delete::{Delete, DeleteOptions};
-use crate::{clock, meta};
 use crate::parts::find;
 use crate::refusal::{Outcome, Refusal, of_store};
 use crate::served::Resource;
+use crate::{clock, meta};
 
 /// How often a binding is tried again when others are faster.
 const TRIES: usize = 100;
 
 /// Binds a pod to a node. This is not a change of its specification by somebody, so that nothing else is checked.
-pub async fn bind(api: &Api, resource: &Arc<Resource>, place: &Place, binding: &Value, dry_run: bool) -> Outcome<()> {
+pub async fn bind(
+    api: &Api,
+    resource: &Arc<Resource>,
+    place: &Place,
+    binding: &Value,
+    dry_run: bool,
+) -> Outcome<()> {
     let name = place.name.as_str();
     let node = binding.pointer("/target/name").and_then(Value::as_str).unwrap_or_default();
     let refuse = |why: String| {

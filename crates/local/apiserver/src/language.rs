@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use podium_cel::{Environment, Program, Purpose, Shape, Value as Given};
-use podium_schema::expressions::{Answer, Candidate, Compiled, Defect, Language, Message, Old, Program as Runs};
+use podium_schema::expressions::{
+    Answer, Candidate, Compiled, Defect, Language, Message, Old, Program as Runs,
+};
 use serde_json::Value;
 
 /// The language.

@@ -60,11 +60,15 @@ pub fn decode_built_in(body: &[u8], format: Format, kind: &Kind) -> Outcome<Give
     let yaml_text;
     let (read, body): (Result<Read, String>, &[u8]) = match format {
         Format::Protobuf => {
-            let read = stored::decode_protobuf(body, Some(kind));
-            if let Err(ProtobufError::UnknownKind { .. }) = &read {
-                return Err(wrong_kind(&read.map(|_| ()).unwrap_err().to_string(), kind));
+            let read = stored::decode_protobuf(body, Some(kind)).map_err(|error| match error {
+                ProtobufError::UnknownKind { .. } => Err(wrong_kind(&error.to_string(), kind)),
+                error => Ok(error.to_string()),
+            });
+            match read {
+                Ok(read) => (Ok(read), body),
+                Err(Ok(why)) => (Err(why), body),
+                Err(Err(refusal)) => return Err(refusal),
             }
-            (read.map_err(|error| error.to_string()), body)
         }
         Format::Json => (decode_json(body, kind)?, body),
         Format::Yaml => {

@@ -24,7 +24,13 @@ impl Write<'_> {
         let suffix = || random::suffix();
         let look_up = |resource: &str, namespace: &str, name: &str| self.look_up(resource, namespace, name);
         let user = self.caller.user.to_json();
-        act(&Facts { now: &self.now, suffix: &suffix, lookup: &look_up, given: self.labels.as_ref(), user: Some(&user) })
+        act(&Facts {
+            now: &self.now,
+            suffix: &suffix,
+            lookup: &look_up,
+            given: self.labels.as_ref(),
+            user: Some(&user),
+        })
     }
 
     /// An object by its resource (`plural.group`), namespace and name; without a name, the one that is the default.

@@ -40,7 +40,7 @@ pub fn start(
 ) -> Outcome<Answer> {
     let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
     // Checked now, because later it is too late for a refusal.
-    drop(Rows::new(resource, include, 0)?);
+    let _ = Rows::new(resource, include, 0)?;
     let replay = match (options.initial, options.revision) {
         (Some(initial), _) => initial,
         (None, revision) => revision.unwrap_or(0) == 0,

@@ -109,7 +109,8 @@ fn users(matches: &ArgMatches) -> Result<Vec<(String, User)>> {
             anyhow::bail!("{file}, line {}: write token,user,uid,\"group,group\"", at + 1);
         };
         let uid = parts.next().unwrap_or_default();
-        let groups: Vec<&str> = parts.next().unwrap_or_default().trim().trim_matches('"').split(',').collect();
+        let groups: Vec<&str> =
+            parts.next().unwrap_or_default().trim().trim_matches('"').split(',').collect();
         let groups: Vec<&str> = groups.into_iter().filter(|group| !group.is_empty()).collect();
         let mut user = User::new(name.trim(), &groups);
         uid.trim().clone_into(&mut user.uid);
@@ -182,7 +183,13 @@ fn welcome(home: &Home, url: &str, took: Duration, with_stacks: bool) -> Result<
 }
 
 /// Everything that works through the API like any other client, on a thread of its own.
-fn control(root: &Path, controllers: podium_controllers::Options, with_stacks: bool, log: &Log, end: watch::Receiver<bool>) {
+fn control(
+    root: &Path,
+    controllers: podium_controllers::Options,
+    with_stacks: bool,
+    log: &Log,
+    end: watch::Receiver<bool>,
+) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return complain(&format!("Error: {error}")),
@@ -228,7 +235,8 @@ async fn together(all: Vec<Work>) -> Result<()> {
 /// Defines the kinds of the stacks, and runs their chart operators.
 async fn operate(root: PathBuf, client: Client, log: Log, end: watch::Receiver<bool>) -> Result<()> {
     stacks::define(&client).await?;
-    let tasks: Vec<_> = operators(&root, &client, &log, &end)?.into_iter().map(tokio::task::spawn_local).collect();
+    let tasks: Vec<_> =
+        operators(&root, &client, &log, &end)?.into_iter().map(tokio::task::spawn_local).collect();
     for task in tasks {
         task.await??;
     }
