@@ -11,7 +11,9 @@ use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use podium_runtime::{Access, Client};
 
+use super::apply;
 use super::home::{Home, is_podium};
 use crate::flag::{many, on, one};
 use crate::output::print;
@@ -50,7 +52,7 @@ pub fn up(home: &Home, matches: &ArgMatches) -> Result<()> {
     let begin = Instant::now();
     loop {
         if let Some(running) = home.running() {
-            return print(
+            print(
                 format!(
                     "The cluster is up: {} (process {}).\n\n  export KUBECONFIG={}\n  kubectl get namespaces\n\n\
                      podium status tells more, podium logs what it does, podium down ends it.\n",
@@ -59,7 +61,8 @@ pub fn up(home: &Home, matches: &ArgMatches) -> Result<()> {
                     home.kubeconfig().display()
                 )
                 .as_bytes(),
-            );
+            )?;
+            return apply_all(home, matches);
         }
         if let Some(status) = child.try_wait()? {
             let told = fs::read_to_string(&log).unwrap_or_default();
@@ -70,6 +73,23 @@ pub fn up(home: &Home, matches: &ArgMatches) -> Result<()> {
         }
         sleep(PAUSE);
     }
+}
+
+/// Applies what was asked for.
+pub fn apply_all(home: &Home, matches: &ArgMatches) -> Result<()> {
+    let files = many(matches, "apply");
+    if files.is_empty() {
+        return Ok(());
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let access = Access { kubeconfig: Some(home.kubeconfig()), ..Access::default() };
+        let client = Client::new(&access).await?;
+        for file in files {
+            apply::apply(&client, &file).await?;
+        }
+        Ok(())
+    })
 }
 
 /// Ends the cluster and waits until it has ended.

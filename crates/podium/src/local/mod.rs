@@ -1,5 +1,6 @@
 //! The cluster of this machine: `podium up`, `down`, `status`, `reset`, `kubeconfig`, `logs`.
 
+mod apply;
 mod background;
 mod home;
 mod look;
@@ -26,6 +27,11 @@ const UP: &[Flag] = &[
         "listen",
         Takes::One("ADDRESS"),
         "the address to listen on (default 127.0.0.1; others can reach any other one)",
+    ),
+    Flag::new(
+        "apply",
+        Takes::Many("FILE"),
+        "manifests to apply when the cluster is up; stacks among them are waited for (repeatable)",
     ),
     Flag::new(
         "token-file",
@@ -64,7 +70,7 @@ pub fn commands() -> Vec<Command> {
             "Everything is in one folder (~/.podium) and survives a power cut. There is no node yet: objects are stored,\n\
              checked and kept in order, and pods do not run.\n\n\
              Examples:\n  podium up\n  podium up -d && export KUBECONFIG=$(podium kubeconfig --path)\n  \
-             podium up --data /tmp/try --port 0",
+             podium up -d --apply mystack.yaml\n  podium up --data /tmp/try --port 0",
         ),
         command("down", "Ends the cluster of this machine; its data stays", &[DATA]),
         command("status", "Tells whether the cluster of this machine runs, and what is in it", STATUS),

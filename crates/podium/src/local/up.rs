@@ -20,6 +20,7 @@ use podium_store::{Query, Store};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::apply;
 use super::background;
 use super::home::{Home, Running};
 use super::stacks;
@@ -40,7 +41,8 @@ const HISTORY: usize = 10;
 pub fn run(matches: &ArgMatches) -> Result<()> {
     let home = Home::of(matches)?;
     if let Some(running) = home.running() {
-        return already(&home, &running);
+        already(&home, &running)?;
+        return background::apply_all(&home, matches);
     }
     if on(matches, "detach") {
         return background::up(&home, matches);
@@ -86,6 +88,19 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
                 .spawn(move || control(&root, controllers, with_stacks, &log, end))?
         };
         welcome(&home, &server.url, began.elapsed(), with_stacks)?;
+        let applying = many(matches, "apply");
+        let applied = async {
+            let access = Access { kubeconfig: Some(home.kubeconfig()), ..Access::default() };
+            let client = Client::new(&access).await?;
+            for file in &applying {
+                apply::apply(&client, file).await?;
+            }
+            Ok::<(), anyhow::Error>(())
+        };
+        // What cannot be applied is said; the cluster stays.
+        if let Err(error) = applied.await {
+            complain(&format!("Error: {error:#}"));
+        }
         tokio::select! {
             () = told_to_end() => {}
             () = follow(server.api.store()) => {}
