@@ -124,6 +124,8 @@ pub struct Options {
     pub controllers: bool,
     /// Play a [`node`], so that pods become ready or end.
     pub node: bool,
+    /// What is answered is on the disk; else the store of the real servers only says so, which is faster.
+    pub durable: bool,
     /// Users beside the admin.
     pub users: Vec<User>,
     /// Who makes something the owner of an object has to be allowed to, as some distributions want it.
@@ -144,6 +146,7 @@ pub struct Cluster {
     port: u16,
     etcd: u16,
     server: Server,
+    ready_after: Duration,
 }
 
 impl Cluster {
@@ -195,13 +198,16 @@ impl Cluster {
             port,
             etcd,
             server: options.server.unwrap_or_else(Server::chosen),
+            ready_after: Duration::ZERO,
         };
+        let begin = Instant::now();
         if cluster.server == Server::Kubernetes {
-            cluster.start_etcd(etcd, peer)?;
+            cluster.start_etcd(etcd, peer, options.durable)?;
         }
         cluster.write("tokens.csv", &token_file(&cluster.users))?;
         cluster.write("sa.key", &made("{{ genPrivateKey \"ecdsa\" }}", Vec::new())?)?;
         cluster.start_api()?;
+        cluster.ready_after = begin.elapsed();
         if options.controllers {
             cluster.start_controllers(manager)?;
         } else if cluster.server == Server::Podium {
@@ -217,7 +223,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    fn start_etcd(&self, port: u16, peer: u16) -> Result<(), Error> {
+    fn start_etcd(&self, port: u16, peer: u16, durable: bool) -> Result<(), Error> {
         let (here, peer) = (format!("http://127.0.0.1:{port}"), format!("http://127.0.0.1:{peer}"));
         self.spawn(
             "etcd",
@@ -229,7 +235,7 @@ impl Cluster {
                 ("listen-peer-urls", &peer),
                 ("initial-advertise-peer-urls", &peer),
                 ("initial-cluster", &format!("rig={peer}")),
-                ("unsafe-no-fsync", "true"),
+                ("unsafe-no-fsync", if durable { "false" } else { "true" }),
                 ("log-level", "error"),
             ],
         )?;
@@ -372,6 +378,11 @@ impl Cluster {
     /// The folder of this cluster, for files that shall vanish with it.
     pub fn folder(&self) -> &Path {
         self.guard.folder()
+    }
+
+    /// How long the servers took until they were ready.
+    pub fn ready_after(&self) -> Duration {
+        self.ready_after
     }
 
     /// The process ids of the servers.

@@ -10,6 +10,7 @@ mod delete;
 mod discovery;
 mod establish;
 mod eviction;
+mod expire;
 mod follow;
 mod form;
 mod guard;

@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use crate::api::Api;
 use crate::guard::Guard;
 use crate::home::{self, Home};
-use crate::{establish, start};
+use crate::{establish, expire, start};
 
 /// Who signs tokens.
 const ISSUER: &str = "https://kubernetes.default.svc";
@@ -145,6 +145,7 @@ pub async fn run(options: Options) -> Result<Running, Error> {
         async move {
             tokio::select! {
                 () = establish::run(&api) => {}
+                () = expire::run(&api) => {}
                 () = end => {}
             }
         }
