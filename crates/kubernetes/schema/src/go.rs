@@ -138,6 +138,28 @@ pub fn plain(value: &Value) -> String {
     }
 }
 
+/// Makes the numbers of a value what they are after it was stored once: those without a fraction become whole, and those
+/// that do not fit 64 bits get a fraction.
+pub fn settle(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            let whole = number.is_i64();
+            let float = number.as_f64().unwrap_or_default();
+            if !whole && float.fract() == 0.0 && float.abs() < 9_223_372_036_854_774_784.0 {
+                *number = Number::from(float as i64);
+            } else if number.is_u64()
+                && !whole
+                && let Some(float) = Number::from_f64(float)
+            {
+                *number = float;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(settle),
+        Value::Object(fields) => fields.values_mut().for_each(settle),
+        _ => {}
+    }
+}
+
 /// A float made whole as an amd64 machine does it: what does not fit becomes the smallest number.
 pub fn whole(f: f64) -> i64 {
     if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&f) { f as i64 } else { i64::MIN }

@@ -49,6 +49,7 @@ mod version;
 
 pub use columns::{Columns, Heading};
 pub use custom::{Custom, Scale};
+pub use go::settle;
 pub use jsonpath::JsonPath;
 pub use path::Path;
 pub use problem::{Check, Problem};

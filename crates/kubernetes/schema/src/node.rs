@@ -146,6 +146,8 @@ pub enum Use {
     Resources,
     /// To check the defaults inside the schema itself.
     Defaults,
+    /// To find one's way in it: nothing is checked, and patterns are not compiled.
+    Outline,
 }
 
 impl Node {
@@ -176,10 +178,12 @@ impl Node {
             multiple_of: props.multiple_of,
             max_length: props.max_length,
             min_length: props.min_length,
-            pattern: Some(&props.pattern).filter(|text| !text.is_empty()).map(|text| Pattern {
-                text: text.clone(),
-                regex: Regex::new(text).map_err(|error| error.to_string()),
-            }),
+            pattern: Some(&props.pattern).filter(|text| !text.is_empty() && aim != Use::Outline).map(
+                |text| Pattern {
+                    text: text.clone(),
+                    regex: Regex::new(text).map_err(|error| error.to_string()),
+                },
+            ),
             max_items: props.max_items,
             min_items: props.min_items,
             unique_items: props.unique_items,
@@ -226,7 +230,7 @@ impl Node {
 
 /// The types that a schema lets through, and their names.
 fn types(props: &Props, aim: Use) -> (Types, String) {
-    if props.int_or_string && aim == Use::Resources {
+    if props.int_or_string && aim != Use::Defaults {
         return (Types::default().with(Type::Integer).with(Type::String), "integer,string".to_owned());
     }
     let types = Type::named(&props.kind).map_or(Types::default(), |kind| Types::default().with(kind));

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::check::check;
 use crate::definition::structure;
 use crate::expressions::{Language, Rules, Verdict};
+use crate::go::settle;
 use crate::node::{Node, Use};
 use crate::path::Path;
 use crate::props::Props;
@@ -40,13 +41,15 @@ impl Structural {
     /// Compiles the `openAPIV3Schema` of a version, or says why it is none that objects can be pruned by. What its
     /// defaults have beyond the schema is dropped.
     pub fn compile(schema: &Value) -> Result<Self, String> {
-        let props = Props::read(schema);
+        let mut schema = schema.clone();
+        settle(&mut schema);
+        let props = Props::read(&schema);
         if let Some(why) = structure::unsupported(&props) {
             return Err(why);
         }
         let mut node = Node::compile(&props, Use::Resources);
         defaults::prune_defaults(&mut node);
-        Ok(Self { node, schema: schema.clone() })
+        Ok(Self { node, schema })
     }
 
     /// Takes fields that the schema does not know out of a resource and names them: `spec.unk`, `spec.list[0].x`.

@@ -4,6 +4,8 @@ mod combine;
 mod number;
 mod outcome;
 
+use std::collections::HashSet;
+
 use podium_objects::{Flaw, Wrong};
 use serde_json::{Map, Value};
 
@@ -275,7 +277,8 @@ impl Run<'_> {
             let said = format!("{name} in body should have at most {most} items");
             out.add(self.fault(&name, Wrong::TooMany, Some(&size.to_string()), &too_many(most), said));
         }
-        if node.unique_items && (1..items.len()).any(|i| items.get(..i).unwrap_or(&[]).contains(&items[i])) {
+        let mut seen = HashSet::new();
+        if node.unique_items && !items.iter().all(|item| seen.insert(item.to_string())) {
             out.add(self.invalid(at, "\"\"", "shouldn't contain duplicates"));
         }
     }

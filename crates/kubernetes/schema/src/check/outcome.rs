@@ -4,6 +4,9 @@ use std::collections::HashSet;
 
 use podium_objects::Flaw;
 
+/// Nobody reads more faults than this; a hostile object cannot make us keep more.
+const MOST: usize = 10_000;
+
 /// One fault, with the sentence by which repetitions are known.
 #[derive(Clone, Debug)]
 pub struct Fault {
@@ -30,7 +33,7 @@ impl Outcome {
     }
 
     pub fn add(&mut self, fault: Fault) {
-        if self.said.insert(fault.text.clone()) {
+        if self.faults.len() < MOST && self.said.insert(fault.text.clone()) {
             self.faults.push(fault);
         }
     }

@@ -2,12 +2,15 @@
 //!
 //! A definition is the JSON of an `apiextensions.k8s.io/v1` CustomResourceDefinition whose defaults are filled in.
 
+mod before;
 mod conversion;
 mod costs;
 mod defaults;
 pub(crate) mod model;
+mod parts;
 mod schema;
 mod shown;
+mod status;
 pub(crate) mod structure;
 mod validate;
 

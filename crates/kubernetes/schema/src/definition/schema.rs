@@ -308,7 +308,7 @@ impl Walk<'_> {
             return;
         }
         let at = at.child("x-kubernetes-validations");
-        let node = Node::compile(props, Use::Resources);
+        let node = Node::compile(props, Use::Outline);
         for (index, rule) in props.rules.iter().enumerate() {
             found.schema.extend(rule_form(rule, props, &node, &at.index(index)));
         }
