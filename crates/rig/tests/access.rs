@@ -124,12 +124,15 @@ fn decisions_are_the_servers() {
     }
     let list = json!({"apiVersion": "v1", "kind": "List", "items": asked});
     std::fs::write(folder.join("asked.json"), list.to_string()).unwrap();
-    let command = ["create", "--validate=false", "-o", "json", "-f"];
-    let answer = run(cluster.kubectl().args(command).arg(folder.join("asked.json"))).unwrap();
-    let answers: Value = serde_json::from_str(&answer).unwrap();
+    let create = ["create", "--validate=false", "-o", "json", "-f"];
+    let answer = run(cluster.kubectl().args(create).arg(folder.join("asked.json"))).unwrap();
+    // An object after the other, without a list around them.
+    let answers: Vec<Value> =
+        serde_json::Deserializer::from_str(&answer).into_iter().collect::<Result<_, _>>().unwrap();
+    assert_eq!(answers.len(), asked.len());
     let policy = Policy::of(&everything(cluster));
     let mut allowed = 0;
-    for (asked, theirs) in asked.into_iter().zip(answers["items"].as_array().unwrap()) {
+    for (asked, theirs) in asked.into_iter().zip(&answers) {
         let ours = review::subject_access(&policy, asked).unwrap();
         assert_eq!(ours["status"]["allowed"], theirs["status"]["allowed"], "{theirs}");
         if ours["status"]["allowed"] == json!(true) {
@@ -140,11 +143,10 @@ fn decisions_are_the_servers() {
     }
     assert!((50..350).contains(&allowed), "{allowed}");
 
-    let command = ["create", "-o", "json", "--as=ann", "--as-group=red", "-f", "-"];
     let asked = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": "default"}});
-    std::fs::write(folder.join("rules.json"), asked.to_string()).unwrap();
     let file = folder.join("rules.json");
-    let answer = run(cluster.kubectl().args(&command[..command.len() - 1]).arg(file)).unwrap();
+    std::fs::write(&file, asked.to_string()).unwrap();
+    let answer = run(cluster.kubectl().args(["--as=ann", "--as-group=red"]).args(create).arg(file)).unwrap();
     let theirs: Value = serde_json::from_str(&answer).unwrap();
     let ann = User::new("ann", &["red", "system:authenticated"]);
     let ours = review::self_subject_rules(&policy, &ann, &asked).unwrap();

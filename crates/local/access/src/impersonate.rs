@@ -364,21 +364,21 @@ mod tests {
         let policy = Policy::of(&[
             serde_json::json!({"kind": "ClusterRole", "metadata": {"name": "r"}, "rules": rules}),
             serde_json::json!({"kind": "ClusterRoleBinding", "metadata": {"name": "b"}, "roleRef": {"kind": "ClusterRole", "name": "r"},
-                "subjects": [{"kind": "ServiceAccount", "namespace": "n", "name": "agent"}]}),
+                "subjects": [{"kind": "ServiceAccount", "namespace": "n", "name": "daemon"}]}),
         ]);
-        let mut agent = User::service_account("n", "agent", "");
+        let mut daemon = User::service_account("n", "daemon", "");
         let node = User::new("system:node:one", &[]);
         let list = Attributes::resource("list", "", "pods", "", "");
-        assert!(become_user(&policy, &agent, &node, &list, None).is_err());
-        agent.extra.insert(NODE_NAME.to_owned(), vec!["one".to_owned()]);
-        let (user, way) = become_user(&policy, &agent, &node, &list, None).unwrap();
+        assert!(become_user(&policy, &daemon, &node, &list, None).is_err());
+        daemon.extra.insert(NODE_NAME.to_owned(), vec!["one".to_owned()]);
+        let (user, way) = become_user(&policy, &daemon, &node, &list, None).unwrap();
         assert_eq!(
             (way, user.groups),
             (Way::AssociatedNode, vec![NODES.to_owned(), AUTHENTICATED.to_owned()])
         );
         let other = User::new("system:node:two", &[]);
-        assert!(become_user(&policy, &agent, &other, &list, None).is_err());
+        assert!(become_user(&policy, &daemon, &other, &list, None).is_err());
         let get = Attributes::resource("get", "", "pods", "", "");
-        assert!(become_user(&policy, &agent, &node, &get, None).is_err());
+        assert!(become_user(&policy, &daemon, &node, &get, None).is_err());
     }
 }
