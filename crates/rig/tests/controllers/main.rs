@@ -17,7 +17,7 @@ use tokio::time::sleep;
 /// One story at a time: each has servers of its own, and counts requests of the whole process.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 #[ignore = "needs the pinned originals: make tools"]
 async fn everything_ends_as_with_the_original() {
     let _alone = ALONE.lock().await;
@@ -39,7 +39,7 @@ async fn everything_ends_as_with_the_original() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 #[ignore = "needs the pinned originals: make tools"]
 async fn whoever_is_killed_at_any_moment_goes_on_where_it_was() {
     let _alone = ALONE.lock().await;
@@ -69,7 +69,7 @@ async fn whoever_is_killed_at_any_moment_goes_on_where_it_was() {
     assert_eq!(disturbed, undisturbed);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 #[ignore = "needs the pinned originals: make tools"]
 async fn a_thousand_dependents_go_in_seconds_and_a_quiet_cluster_is_left_alone() {
     let _alone = ALONE.lock().await;
