@@ -28,10 +28,7 @@ async fn everything_ends_as_with_the_original() {
     let ours = async {
         let cluster = Cluster::start().unwrap();
         let _ours = Ours::start(&cluster);
-        let begin = Instant::now();
-        let told = stories::tell(&Api::new(&cluster).await).await;
-        println!("our stories took {:?}", begin.elapsed());
-        told
+        stories::tell(&Api::new(&cluster).await).await
     };
     let (theirs, ours) = (theirs.await, ours.await);
     for (name, expected) in &theirs {
@@ -43,12 +40,12 @@ async fn everything_ends_as_with_the_original() {
 #[ignore = "needs the pinned originals: make tools"]
 async fn whoever_is_killed_at_any_moment_goes_on_where_it_was() {
     let _alone = ALONE.lock().await;
-    let cluster = Cluster::start().unwrap();
     let undisturbed = {
         let cluster = Cluster::start().unwrap();
         let _ours = Ours::start(&cluster);
         stories::tell(&Api::new(&cluster).await).await
     };
+    let cluster = Cluster::start().unwrap();
     let api = Api::new(&cluster).await;
     let seed = std::env::var("PODIUM_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let mut random = Random::new(seed);
