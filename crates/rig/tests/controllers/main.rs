@@ -17,7 +17,7 @@ use tokio::time::sleep;
 /// One story at a time: each has servers of its own, and counts requests of the whole process.
 static ALONE: Mutex<()> = Mutex::const_new(());
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 #[ignore = "needs the pinned originals: make tools"]
 async fn everything_ends_as_with_the_original() {
     let _alone = ALONE.lock().await;
@@ -28,10 +28,7 @@ async fn everything_ends_as_with_the_original() {
     let ours = async {
         let cluster = Cluster::start().unwrap();
         let _ours = Ours::start(&cluster);
-        let begin = Instant::now();
-        let told = stories::tell(&Api::new(&cluster).await).await;
-        println!("our stories took {:?}", begin.elapsed());
-        told
+        stories::tell(&Api::new(&cluster).await).await
     };
     let (theirs, ours) = (theirs.await, ours.await);
     for (name, expected) in &theirs {
@@ -39,16 +36,16 @@ async fn everything_ends_as_with_the_original() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 #[ignore = "needs the pinned originals: make tools"]
 async fn whoever_is_killed_at_any_moment_goes_on_where_it_was() {
     let _alone = ALONE.lock().await;
-    let cluster = Cluster::start().unwrap();
     let undisturbed = {
         let cluster = Cluster::start().unwrap();
         let _ours = Ours::start(&cluster);
         stories::tell(&Api::new(&cluster).await).await
     };
+    let cluster = Cluster::start().unwrap();
     let api = Api::new(&cluster).await;
     let seed = std::env::var("PODIUM_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let mut random = Random::new(seed);
@@ -69,7 +66,7 @@ async fn whoever_is_killed_at_any_moment_goes_on_where_it_was() {
     assert_eq!(disturbed, undisturbed);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test]
 #[ignore = "needs the pinned originals: make tools"]
 async fn a_thousand_dependents_go_in_seconds_and_a_quiet_cluster_is_left_alone() {
     let _alone = ALONE.lock().await;
