@@ -111,7 +111,12 @@ impl Guard {
             let known = self.known(text, &self.issuer.audiences).map_err(|_| Refusal::unauthorized())?;
             known.user.authenticated()
         } else if let Some(shown) = &peer.certificate {
-            certificate::identity(shown).map_err(|_| Refusal::unauthorized())?.authenticated()
+            match certificate::identity(shown) {
+                Ok(user) => user.authenticated(),
+                // A certificate that names nobody is as good as none.
+                Err(certificate::Unreadable::Nameless) => User::anonymous(),
+                Err(_) => return Err(Refusal::unauthorized()),
+            }
         } else {
             User::anonymous()
         };

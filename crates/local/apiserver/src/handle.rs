@@ -23,9 +23,9 @@ use crate::patch::{Patch, patch_type};
 use crate::query::{Query, WriteOptions};
 use crate::refusal::{Outcome, Refusal};
 use crate::select::Selection;
-use crate::served::Resource;
+use crate::served::{Page, Resource};
 use crate::write::Write;
-use crate::{clock, discovery, form, guard, openapi, parts, review, version, watch};
+use crate::{clock, discovery, form, guard, parts, review, version, watch};
 
 /// The largest body.
 const LARGEST: usize = 3 << 20;
@@ -105,35 +105,15 @@ impl Api {
                 let keys = format!("https://{}/openid/v1/jwks", call.header(&HOST));
                 Ok(answer(200, JSON, self.guard().issuer().configuration(&keys)))
             }
-            "/openapi/v3" => {
-                let served = self.served();
-                let mut paths = serde_json::Map::new();
-                for (group, version, _) in served.versions() {
-                    let path = openapi::path(group, version);
-                    let text = openapi::document(&served, group, version).unwrap_or_default().to_string();
-                    let hash = discovery::etag(&text);
-                    let url = format!("/openapi/v3/{path}?hash={}", hash.trim_matches('"'));
-                    paths.insert(path, serde_json::json!({"serverRelativeURL": url}));
-                }
-                let text = serde_json::json!({"paths": paths}).to_string();
-                Ok(cached(call, "text/plain; charset=utf-8", &text, None))
-            }
+            "/openapi/v3" => Ok(cached(call, "text/plain; charset=utf-8", self.served().index(), None)),
             _ => match path.strip_prefix("/openapi/v3/") {
-                Some(rest) => {
-                    let (group, version) = match rest.split('/').collect::<Vec<_>>().as_slice() {
-                        ["api", version] => (String::new(), (*version).to_owned()),
-                        ["apis", group, version] => ((*group).to_owned(), (*version).to_owned()),
-                        _ => return Ok(no_page()),
-                    };
-                    match openapi::document(&self.served(), &group, &version) {
-                        Some(document) => {
-                            let text = document.to_string();
-                            let fixed = call.query.has("hash");
-                            Ok(cached(call, JSON, &text, fixed.then_some("public, immutable")))
-                        }
-                        None => Ok(no_page()),
+                Some(rest) => match self.served().documents().get(rest) {
+                    Some(page) => {
+                        let fixed = call.query.has("hash").then_some("public, immutable");
+                        Ok(cached(call, JSON, page, fixed))
                     }
-                }
+                    None => Ok(no_page()),
+                },
                 None => Ok(no_page()),
             },
         }
@@ -159,8 +139,7 @@ impl Api {
                 let all = accept.split(',').find_map(aggregated_type);
                 match all {
                     Some(kind) => {
-                        let text = discovery::aggregated(&served, !grouped).to_string();
-                        let mut answer = cached(call, kind, &text, Some("public"));
+                        let mut answer = cached(call, kind, served.everything(!grouped), Some("public"));
                         answer.headers_mut().insert("vary", HeaderValue::from_static("Accept"));
                         Ok(answer)
                     }
@@ -321,11 +300,10 @@ pub async fn read_body(body: Incoming) -> Outcome<Bytes> {
 }
 
 /// An answer that clients keep, and ask for again only if it has changed.
-fn cached(call: &Call, kind: &'static str, text: &str, control: Option<&'static str>) -> Answer {
-    let tag = discovery::etag(text);
-    let same = call.header(&IF_NONE_MATCH) == tag;
-    let mut answer = if same { answer(304, kind, "") } else { answer(200, kind, text.to_owned()) };
-    if let Ok(tag) = HeaderValue::from_str(&tag) {
+fn cached(call: &Call, kind: &'static str, page: &Page, control: Option<&'static str>) -> Answer {
+    let same = call.header(&IF_NONE_MATCH) == page.tag;
+    let mut answer = if same { answer(304, kind, "") } else { answer(200, kind, page.text.clone()) };
+    if let Ok(tag) = HeaderValue::from_str(&page.tag) {
         answer.headers_mut().insert(ETAG, tag);
     }
     if let Some(control) = control {

@@ -2,13 +2,16 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use podium_kinds::stored::stored_kind;
 use podium_kinds::{Row, Writing, kinds, writing};
 use podium_objects::Kind;
+use serde_json::json;
 
 use crate::custom::Custom;
+use crate::{discovery, openapi};
 
 /// Groups of the table that are not served, because nothing would follow from what is written to them.
 const NOT_YET: &[&str] =
@@ -124,6 +127,33 @@ pub struct Served {
     versions: BTreeMap<(String, String), Version>,
     /// What users have defined, in the order of names.
     pub customs: Vec<Arc<Custom>>,
+    /// What clients ask for again and again, made when it is first asked for.
+    pages: Pages,
+}
+
+/// Pages about what is served.
+#[derive(Debug, Default)]
+struct Pages {
+    documents: OnceLock<BTreeMap<String, Page>>,
+    index: OnceLock<Page>,
+    core: OnceLock<Page>,
+    groups: OnceLock<Page>,
+}
+
+/// A page, and a name for its content.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// The text.
+    pub text: Bytes,
+    /// The name.
+    pub tag: String,
+}
+
+impl Page {
+    fn new(text: String) -> Self {
+        let tag = discovery::etag(&text);
+        Self { text: text.into(), tag }
+    }
 }
 
 impl Served {
@@ -149,6 +179,35 @@ impl Served {
             .or_default()
             .entry(resource.plural.clone())
             .or_insert_with(|| Arc::new(resource));
+    }
+
+    /// The OpenAPI documents, by their addresses.
+    pub fn documents(&self) -> &BTreeMap<String, Page> {
+        self.pages.documents.get_or_init(|| {
+            let page = |(group, version, _): (&str, &str, &Version)| {
+                let document = openapi::document(self, group, version).unwrap_or_default();
+                (openapi::path(group, version), Page::new(document.to_string()))
+            };
+            self.versions().map(page).collect()
+        })
+    }
+
+    /// The list of the OpenAPI documents.
+    pub fn index(&self) -> &Page {
+        self.pages.index.get_or_init(|| {
+            let mut paths = serde_json::Map::new();
+            for (path, page) in self.documents() {
+                let url = format!("/openapi/v3/{path}?hash={}", page.tag.trim_matches('"'));
+                paths.insert(path.clone(), json!({"serverRelativeURL": url}));
+            }
+            Page::new(json!({"paths": paths}).to_string())
+        })
+    }
+
+    /// Everything that is served at once: the core group, or all others.
+    pub fn everything(&self, core: bool) -> &Page {
+        let place = if core { &self.pages.core } else { &self.pages.groups };
+        place.get_or_init(|| Page::new(discovery::aggregated(self, core).to_string()))
     }
 
     /// What is served of a group and version.

@@ -3,25 +3,37 @@
 use podium_access::User;
 use podium_objects::Kind;
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use crate::address::Place;
 use crate::api::{Api, Caller};
 use crate::meta;
 use crate::query::{Strictness, WriteOptions};
-use crate::refusal::Outcome;
+use crate::refusal::{Outcome, Refusal};
 use crate::write::Write;
 
 /// The namespaces of the system.
 const NAMESPACES: &[&str] = &["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// Makes what is not there.
+/// Makes what is not there: the namespaces first, then everything in them at once, so that all share few
+/// synchronisations of the disk.
 pub async fn bootstrap(api: &Api) -> Outcome<()> {
-    for name in NAMESPACES {
-        ensure(api, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})).await?;
+    let namespace =
+        |name: &&str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    ensure_all(api, NAMESPACES.iter().map(namespace).collect()).await?;
+    let mut rest = podium_access::bootstrap();
+    rest.push(service());
+    ensure_all(api, rest).await
+}
+
+async fn ensure_all(api: &Api, objects: Vec<Value>) -> Outcome<()> {
+    let mut tasks = JoinSet::new();
+    for object in objects {
+        let api = api.clone();
+        tasks.spawn(async move { ensure(&api, object).await });
     }
-    ensure(api, service()).await?;
-    for object in podium_access::bootstrap() {
-        ensure(api, object).await?;
+    while let Some(done) = tasks.join_next().await {
+        done.map_err(Refusal::internal)??;
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Objects as rows of a table, for people.
 
+use std::borrow::Cow;
+
 use podium_kinds::print;
 use podium_objects::{Flaw, Wrong};
 use podium_store::Object;
@@ -67,7 +69,13 @@ impl<'r> Rows<'r> {
     }
 
     fn row(&self, object: &Object, version: &str, out: &mut String) {
-        let value = self.resource.load(object);
+        // No column is about who owns which field, which is often most of an object.
+        let value = match self.include {
+            Include::None | Include::Metadata if self.resource.is_current(object) => {
+                serde_json::from_slice(&without_owners(object.body())).unwrap_or_default()
+            }
+            _ => self.resource.load(object),
+        };
         let (cells, conditions) = match &self.resource.custom {
             Some(custom) => (custom.cells(&self.resource.kind, &value, self.now), Value::Null),
             None => {
@@ -94,6 +102,39 @@ impl<'r> Rows<'r> {
         }
         out.push('}');
     }
+}
+
+/// The JSON of an object without its managed fields. Their key cannot stand in a text: its quotes would be escaped.
+fn without_owners(body: &[u8]) -> Cow<'_, [u8]> {
+    const KEY: &[u8] = b"\"managedFields\":[";
+    let Some(start) = body.windows(KEY.len()).position(|part| part == KEY) else {
+        return Cow::Borrowed(body);
+    };
+    let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
+    for (at, byte) in body.iter().enumerate().skip(start + KEY.len() - 1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => depth += 1,
+            b']' | b'}' if !quoted => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    let (before, after) = (body.get(..start), body.get(at + 1..));
+                    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+                    // One comma of two, whichever there is.
+                    let (before, after) = match (before.strip_suffix(b","), after.strip_prefix(b",")) {
+                        (_, Some(after)) => (before, after),
+                        (Some(before), None) => (before, after),
+                        (None, None) => (before, after),
+                    };
+                    return Cow::Owned([before, after].concat());
+                }
+            }
+            _ => {}
+        }
+    }
+    Cow::Borrowed(body)
 }
 
 /// A table of objects; the metadata is that of the list.
@@ -135,4 +176,27 @@ pub fn bookmark(rows: &Rows<'_>, version: &str, bookmark: &str, revision: u64, f
     format!(
         r#"{{"kind":"Table","apiVersion":"{version}","metadata":{{"resourceVersion":"{revision}"}},"columnDefinitions":{columns},"rows":[{{"cells":[],"object":{bookmark}}}]}}"#
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_are_left_out_wherever_they_stand() {
+        for (body, rest) in [
+            (
+                r#"{"metadata":{"name":"a","managedFields":[{"f":{"k:{\"a\":\"]\"}":{}}}]},"x":1}"#,
+                r#"{"metadata":{"name":"a"},"x":1}"#,
+            ),
+            (r#"{"metadata":{"managedFields":[],"name":"a"}}"#, r#"{"metadata":{"name":"a"}}"#),
+            (r#"{"metadata":{"managedFields":[{}]}}"#, r#"{"metadata":{}}"#),
+            (
+                r#"{"metadata":{"annotations":{"a":"\"managedFields\":[1]"}}}"#,
+                r#"{"metadata":{"annotations":{"a":"\"managedFields\":[1]"}}}"#,
+            ),
+        ] {
+            assert_eq!(str::from_utf8(&without_owners(body.as_bytes())).unwrap(), rest);
+        }
+    }
 }
