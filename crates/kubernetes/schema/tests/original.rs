@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use podium_objects::Flaw;
 use podium_schema::expressions::{Answer, Candidate, Compiled, Language, Message, Old, Program};
-use podium_schema::{Columns, Structural, definition};
+use podium_schema::{Columns, Custom, Structural, definition};
 use serde_json::{Value, json};
 
 /// Numbers that are equal are the same, whether they were written with a point or not.
@@ -159,4 +159,66 @@ fn cells_show_what_the_original_shows() {
         let cells = columns.cells(&ask["object"], &|_| "AGE".to_owned());
         assert_eq!(plain(cells.into()), plain(answer), "case {index}: {}", ask["columns"]);
     }
+}
+
+/// What a server adds to metadata by itself.
+fn without_server(mut object: Value) -> Value {
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        for name in ["uid", "creationTimestamp", "resourceVersion", "managedFields", "generation"] {
+            metadata.remove(name);
+        }
+    }
+    plain(object)
+}
+
+#[test]
+fn writes_of_custom_resources_end_as_on_a_real_server() {
+    for (index, ask, answer) in cases(include_str!("custom.jsonl")) {
+        let custom = Custom::new(&ask["crd"], "v1", Some(&Few)).unwrap();
+        let (mut object, old) = (ask["object"].clone(), &ask["old"]);
+        let mut unknown = custom.decode(&mut object, false).unwrap();
+        let verdict = match ask["how"].as_str() {
+            Some("create") => {
+                custom.prepare_create(&mut object);
+                unknown.sort_unstable();
+                assert_eq!(Value::from(unknown), answer["unknown"], "case {index}");
+                custom.validate_create(&object)
+            }
+            Some("update") => {
+                custom.prepare_update(&mut object, old);
+                custom.validate_update(&object, old)
+            }
+            _ => {
+                custom.prepare_status(&mut object, old);
+                custom.validate_status(&object, old)
+            }
+        };
+        let mut causes: Vec<Value> =
+            verdict.flaws.iter().map(|flaw| json!([flaw.wrong.reason(), flaw.field, flaw.body])).collect();
+        let mut expected = answer["causes"].as_array().cloned().unwrap_or_default();
+        causes.sort_by_key(Value::to_string);
+        expected.sort_by_key(Value::to_string);
+        assert_eq!(causes, expected, "case {index}: {ask}");
+        if let Some(stored) = answer.get("object") {
+            if let Some(generation) = answer.get("generation") {
+                assert_eq!(&object["metadata"]["generation"], generation, "case {index}");
+            }
+            assert_eq!(without_server(object), plain(stored.clone()), "case {index}: {ask}");
+        }
+    }
+}
+
+#[test]
+fn hostile_schemas_and_objects_take_bounded_time() {
+    let deep = (0..150).fold(json!({"type": "string"}), |inner, _| json!({"type": "array", "items": inner}));
+    let schema = Structural::compile(&json!({"type": "object", "properties": {"spec": deep}})).unwrap();
+    let value = (0..150).fold(json!(1), |inner, _| json!([inner]));
+    assert_eq!(schema.check(&json!({"spec": value}), None).len(), 1);
+    let list = json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"],
+        "items": {"type": "object", "properties": {"k": {"type": "integer", "minimum": 1_000_000}}}});
+    let schema = Structural::compile(&json!({"type": "object", "properties": {"spec": list}})).unwrap();
+    let items: Vec<Value> = (0..20_000).map(|k| json!({"k": k})).collect();
+    let object = json!({"spec": items});
+    assert_eq!(schema.validate(&object, None).len(), 10_000);
+    assert_eq!(schema.validate(&object, Some(&object)), []);
 }
