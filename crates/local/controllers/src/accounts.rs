@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::time::Duration;
 
 use podium_objects::Resource;
 use podium_runtime::Key;
@@ -24,8 +23,6 @@ const DESCRIPTION: &str = "kubernetes.io/description";
 const DESCRIBED: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints \
     such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of \
     Kubernetes clusters.";
-/// How long to wait for lists that are not complete.
-const LISTING: Duration = Duration::from_millis(20);
 
 /// The accounts of all namespaces, and their maps with the certificate.
 #[derive(Default)]
@@ -54,6 +51,8 @@ impl Accounts {
             Event::End => {
                 let gone = self.all.borrow_mut().end();
                 gone.iter().for_each(|(key, _)| lose(key));
+                world.namespaces.look_at_homes(world);
+                world.tokens.look_at_all(world);
             }
             _ => {}
         }
@@ -79,6 +78,7 @@ impl Accounts {
             Event::End => {
                 let gone = self.maps.borrow_mut().end();
                 gone.iter().for_each(|(key, _)| look(key));
+                world.namespaces.look_at_homes(world);
             }
             _ => {}
         }
@@ -111,13 +111,11 @@ impl Accounts {
 /// Makes what a namespace lacks.
 pub async fn work(world: Rc<World>, name: Rc<str>) -> Verdict {
     let accounts = &world.accounts;
-    match world.namespaces.is_active(&name) {
-        None => return Verdict::After(LISTING),
-        Some(false) => return Verdict::Done,
-        Some(true) if !accounts.maps.borrow().is_complete() => return Verdict::After(LISTING),
-        Some(true) => {}
+    // Whoever ends a list has everything looked at again.
+    if world.namespaces.is_active(&name) != Some(true) || !accounts.maps.borrow().is_complete() {
+        return Verdict::Done;
     }
-    let Some(account) = accounts.uid(&Key::new(Some(&name), ACCOUNT)) else { return Verdict::After(LISTING) };
+    let Some(account) = accounts.uid(&Key::new(Some(&name), ACCOUNT)) else { return Verdict::Done };
     let mut result = Ok(());
     if account.is_none() {
         result = make(&world, &name, &account_of(&name), &accounts_kind()).await.map(drop);

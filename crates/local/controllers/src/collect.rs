@@ -1,7 +1,6 @@
 //! Garbage: objects whose owners are gone, and owners that wait for what they own.
 
 use std::rc::Rc;
-use std::time::Duration;
 
 use podium_objects::Resource;
 use podium_runtime::Key;
@@ -17,8 +16,6 @@ use crate::meta::{Meta, ORPHAN, items, text};
 use crate::uid::Uid;
 use crate::world::World;
 
-/// How long to wait for kinds that have not been listed.
-const LISTING: Duration = Duration::from_millis(20);
 /// How many orphans of one owner are let go at once.
 const ORPHANS: usize = 16;
 
@@ -35,7 +32,8 @@ struct Spot {
 pub async fn work(world: Rc<World>, uid: Uid) -> Verdict {
     // Before everything was listed once, an owner that was not seen means nothing.
     if !world.is_listed() {
-        return Verdict::After(LISTING);
+        world.park(uid);
+        return Verdict::Done;
     }
     match step(&world, uid).await {
         Ok(verdict) => verdict,

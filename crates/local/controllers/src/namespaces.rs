@@ -57,6 +57,7 @@ impl Namespaces {
             Event::End => {
                 let gone = self.all.borrow_mut().end();
                 gone.iter().for_each(|(key, _)| self.forget(world, key.name()));
+                self.look_at_homes(world);
             }
             _ => {}
         }
@@ -84,6 +85,13 @@ impl Namespaces {
     pub fn is_active(&self, name: &str) -> Option<bool> {
         let all = self.all.borrow();
         all.is_complete().then(|| all.get(&Key::new(None, name)) == Some(&false))
+    }
+
+    /// Has all namespaces looked at that stay.
+    pub fn look_at_homes(&self, world: &World) {
+        for (key, _) in self.all.borrow().iter().filter(|(_, ends)| !**ends) {
+            world.queues.homes.add(key.name().into());
+        }
     }
 
     fn forget(&self, world: &World, name: &str) {
@@ -129,12 +137,17 @@ async fn end(world: &Rc<World>, name: &str) -> Result<Verdict, Error> {
         Some(kinds) => kinds,
         None => discover(world, &mut findings).await,
     };
-    let left = empty(world, name, kinds, &mut findings).await;
     // Kinds that are not known may have content too: they are asked for again.
-    if findings.discovery.is_none() && findings.parsing.is_none() {
-        let ending = Ending { uid, left };
-        world.namespaces.endings.borrow_mut().insert(name.to_owned(), ending);
-    }
+    let known = findings.discovery.is_none() && findings.parsing.is_none();
+    let remember = |left: Vec<Served>| {
+        if known {
+            let ending = Ending { uid: uid.clone(), left };
+            world.namespaces.endings.borrow_mut().insert(name.to_owned(), ending);
+        }
+    };
+    // From here on it is heard when something in it goes.
+    remember(kinds.clone());
+    remember(empty(world, name, kinds, &mut findings).await);
     let stays = !others.is_empty() || finalizers(&space).next().is_some();
     let before: Vec<Value> = items(&space, "/status/conditions").cloned().collect();
     // Of one that is gone at once nobody would read them.

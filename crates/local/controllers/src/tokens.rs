@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-use std::time::Duration;
 
 use podium_objects::Resource;
 use podium_runtime::Key;
@@ -23,8 +22,6 @@ use crate::world::{World, object};
 const TYPE: &str = "kubernetes.io/service-account-token";
 const NAME: &str = "kubernetes.io/service-account.name";
 const UID: &str = "kubernetes.io/service-account.uid";
-/// How long to wait for lists that are not complete.
-const LISTING: Duration = Duration::from_millis(20);
 
 /// What is known of a secret that names an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +78,11 @@ impl Tokens {
         }
     }
 
+    /// Has all secrets looked at.
+    pub fn look_at_all(&self, world: &World) {
+        self.all.borrow().iter().for_each(|(key, _)| world.queues.tokens.add(key.clone()));
+    }
+
     /// An account is gone.
     pub fn lose_account(&self, world: &World, account: &Key) {
         for (key, secret) in self.all.borrow().iter() {
@@ -111,7 +113,8 @@ async fn step(world: &World, key: &Key) -> Result<Verdict, Error> {
     }
     let Some(secret) = tokens.all.borrow().get(key).cloned() else { return Ok(Verdict::Done) };
     let account = Key::new(key.namespace(), &secret.account);
-    let Some(mut uid) = world.accounts.uid(&account) else { return Ok(Verdict::After(LISTING)) };
+    // When the accounts are known, all secrets are looked at again.
+    let Some(mut uid) = world.accounts.uid(&account) else { return Ok(Verdict::Done) };
     let is_meant = |uid: &String| secret.account_uid.is_empty() || secret.account_uid == *uid;
     if uid.as_ref().is_some_and(is_meant) && tokens.right.borrow().get(key) == Some(&secret.version) {
         return Ok(Verdict::Done);

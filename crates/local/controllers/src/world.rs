@@ -7,7 +7,7 @@
 //! ```
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 use std::hash::Hash;
 use std::rc::Rc;
@@ -134,6 +134,8 @@ pub struct World {
     pub definitions: Definitions,
     watched: RefCell<Vec<Watched>>,
     resources: RefCell<HashMap<Number, Resource>>,
+    /// Objects that are looked at when everything has been listed.
+    parked: RefCell<HashSet<Uid>>,
     /// The last question for kinds, and the last that was answered.
     asked: Cell<u64>,
     answered: Cell<u64>,
@@ -165,6 +167,7 @@ impl World {
             definitions: Definitions::default(),
             watched: RefCell::default(),
             resources: RefCell::default(),
+            parked: RefCell::default(),
             asked: Cell::default(),
             answered: Cell::default(),
         })
@@ -214,6 +217,7 @@ impl World {
                 self.watch(served);
             }
         }
+        self.unpark();
     }
 
     fn watch(self: &Rc<Self>, served: &Served) {
@@ -236,6 +240,17 @@ impl World {
         let graph = self.graph.borrow();
         let watched = self.watched.borrow();
         !watched.is_empty() && watched.iter().all(|w| w.state.trouble.get() || graph.is_complete(w.number))
+    }
+
+    /// Has an object looked at when everything has been listed.
+    pub fn park(&self, uid: Uid) {
+        self.parked.borrow_mut().insert(uid);
+    }
+
+    fn unpark(&self) {
+        if self.is_listed() {
+            self.parked.take().into_iter().for_each(|uid| self.queues.garbage.add(uid));
+        }
     }
 
     /// Where the objects of a kind are.
@@ -287,6 +302,7 @@ impl World {
             }
             Event::Trouble(trouble) => {
                 state.trouble.set(true);
+                self.unpark();
                 // A kind that goes is no trouble; whether it went is asked.
                 match trouble.kind {
                     TroubleKind::Missing => self.queues.kinds.nudge_after((), GATHER),
@@ -303,6 +319,9 @@ impl World {
             }
         };
         self.queue(todo);
+        if matches!(event, Event::End) {
+            self.unpark();
+        }
         self.tell(resource, interest, event);
     }
 

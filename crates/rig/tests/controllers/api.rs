@@ -27,19 +27,35 @@ impl Api {
         Self { client: client(cluster.kubeconfig().to_owned()).await }
     }
 
+    /// Sends a request, and again if nobody answers: servers of tests share their machine.
     async fn send(&self, method: Method, path: &str, kind: &str, body: &Value) -> Result<Value, Error> {
-        self.client.request(method, path, Some((kind, body.to_string().into_bytes()))).await
+        let begin = Instant::now();
+        loop {
+            let body = (method != Method::GET).then(|| (kind, body.to_string().into_bytes()));
+            match self.client.request(method.clone(), path, body).await {
+                Err(Error::Unreachable { .. } | Error::Answer { .. }) if begin.elapsed() < PATIENCE => {
+                    sleep(Duration::from_millis(200)).await;
+                }
+                result => return result,
+            }
+        }
     }
 
     /// Creates an object in a collection and gives its uid.
     pub async fn post(&self, path: &str, body: Value) -> String {
-        let made = self.send(Method::POST, path, "application/json", &body).await;
-        let made = made.unwrap_or_else(|e| panic!("POST {path}: {e}\n{body}"));
+        let made = match self.send(Method::POST, path, "application/json", &body).await {
+            // The answer to the first try was lost.
+            Err(Error::Refused(status)) if status.code == 409 => {
+                let name = body["metadata"]["name"].as_str().unwrap_or_default();
+                self.get(&format!("{path}/{name}")).await.unwrap_or_default()
+            }
+            made => made.unwrap_or_else(|e| panic!("POST {path}: {e}\n{body}")),
+        };
         made["metadata"]["uid"].as_str().unwrap_or_default().to_owned()
     }
 
     pub async fn get(&self, path: &str) -> Option<Value> {
-        match self.client.read(path, "application/json").await {
+        match self.send(Method::GET, path, "application/json", &Value::Null).await {
             Ok(found) => Some(found),
             Err(Error::Refused(status)) if status.code == 404 => None,
             Err(error) => panic!("GET {path}: {error}"),
@@ -53,8 +69,11 @@ impl Api {
 
     pub async fn delete(&self, path: &str, propagation: &str) {
         let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation});
-        let result = self.send(Method::DELETE, path, "application/json", &options).await;
-        result.unwrap_or_else(|e| panic!("DELETE {path}: {e}"));
+        match self.send(Method::DELETE, path, "application/json", &options).await {
+            // The answer to the first try was lost.
+            Err(Error::Refused(status)) if status.code == 404 => {}
+            result => drop(result.unwrap_or_else(|e| panic!("DELETE {path}: {e}"))),
+        }
     }
 
     /// Waits until there is such an object.
