@@ -14,7 +14,7 @@ CARGO ?= cargo
 # Differences that the comparison may find (of 40 000 probes and 976 chart runs): none.
 KNOWN_DIFFERENCES := 0
 
-.PHONY: help build test tools test-real bench soak fuzz fmt lint docs crds kinds up
+.PHONY: help build test tools test-real bench soak fuzz fmt lint docs crds kinds roles up
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,7 +30,7 @@ tools: ## build the pinned originals that are missing (helm 3 and 4, probes, Kub
 	@tools/build.sh
 
 # The tests on a real API server, a file each.
-CLUSTER_TESTS = cluster crds diff dry_run faults fuzz_resources kind_table kinds project release_write releases runtime stacks stories
+CLUSTER_TESTS = access cluster controllers crds diff dry_run faults fuzz_resources kind_table kinds project release_write releases runtime stacks stories
 
 test-real: tools ## compare with the originals (under 15 min when they are built)
 	$(CARGO) build --profile fast --locked -p podium -p podium-rig
@@ -74,6 +74,9 @@ crds: ## generate the CRDs of the stacks from the schemas of their charts
 
 kinds: tools ## write the table of the built-in kinds anew, from a real server
 	$(CARGO) run --locked -q -p podium-rig --bin kinds -- crates/kubernetes/kinds/kinds.txt
+
+roles: tools ## write the roles anew that a server begins with, from a real server
+	$(CARGO) run --locked -q -p podium-rig --bin roles -- crates/local/access/roles.txt
 
 up: build ## build podium and show its first minute
 	@examples/first-minute.sh $(BIN)

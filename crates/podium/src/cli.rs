@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, Command};
 
 use crate::output::{complain, complain_of, print};
-use crate::{chart, operator, reference, release};
+use crate::{chart, local, operator, reference, release};
 
 /// The exit status of everything that fails, as Helm's.
 const FAILURE: u8 = 1;
@@ -24,6 +24,7 @@ pub fn commands() -> Command {
         .subcommand(operator::commands())
         .subcommand(release::commands())
         .subcommand(release::diff_command())
+        .subcommands(local::commands())
         .subcommand(
             Command::new("completion")
                 .about("Prints a completion script for a shell")
@@ -84,6 +85,9 @@ fn dispatch(matches: &ArgMatches) -> anyhow::Result<()> {
             )
         }
         Some(("reference", matches)) => reference::run(matches),
+        Some((name @ ("up" | "down" | "status" | "reset" | "kubeconfig" | "logs"), matches)) => {
+            local::dispatch(name, matches)
+        }
         _ => Ok(()),
     }
 }

@@ -4,6 +4,7 @@ mod chart;
 mod cli;
 mod cluster;
 mod flag;
+mod local;
 mod operator;
 mod output;
 mod reference;

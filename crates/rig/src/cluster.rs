@@ -96,13 +96,36 @@ impl User {
     }
 }
 
+/// Whose API server a cluster has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Server {
+    /// etcd and kube-apiserver.
+    Kubernetes,
+    /// Our own.
+    Podium,
+}
+
+impl Server {
+    /// The one that `PODIUM_SERVER` names: `podium`, or the real one.
+    pub fn chosen() -> Self {
+        match std::env::var("PODIUM_SERVER").as_deref() {
+            Ok("podium") => Self::Podium,
+            _ => Self::Kubernetes,
+        }
+    }
+}
+
 /// What a cluster consists of.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
+    /// Whose API server; nothing is the one that `PODIUM_SERVER` names.
+    pub server: Option<Server>,
     /// Start kube-controller-manager too: without it Deployments make no pods, namespaces are never gone.
     pub controllers: bool,
     /// Play a [`node`], so that pods become ready or end.
     pub node: bool,
+    /// What is answered is on the disk; else the store of the real servers only says so, which is faster.
+    pub durable: bool,
     /// Users beside the admin.
     pub users: Vec<User>,
     /// Who makes something the owner of an object has to be allowed to, as some distributions want it.
@@ -122,6 +145,8 @@ pub struct Cluster {
     users: Vec<User>,
     port: u16,
     etcd: u16,
+    server: Server,
+    ready_after: Duration,
 }
 
 impl Cluster {
@@ -172,13 +197,22 @@ impl Cluster {
             users,
             port,
             etcd,
+            server: options.server.unwrap_or_else(Server::chosen),
+            ready_after: Duration::ZERO,
         };
-        cluster.start_etcd(etcd, peer)?;
+        let begin = Instant::now();
+        if cluster.server == Server::Kubernetes {
+            cluster.start_etcd(etcd, peer, options.durable)?;
+        }
         cluster.write("tokens.csv", &token_file(&cluster.users))?;
         cluster.write("sa.key", &made("{{ genPrivateKey \"ecdsa\" }}", Vec::new())?)?;
         cluster.start_api()?;
+        cluster.ready_after = begin.elapsed();
         if options.controllers {
             cluster.start_controllers(manager)?;
+        } else if cluster.server == Server::Podium {
+            // It brings the most necessary controllers along.
+            cluster.wait("podium", || cluster.has_service_account("default"))?;
         } else {
             cluster.service_account("default")?;
         }
@@ -189,7 +223,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    fn start_etcd(&self, port: u16, peer: u16) -> Result<(), Error> {
+    fn start_etcd(&self, port: u16, peer: u16, durable: bool) -> Result<(), Error> {
         let (here, peer) = (format!("http://127.0.0.1:{port}"), format!("http://127.0.0.1:{peer}"));
         self.spawn(
             "etcd",
@@ -201,7 +235,7 @@ impl Cluster {
                 ("listen-peer-urls", &peer),
                 ("initial-advertise-peer-urls", &peer),
                 ("initial-cluster", &format!("rig={peer}")),
-                ("unsafe-no-fsync", "true"),
+                ("unsafe-no-fsync", if durable { "false" } else { "true" }),
                 ("log-level", "error"),
             ],
         )?;
@@ -210,11 +244,32 @@ impl Cluster {
 
     /// Kills the API server; it is away until [`Cluster::start_api`].
     pub fn kill_api(&self) -> Result<(), Error> {
-        self.guard.kill("kube-apiserver")
+        self.guard.kill(self.api_name())
+    }
+
+    fn api_name(&self) -> &'static str {
+        match self.server {
+            Server::Kubernetes => "kube-apiserver",
+            Server::Podium => "podium",
+        }
+    }
+
+    /// Starts our own API server.
+    fn start_podium(&self) -> Result<(), Error> {
+        let mut command = tools::quiet_command(&tools::podium()?);
+        command.env("HOME", self.guard.folder()).arg("up").arg("--no-stacks");
+        command.args(["--data", "podium", "--token-file", "tokens.csv", "--port", &self.port.to_string()]);
+        self.guard.spawn("podium", &mut command)?;
+        self.wait("podium", || connects(self.port) && self.authority().is_file())?;
+        self.write_kubeconfigs()?;
+        self.wait("podium", || self.says_yes(&["get", "--raw", "/readyz"]))
     }
 
     /// Starts the API server, after it was killed also with the keys that it had.
     pub fn start_api(&self) -> Result<(), Error> {
+        if self.server == Server::Podium {
+            return self.start_podium();
+        }
         let plugins = if self.strict_owners { "OwnerReferencesPermissionEnforcement" } else { "" };
         self.spawn(
             "kube-apiserver",
@@ -252,7 +307,7 @@ impl Cluster {
                 ("secure-port", &port.to_string()),
                 ("cert-dir", "manager"),
                 ("service-account-private-key-file", "sa.key"),
-                ("root-ca-file", "tls/apiserver.crt"),
+                ("root-ca-file", &self.authority().to_string_lossy()),
                 ("use-service-account-credentials", "true"),
                 // All controllers ask for their credentials at once: held back, they need seconds.
                 ("kube-api-qps", "1000"),
@@ -304,7 +359,10 @@ impl Cluster {
 
     /// The file with the certificates that the API server is to be trusted by, PEM.
     pub fn authority(&self) -> PathBuf {
-        self.guard.folder().join("tls/apiserver.crt")
+        self.guard.folder().join(match self.server {
+            Server::Kubernetes => "tls/apiserver.crt",
+            Server::Podium => "podium/keys/ca.crt",
+        })
     }
 
     /// The admin's kubeconfig.
@@ -320,6 +378,11 @@ impl Cluster {
     /// The folder of this cluster, for files that shall vanish with it.
     pub fn folder(&self) -> &Path {
         self.guard.folder()
+    }
+
+    /// How long the servers took until they were ready.
+    pub fn ready_after(&self) -> Duration {
+        self.ready_after
     }
 
     /// The process ids of the servers.
@@ -354,7 +417,7 @@ impl Cluster {
     fn service_account(&self, namespace: &str) -> Result<(), Error> {
         let begin = Instant::now();
         loop {
-            let result = if self.controllers {
+            let result = if self.controllers || self.server == Server::Podium {
                 run(self.kubectl().args(["get", "serviceaccount", "default", "-n", namespace]))
             } else {
                 run(self.kubectl().args(["create", "serviceaccount", "default", "-n", namespace]))

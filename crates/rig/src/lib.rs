@@ -22,6 +22,7 @@ pub mod proxy;
 pub mod random;
 pub mod record;
 pub mod request;
+pub mod roles;
 pub mod shrink;
 pub mod subject;
 pub mod text;

@@ -35,10 +35,14 @@ fn find(name: &str) -> Result<PathBuf, Error> {
     if path.is_file() { Ok(path) } else { Err(Error::Missing(path)) }
 }
 
-/// The podium that was built beside the test that runs now.
+/// The podium that `PODIUM_BIN` names, or that was built beside the test or the benchmark that runs now.
 pub fn podium() -> Result<PathBuf, Error> {
-    let test = std::env::current_exe().unwrap_or_default();
-    let path = test.parent().and_then(Path::parent).unwrap_or(Path::new("")).join("podium");
+    let named = std::env::var_os("PODIUM_BIN").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let here = std::env::current_exe().unwrap_or_default();
+    let folder = here.parent().unwrap_or(Path::new(""));
+    // Tests are one folder deeper.
+    let folder = if folder.ends_with("deps") { folder.parent().unwrap_or(folder) } else { folder };
+    let path = named.unwrap_or_else(|| folder.join("podium"));
     if path.is_file() { Ok(path) } else { Err(Error::NotBuilt(path)) }
 }
 

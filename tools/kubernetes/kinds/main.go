@@ -6,6 +6,7 @@
 //	kinds decode SEED N      the same, but defaulted, and through the server's own types and back
 //	kinds table SEED N       N random objects per kind and the cells of their rows
 //	kinds convert SEED N     N random objects of the kinds that are served in two versions, in both
+//	kinds inner              the server's own types that its messages show
 //	kinds quantity           reads quantities, writes how they are kept or why not
 package main
 
@@ -40,6 +41,8 @@ func main() {
 		tables(kinds(), number(2), int(number(3)))
 	case "convert":
 		conversions(number(2), int(number(3)))
+	case "inner":
+		inner()
 	case "quantity":
 		quantities()
 	default:

@@ -32,6 +32,17 @@ impl Client {
         self.send(method, path, "application/json", body).await
     }
 
+    /// The same, with an answer of a media type: what is deleted may be answered with everything that it was.
+    pub async fn request_as(
+        &self,
+        method: Method,
+        path: &str,
+        accept: &str,
+        body: Option<(&str, Vec<u8>)>,
+    ) -> Result<Value, Error> {
+        self.send(method, path, accept, body).await
+    }
+
     /// An answer that is read piece by piece.
     pub(crate) async fn open(&self, path: &str, accept: &str) -> Result<Body, Error> {
         let unreadable = |reason: String| Error::Answer { path: path.to_owned(), reason };

@@ -28,6 +28,7 @@ mod selectable;
 mod sets;
 mod simple;
 pub mod stored;
+pub mod strategy;
 pub mod table;
 pub mod typed;
 mod usual;

@@ -147,9 +147,6 @@ mod tests {
         assert_eq!(container["ports"]["x-kubernetes-list-map-keys"], json!(["containerPort", "protocol"]));
         assert_eq!(container["ports"]["x-kubernetes-patch-merge-key"], "containerPort");
         assert_eq!(container["name"]["type"], "string");
-        assert_eq!(
-            schemas[&name("apps.v1.DeploymentSpec")]["required"],
-            json!(["selector", "template"])
-        );
+        assert_eq!(schemas[&name("apps.v1.DeploymentSpec")]["required"], json!(["selector", "template"]));
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! Objects travel as JSON values; this crate has the small views that everybody needs. It knows no cluster.
 
+pub mod base64;
 pub mod fields;
 pub mod flaw;
 pub mod kind;
+pub mod moment;
 pub mod quantity;
 pub mod selector;
 pub mod status;

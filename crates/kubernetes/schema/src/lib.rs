@@ -19,14 +19,40 @@
 //! ```
 
 mod canonical;
+mod check;
+mod columns;
 mod compare;
+mod correlate;
+mod custom;
+mod defaults;
+pub mod definition;
+pub mod establish;
+pub mod expressions;
+mod field_path;
+mod formats;
+mod go;
+mod jsonpath;
+mod lists;
+pub mod metadata;
+mod names;
+mod node;
+mod path;
 mod problem;
+mod props;
+mod prune;
 mod rules;
 pub mod shape;
 mod shaping;
+mod structural;
 mod upgrade;
 mod version;
 
+pub use columns::{Columns, Heading};
+pub use custom::{Custom, Scale};
+pub use go::settle;
+pub use jsonpath::JsonPath;
+pub use path::Path;
 pub use problem::{Check, Problem};
 pub use shaping::{from_openapi, from_structural};
+pub use structural::Structural;
 pub use upgrade::upgrade;

@@ -21,7 +21,7 @@ mod draft;
 mod error;
 mod failure;
 mod format;
-mod go;
+pub mod go;
 mod meta;
 mod metaschema;
 mod pointer;

@@ -103,7 +103,10 @@ mod tests {
         assert_eq!(place("/api/v1/namespaces/a/pods/b/status"), of("/v1", "a", "pods", "b", "status"));
         assert_eq!(place("/api/v1/namespaces/a"), of("/v1", "", "namespaces", "a", ""));
         assert_eq!(place("/api/v1/namespaces/a/finalize"), of("/v1", "", "namespaces", "a", "finalize"));
-        assert_eq!(place("/apis/apps/v1/namespaces/a/deployments/b/scale"), of("apps/v1", "a", "deployments", "b", "scale"));
+        assert_eq!(
+            place("/apis/apps/v1/namespaces/a/deployments/b/scale"),
+            of("apps/v1", "a", "deployments", "b", "scale")
+        );
         assert_eq!(
             place("/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Ax"),
             of("rbac.authorization.k8s.io/v1", "", "clusterroles", "system:x", "")
@@ -112,7 +115,13 @@ mod tests {
 
     #[test]
     fn paths_cannot_leave_their_place() {
-        for path in ["/api/v1/pods/../x", "/api/v1/namespaces/a%2Fb/pods", "/api/v1//pods", "/api/v1/pods/%2e%2e", "/api/v1/a/b/c/d"] {
+        for path in [
+            "/api/v1/pods/../x",
+            "/api/v1/namespaces/a%2Fb/pods",
+            "/api/v1//pods",
+            "/api/v1/pods/%2e%2e",
+            "/api/v1/a/b/c/d",
+        ] {
             assert_eq!(read(path), None, "{path}");
         }
         assert_eq!(read("/healthz"), Some(Address::Path));

@@ -39,7 +39,8 @@ pub struct Wanted {
 impl Wanted {
     /// By the headers and the query.
     pub fn read(headers: &HeaderMap, query: &Query) -> Outcome<Self> {
-        let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let text =
+            |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let accept = text(&ACCEPT);
         let agent = text(&USER_AGENT);
         let by_hand = ["curl", "Wget", "Mozilla/5.0"].iter().any(|start| agent.starts_with(start));
@@ -108,7 +109,9 @@ impl HttpBody for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         match &mut *self {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Pieces(pieces) => pieces.poll(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Pieces(pieces) => {
+                pieces.poll(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
+            }
         }
     }
 

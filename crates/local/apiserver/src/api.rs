@@ -3,23 +3,24 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use podium_access::User;
+use podium_access::token::{Claims, Ref};
 use podium_store::Store;
 use serde_json::Value;
 
 use crate::custom::Custom;
 use crate::follow::{Follower, News};
+use crate::guard::Guard;
 use crate::served::Served;
 
 /// Where definitions of kinds are in the store.
 pub const DEFINITIONS: &str = "apiextensions.k8s.io/customresourcedefinitions";
 
 /// Who asks.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Caller {
-    /// The name.
-    pub user: String,
-    /// The groups.
-    pub groups: Vec<String>,
+    /// Who it is.
+    pub user: User,
 }
 
 /// A server of the API; a copy is the same one.
@@ -30,9 +31,9 @@ struct Inner {
     store: Store,
     served: RwLock<Arc<Served>>,
     definitions: Mutex<Definitions>,
-    token: String,
+    guard: Guard,
     /// Only one Service at a time gets addresses.
-    pub(crate) services: Arc<Mutex<()>>,
+    services: Arc<tokio::sync::Mutex<()>>,
 }
 
 struct Definitions {
@@ -41,15 +42,15 @@ struct Definitions {
 }
 
 impl Api {
-    /// Over a store; the token is that of the administrator.
-    pub fn new(store: Store, token: String) -> Self {
+    /// Over a store, with somebody who knows who may do what.
+    pub fn new(store: Store, guard: Guard) -> Self {
         let follower = Follower::new(&store, DEFINITIONS);
         Self(Arc::new(Inner {
             served: RwLock::new(Arc::new(Served::new(Vec::new()))),
             definitions: Mutex::new(Definitions { follower, known: BTreeMap::new() }),
             services: Arc::default(),
             store,
-            token,
+            guard,
         }))
     }
 
@@ -58,14 +59,29 @@ impl Api {
         &self.0.store
     }
 
-    /// The administrator's token.
-    pub fn token(&self) -> &str {
-        &self.0.token
+    /// Who knows who may do what.
+    pub fn guard(&self) -> &Guard {
+        &self.0.guard
     }
 
     /// The lock of those who give addresses to Services.
-    pub fn services(&self) -> &Arc<Mutex<()>> {
+    pub fn services(&self) -> &Arc<tokio::sync::Mutex<()>> {
         &self.0.services
+    }
+
+    /// A token for a Secret of a service account: it does not expire.
+    ///
+    /// # Errors
+    /// When nothing can be signed.
+    pub fn sign_for_secret(
+        &self,
+        namespace: &str,
+        account: (&str, &str),
+        secret: &str,
+    ) -> Result<String, String> {
+        let account = Ref { name: account.0.to_owned(), uid: account.1.to_owned() };
+        let claims = Claims::legacy(namespace, account, secret);
+        self.guard().issuer().sign(&claims).map_err(|error| error.to_string())
     }
 
     /// What is served now, with everything that was defined so far.
@@ -77,10 +93,10 @@ impl Api {
             News::Gone(object) => drop(known.remove(object.name())),
             News::Put(object) => {
                 let definition: Value = serde_json::from_slice(object.body()).unwrap_or_default();
-                if is_established(&definition) {
-                    known.insert(object.name().to_owned(), Arc::new(Custom::new(definition)));
-                } else {
-                    known.remove(object.name());
+                // One that cannot be served is none; its conditions say so.
+                match is_established(&definition).then(|| Custom::new(definition)) {
+                    Some(Ok(custom)) => drop(known.insert(object.name().to_owned(), Arc::new(custom))),
+                    _ => drop(known.remove(object.name())),
                 }
             }
         });

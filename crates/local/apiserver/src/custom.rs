@@ -5,17 +5,21 @@ use std::sync::Arc;
 
 use podium_kinds::typed::json as typed;
 use podium_kinds::{Writing, kinds, print};
-use podium_objects::{Kind, time};
-use podium_schema::from_structural;
+use podium_objects::Kind;
 use podium_schema::shape::{Shape, ShapeId, Shapes};
+use podium_schema::{Columns, Scale, from_structural};
+use podium_store::Object;
 use serde_json::{Map, Value, json};
 
+use crate::language;
+use crate::meta;
 use crate::model::{Format, Given, yaml_to_json};
 use crate::refusal::{Outcome, Refusal};
 use crate::served::{Part, Resource, place};
 
 /// What can be done with every kind that is defined.
-pub const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+pub const VERBS: &[&str] =
+    &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const PART_VERBS: &[&str] = &["get", "patch", "update"];
 
 /// A kind that is defined.
@@ -23,8 +27,6 @@ const PART_VERBS: &[&str] = &["get", "patch", "update"];
 pub struct Custom {
     /// The definition.
     pub definition: Value,
-    /// The name of the definition.
-    pub name: String,
     /// Its group.
     pub group: String,
     /// Its kind.
@@ -36,23 +38,25 @@ pub struct Custom {
     /// The version that is stored.
     storage: String,
     shapes: Shapes,
+    /// The revision of the definition: what was stored after it is as it says.
+    since: u64,
 }
 
 /// A version of it.
 #[derive(Debug)]
 struct Version {
     served: bool,
+    rules: podium_schema::Custom,
     shape: ShapeId,
-    columns: Vec<Value>,
-    status: bool,
-    scale: Option<Value>,
+    columns: Columns,
     selectable: Vec<String>,
 }
 
 impl Custom {
-    /// From its definition.
-    pub fn new(definition: Value) -> Self {
-        let text = |path: &str| definition.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+    /// From its definition; an error says why it cannot be served.
+    pub fn new(definition: Value) -> Result<Self, String> {
+        let text =
+            |path: &str| definition.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
         let mut shapes = Shapes::default();
         let metadata = metadata_shape(&mut shapes);
         let mut versions = BTreeMap::new();
@@ -64,34 +68,30 @@ impl Custom {
                 storage.clone_from(&name);
             }
             let schema = version.pointer("/schema/openAPIV3Schema").unwrap_or(&none);
-            let list = |key: &str| version.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
-            let selectable = list("selectableFields");
+            let selectable = version.get("selectableFields").and_then(Value::as_array);
             let path = |field: &Value| {
                 let path = field.get("jsonPath").and_then(Value::as_str)?;
                 Some(path.trim_start_matches('.').to_owned())
             };
-            versions.insert(
-                name,
-                Version {
-                    served: version.get("served").and_then(Value::as_bool).unwrap_or(false),
-                    shape: from_structural(&mut shapes, schema, metadata),
-                    columns: list("additionalPrinterColumns"),
-                    status: version.pointer("/subresources/status").is_some_and(|status| !status.is_null()),
-                    scale: version.pointer("/subresources/scale").filter(|scale| !scale.is_null()).cloned(),
-                    selectable: selectable.iter().filter_map(path).collect(),
-                },
-            );
+            let version = Version {
+                served: version.get("served").and_then(Value::as_bool).unwrap_or(false),
+                rules: podium_schema::Custom::new(&definition, &name, language::language())?,
+                shape: from_structural(&mut shapes, schema, metadata),
+                columns: Columns::of(version),
+                selectable: selectable.into_iter().flatten().filter_map(path).collect(),
+            };
+            versions.insert(name, version);
         }
-        Self {
-            name: text("/metadata/name"),
+        Ok(Self {
             group: text("/spec/group"),
             kind: text("/spec/names/kind"),
             plural: text("/spec/names/plural"),
+            since: meta::text(&definition, "resourceVersion").parse().unwrap_or(u64::MAX),
             versions,
             storage,
             shapes,
             definition,
-        }
+        })
     }
 
     /// What is served of it.
@@ -103,10 +103,10 @@ impl Custom {
         let one = |(name, version): (&String, &Version)| {
             let kind = Kind { version: name.clone(), ..stored.clone() };
             let mut parts = Vec::new();
-            if version.status {
+            if version.rules.has_status() {
                 parts.push(Part { name: "status".to_owned(), kind: kind.clone(), verbs: verbs(PART_VERBS) });
             }
-            if version.scale.is_some() {
+            if version.rules.scale().is_some() {
                 let kind = Kind::new("autoscaling/v1", "Scale");
                 parts.push(Part { name: "scale".to_owned(), kind, verbs: verbs(PART_VERBS) });
             }
@@ -143,12 +143,12 @@ impl Custom {
 
     /// Whether the status of a version is written through an address of its own.
     pub fn version_has_status(&self, version: &str) -> bool {
-        self.versions.get(version).is_some_and(|version| version.status)
+        self.versions.get(version).is_some_and(|version| version.rules.has_status())
     }
 
     /// Whether a version has a number of replicas.
     pub fn version_has_scale(&self, version: &str) -> bool {
-        self.versions.get(version).is_some_and(|version| version.scale.is_some())
+        self.versions.get(version).is_some_and(|version| version.rules.scale().is_some())
     }
 
     /// The name of its schema: the group the other way round, the version, the kind.
@@ -159,8 +159,10 @@ impl Custom {
 
     /// Its schemas in an OpenAPI document.
     pub fn schemas(&self, kind: &Kind) -> Map<String, Value> {
-        let version = self.definition.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
-        let version = version.into_iter().find(|one| one.get("name").and_then(Value::as_str) == Some(&kind.version));
+        let version =
+            self.definition.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
+        let version =
+            version.into_iter().find(|one| one.get("name").and_then(Value::as_str) == Some(&kind.version));
         let mut schema = version
             .and_then(|version| version.pointer("/schema/openAPIV3Schema"))
             .cloned()
@@ -200,7 +202,7 @@ impl Custom {
                 kind.kind
             ))
         })?;
-        let object: Value =
+        let mut object: Value =
             serde_json::from_slice(body).map_err(|error| Refusal::bad_request(error.to_string()))?;
         if said.api_version() != kind.api_version() {
             return Err(Refusal::bad_request(format!(
@@ -209,7 +211,20 @@ impl Custom {
                 kind.api_version()
             )));
         }
-        Ok(Given { object, strict: Vec::new() })
+        let Some(version) = self.version(kind) else { return Ok(Given { object, strict: Vec::new() }) };
+        let unknown = version.rules.decode(&mut object, false).map_err(|why| {
+            Refusal::bad_request(format!(
+                "{} in version {:?} cannot be handled as a {}: {why}",
+                said.kind, said.version, kind.kind
+            ))
+        })?;
+        let strict = unknown.into_iter().map(|path| format!("unknown field {path:?}")).collect();
+        Ok(Given { object, strict })
+    }
+
+    /// What the version of a kind says of its objects.
+    pub fn rules(&self, kind: &Kind) -> Option<&podium_schema::Custom> {
+        self.version(kind).map(|version| &version.rules)
     }
 
     /// A stored object in another version.
@@ -217,18 +232,24 @@ impl Custom {
         if let Some(object) = value.as_object_mut() {
             object.insert("apiVersion".to_owned(), kind.api_version().into());
         }
+        if let Some(version) = self.version(kind) {
+            // What is stored and cannot be read is shown as it is.
+            let _ = version.rules.decode(&mut value, true);
+        }
         value
     }
 
     /// An object in the version that is stored.
-    pub fn keep(&self, value: Value) -> Value {
-        let kind = Kind { group: self.group.clone(), version: self.storage.clone(), kind: self.kind.clone() };
-        self.serve(value, &kind)
+    pub fn keep(&self, mut value: Value) -> Value {
+        if let Some(version) = self.versions.get(&self.storage) {
+            let _ = version.rules.convert(&mut value);
+        }
+        value
     }
 
-    /// Whether stored bytes can be sent as they are.
-    pub fn serves_as_stored(&self, kind: &Kind) -> bool {
-        kind.version == self.storage
+    /// Whether the bytes of a stored object can be sent as they are.
+    pub fn is_current(&self, object: &Object, kind: &Kind) -> bool {
+        kind.version == self.storage && object.revision() > self.since
     }
 
     /// Whether lists can be narrowed by a field; an error is the server's.
@@ -269,7 +290,7 @@ impl Custom {
 
     /// The fields that a write to a part leaves as they are.
     pub fn reset_fields(&self, kind: &Kind, part: &str) -> Vec<&'static str> {
-        let status = self.version(kind).is_some_and(|version| version.status);
+        let status = self.version(kind).is_some_and(|version| version.rules.has_status());
         match part {
             "status" => vec!["metadata", "spec"],
             "" if status => vec!["status"],
@@ -277,53 +298,21 @@ impl Custom {
         }
     }
 
-    /// Whether its status is written through an address of its own.
-    pub fn has_status(&self, kind: &Kind) -> bool {
-        self.version(kind).is_some_and(|version| version.status)
-    }
-
     /// Where it has the number of its replicas, if it has one.
-    pub fn scale(&self, kind: &Kind) -> Option<&Value> {
-        self.version(kind).and_then(|version| version.scale.as_ref())
+    pub fn scale(&self, kind: &Kind) -> Option<&Scale> {
+        self.version(kind).and_then(|version| version.rules.scale())
     }
 
     /// The columns of its tables.
     pub fn columns(&self, kind: &Kind) -> Vec<Value> {
-        let mut columns = vec![json!({"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0})];
-        let own = self.version(kind).map(|version| version.columns.as_slice()).unwrap_or_default();
-        if own.is_empty() {
-            columns.push(json!({"name": "Age", "type": "date", "format": "", "description": "", "priority": 0}));
-        }
-        for column in own {
-            let text = |key: &str| column.get(key).and_then(Value::as_str).unwrap_or_default();
-            let priority = column.get("priority").and_then(Value::as_i64).unwrap_or(0);
-            columns.push(json!({"name": text("name"), "type": text("type"), "format": text("format"),
-                "description": text("description"), "priority": priority}));
-        }
-        columns
+        let headings = self.version(kind).map(|version| version.columns.headings()).unwrap_or_default();
+        headings.iter().map(|heading| heading.json()).collect()
     }
 
     /// The cells of an object's row.
     pub fn cells(&self, kind: &Kind, object: &Value, now: i64) -> Vec<Value> {
-        let at = |path: &str| path.trim_start_matches('.').split('.').try_fold(object, |value, key| value.get(key));
-        let age = |value: Option<&Value>| {
-            let then = value.and_then(Value::as_str).and_then(time::seconds);
-            Value::from(then.map_or("<unknown>".to_owned(), |then| print::since(now - then)))
-        };
-        let mut cells = vec![at("metadata.name").cloned().unwrap_or_default()];
-        let own = self.version(kind).map(|version| version.columns.as_slice()).unwrap_or_default();
-        if own.is_empty() {
-            cells.push(age(at("metadata.creationTimestamp")));
-        }
-        for column in own {
-            let text = |key: &str| column.get(key).and_then(Value::as_str).unwrap_or_default();
-            let found = at(text("jsonPath"));
-            cells.push(match text("type") {
-                "date" => age(found),
-                _ => found.cloned().unwrap_or_default(),
-            });
-        }
-        cells
+        let age = |then: i64| print::since(now.saturating_sub(then));
+        self.version(kind).map(|version| version.columns.cells(object, &age)).unwrap_or_default()
     }
 }
 

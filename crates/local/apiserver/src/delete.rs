@@ -103,8 +103,13 @@ impl DeleteOptions {
     pub fn of(value: &Value) -> Outcome<Self> {
         let mut flaws = Vec::new();
         let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-        let dry: Vec<&str> =
-            value.get("dryRun").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        let dry: Vec<&str> = value
+            .get("dryRun")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         let orphan = value.get("orphanDependents").and_then(Value::as_bool);
         let policy = match value.get("propagationPolicy").and_then(Value::as_str) {
             None => None,
@@ -197,7 +202,9 @@ impl Delete<'_> {
         let namespace = if self.resource.namespaced { place.namespace.as_str() } else { "" };
         match self.delete(namespace, name).await? {
             Deleted::Marked(object) => form::answer(self.resource, 200, wanted, include, &object),
-            Deleted::Gone(object) if self.tells() => form::answer(self.resource, 200, wanted, include, &object),
+            Deleted::Gone(object) if self.tells() => {
+                form::answer(self.resource, 200, wanted, include, &object)
+            }
             Deleted::Gone(object) => {
                 let value: Value = serde_json::from_slice(object.body()).unwrap_or_default();
                 Ok(self.done(&value, wanted))
@@ -277,8 +284,7 @@ impl Delete<'_> {
                         found
                     } else {
                         let draft = resource.draft(&new)?;
-                        let ticket =
-                            self.api.store().put(key.clone(), Expect::At(found.revision()), draft);
+                        let ticket = self.api.store().put(key.clone(), Expect::At(found.revision()), draft);
                         match ticket.await {
                             Ok(written) => written.object,
                             Err(StoreError::Conflict { .. } | StoreError::Absent { .. }) => continue,
@@ -293,10 +299,7 @@ impl Delete<'_> {
                 Step::Remove => {
                     let ticket = self.api.store().delete(key.clone(), Expect::At(found.revision()));
                     match ticket.await {
-                        Ok(written) => {
-                            rules::released(self.api, resource, &live);
-                            return Ok(Deleted::Gone(written.object));
-                        }
+                        Ok(written) => return Ok(Deleted::Gone(written.object)),
                         Err(StoreError::Conflict { .. } | StoreError::Absent { .. }) => {}
                         Err(error) => return Err(of_store(&error, resource, name)),
                     }
@@ -310,7 +313,11 @@ impl Delete<'_> {
     fn check(&self, live: &Value, name: &str, marked: bool) -> Outcome<()> {
         let kind = &self.resource.kind;
         let differs = |what: &str, wanted: &str, found: &str, end: &str| {
-            let full = if kind.group.is_empty() { kind.kind.clone() } else { format!("{}.{}", kind.kind, kind.group) };
+            let full = if kind.group.is_empty() {
+                kind.kind.clone()
+            } else {
+                format!("{}.{}", kind.kind, kind.group)
+            };
             let message = format!(
                 "Operation cannot be fulfilled on {full} \"{name}\": the {what} in the precondition ({wanted}) does not \
                  match the {what} in record ({found}). The object might have been {end}"
@@ -330,7 +337,12 @@ impl Delete<'_> {
             && !marked
             && revision != meta::text(live, "resourceVersion")
         {
-            return Err(differs("ResourceVersion", revision, meta::text(live, "resourceVersion"), "modified"));
+            return Err(differs(
+                "ResourceVersion",
+                revision,
+                meta::text(live, "resourceVersion"),
+                "modified",
+            ));
         }
         Ok(())
     }
@@ -341,7 +353,11 @@ impl Delete<'_> {
         let mut new = live.clone();
         let finalizers: Vec<String> = {
             let old = meta::finalizers(live);
-            let policy = if resource.is("", "Event") { Policy::Background } else { self.options.policy(resource, &old) };
+            let policy = if resource.is("", "Event") {
+                Policy::Background
+            } else {
+                self.options.policy(resource, &old)
+            };
             let ours = match policy {
                 Policy::Orphan => Some(ORPHAN),
                 Policy::Foreground => Some(FOREGROUND),
@@ -356,11 +372,13 @@ impl Delete<'_> {
             meta::remove(&mut new, "deletionGracePeriodSeconds");
             set_finalizers(&mut new, &finalizers);
             set_phase(&mut new, "Terminating");
-            let waits = new.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
+            let waits =
+                new.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
             return Step::Mark(new, !waits && finalizers.is_empty());
         }
         if resource.is("", "Namespace") {
-            let waits = live.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
+            let waits =
+                live.pointer("/spec/finalizers").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
             return if waits || !meta::finalizers(live).is_empty() { Step::Wait } else { Step::Remove };
         }
         if rules::definition_must_wait(resource, live) {

@@ -111,7 +111,11 @@ pub fn group(served: &Served, name: &str) -> Option<Value> {
 pub fn resource_list(served: &Served, group: &str, version: &str) -> Option<Value> {
     let groups = groups(served);
     let found = groups.iter().find(|one| one.name == group)?;
-    found.versions.iter().find(|one| one.name == version).map(|version| discovery::resource_list(group, version))
+    found
+        .versions
+        .iter()
+        .find(|one| one.name == version)
+        .map(|version| discovery::resource_list(group, version))
 }
 
 /// Everything at once: the core group for `/api`, all others for `/apis`.

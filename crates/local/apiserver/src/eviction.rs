@@ -4,63 +4,68 @@ use std::sync::Arc;
 
 use podium_kinds::kinds;
 use podium_objects::{Kind, Selector};
-use podium_store::Query;
+use podium_store::{Error as StoreError, Expect, Key, Query};
 use serde_json::{Value, json};
 
 use crate::address::Place;
 use crate::api::Api;
 use crate::delete::{Delete, DeleteOptions};
-use crate::meta;
 use crate::parts::find;
-use crate::refusal::{Outcome, Refusal};
+use crate::refusal::{Outcome, Refusal, of_store};
 use crate::served::Resource;
-use crate::write::{Write, Written};
+use crate::{clock, meta};
 
-impl Write<'_> {
-    /// Binds the pod to a node.
-    pub async fn bind(&mut self, binding: &Value) -> Outcome<Written> {
-        let target = |key: &str| binding.pointer(&format!("/target/{key}")).and_then(Value::as_str).unwrap_or_default();
-        let node = target("name").to_owned();
-        let name = self.place.name.clone();
-        let now = self.now.clone();
-        let refuse = move |why: String| {
-            let mut refusal = Refusal::new(
-                409,
-                "Conflict",
-                format!("Operation cannot be fulfilled on pods/binding \"{name}\": {why}"),
-            );
-            refusal.details = Some(json!({"name": name, "kind": "pods/binding"}));
-            refusal
-        };
-        let (written, _) = self
-            .change(false, |write, live| {
-                let live = live.ok_or_else(|| Refusal::not_found(write.resource, &write.place.name))?;
-                let bound = live.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or_default();
-                if meta::is_deleted(live) {
-                    return Err(refuse(format!("pod {} is being deleted, cannot be assigned to a host", write.place.name)));
-                }
-                if !bound.is_empty() {
-                    return Err(refuse(format!("pod {} is already assigned to node {bound:?}", write.place.name)));
-                }
-                let mut new = live.clone();
-                let object = new.as_object_mut();
-                if let Some(spec) = object.and_then(|new| new.get_mut("spec")).and_then(Value::as_object_mut) {
-                    spec.insert("nodeName".to_owned(), node.as_str().into());
-                }
-                let given = binding.pointer("/metadata/annotations").and_then(Value::as_object);
-                for (key, value) in given.into_iter().flatten() {
-                    let metadata = meta::of_mut(&mut new);
-                    let all = metadata.map(|all| all.entry("annotations").or_insert_with(|| json!({})));
-                    if let Some(all) = all.and_then(Value::as_object_mut) {
-                        all.insert(key.clone(), value.clone());
-                    }
-                }
-                schedule(&mut new, &now);
-                Ok(new)
-            })
-            .await?;
-        Ok(written)
+/// How often a binding is tried again when others are faster.
+const TRIES: usize = 100;
+
+/// Binds a pod to a node. This is not a change of its specification by somebody, so that nothing else is checked.
+pub async fn bind(
+    api: &Api,
+    resource: &Arc<Resource>,
+    place: &Place,
+    binding: &Value,
+    dry_run: bool,
+) -> Outcome<()> {
+    let name = place.name.as_str();
+    let node = binding.pointer("/target/name").and_then(Value::as_str).unwrap_or_default();
+    let refuse = |why: String| {
+        let message = format!("Operation cannot be fulfilled on pods/binding \"{name}\": {why}");
+        let mut refusal = Refusal::new(409, "Conflict", message);
+        refusal.details = Some(json!({"name": name, "kind": "pods/binding"}));
+        refusal
+    };
+    for _ in 0..TRIES {
+        let found = find(api, resource, place)?;
+        let mut pod = resource.load(&found);
+        let bound = pod.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or_default();
+        if meta::is_deleted(&pod) {
+            return Err(refuse(format!("pod {name} is being deleted, cannot be assigned to a host")));
+        }
+        if !bound.is_empty() {
+            return Err(refuse(format!("pod {name} is already assigned to node {bound:?}")));
+        }
+        if let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) {
+            spec.insert("nodeName".to_owned(), node.into());
+        }
+        let given = binding.pointer("/metadata/annotations").and_then(Value::as_object);
+        for (key, value) in given.into_iter().flatten() {
+            let all = meta::of_mut(&mut pod).map(|all| all.entry("annotations").or_insert_with(|| json!({})));
+            if let Some(all) = all.and_then(Value::as_object_mut) {
+                all.insert(key.clone(), value.clone());
+            }
+        }
+        schedule(&mut pod, &clock::now());
+        if dry_run {
+            return Ok(());
+        }
+        let key = Key::new(Arc::clone(&resource.place), &place.namespace, name);
+        match api.store().put(key, Expect::At(found.revision()), resource.draft(&pod)?).await {
+            Ok(_) => return Ok(()),
+            Err(StoreError::Conflict { .. } | StoreError::Absent { .. }) => {}
+            Err(error) => return Err(of_store(&error, resource, name)),
+        }
     }
+    Err(Refusal::modified(resource, name))
 }
 
 /// A pod that has a node says so.
@@ -76,13 +81,19 @@ fn schedule(pod: &mut Value, now: &str) {
 }
 
 /// Deletes a pod, unless too few would be left.
-pub async fn evict(api: &Api, resource: &Arc<Resource>, place: &Place, options: DeleteOptions) -> Outcome<()> {
+pub async fn evict(
+    api: &Api,
+    resource: &Arc<Resource>,
+    place: &Place,
+    options: DeleteOptions,
+) -> Outcome<()> {
     let pod = resource.load(&find(api, resource, place)?);
     if let Some(budget) = budget(api, place, &pod) {
         let allowed = budget.pointer("/status/disruptionsAllowed").and_then(Value::as_i64).unwrap_or(0);
         if allowed <= 0 {
             let name = meta::text(&budget, "name");
-            let number = |key: &str| budget.pointer(&format!("/status/{key}")).and_then(Value::as_i64).unwrap_or(0);
+            let number =
+                |key: &str| budget.pointer(&format!("/status/{key}")).and_then(Value::as_i64).unwrap_or(0);
             let cause = json!([{"reason": "DisruptionBudget", "message": format!(
                 "The disruption budget {name} needs {} healthy pods and has {} currently",
                 number("desiredHealthy"), number("currentHealthy"))}]);

@@ -22,7 +22,7 @@ pub fn answer(
     found: &Object,
 ) -> Outcome<Answer> {
     let text = match wanted.form {
-        Form::Object if resource.is_stored_version() => [found.body(), b"\n"].concat(),
+        Form::Object if resource.is_current(found) => [found.body(), b"\n"].concat(),
         Form::Object => (resource.text(&resource.load(found)) + "\n").into_bytes(),
         Form::Metadata => [METADATA, found.metadata(), b"}\n"].concat(),
         Form::MetadataList => {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HOST, IF_NONE_MATCH, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE, ETAG, HOST, IF_NONE_MATCH, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
+use podium_serve::Peer;
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -24,7 +25,7 @@ use crate::refusal::{Outcome, Refusal};
 use crate::select::Selection;
 use crate::served::Resource;
 use crate::write::Write;
-use crate::{clock, discovery, form, openapi, parts, version, watch};
+use crate::{clock, discovery, form, guard, openapi, parts, review, version, watch};
 
 /// The largest body.
 const LARGEST: usize = 3 << 20;
@@ -53,18 +54,23 @@ impl Call {
 impl Api {
     /// Answers a request.
     pub async fn answer(self, request: Request<Incoming>) -> Result<Answer, Infallible> {
-        let (head, body) = request.into_parts();
+        let (mut head, body) = request.into_parts();
+        let peer = head.extensions.remove::<Peer>().unwrap_or_default();
         let query = Query::parse(head.uri.query().unwrap_or_default());
-        let call = Call { method: head.method, path: head.uri.path().to_owned(), query, headers: head.headers };
+        let call =
+            Call { method: head.method, path: head.uri.path().to_owned(), query, headers: head.headers };
         let wanted = Wanted::read(&call.headers, &call.query).ok();
-        Ok(match self.handle(&call, body).await {
+        Ok(match self.handle(&call, &peer, body).await {
             Ok(answer) => answer,
             Err(refusal) => refused(&refusal, wanted),
         })
     }
 
-    async fn handle(&self, call: &Call, body: Incoming) -> Outcome<Answer> {
-        let caller = self.authenticate(call)?;
+    async fn handle(&self, call: &Call, peer: &Peer, body: Incoming) -> Outcome<Answer> {
+        let user = self.guard().authenticate(call, peer)?;
+        let attributes = guard::attributes(call)?;
+        self.guard().authorize(&user, &attributes)?;
+        let caller = Caller { user };
         match address::read(&call.path) {
             None => Ok(no_page()),
             Some(Address::Path) => self.page(call),
@@ -81,16 +87,6 @@ impl Api {
         }
     }
 
-    fn authenticate(&self, call: &Call) -> Outcome<Caller> {
-        match call.header(&AUTHORIZATION).strip_prefix("Bearer ") {
-            _ if self.token().is_empty() => Ok(Caller::default()),
-            Some(token) if token == self.token() => {
-                Ok(Caller { user: "admin".to_owned(), groups: vec!["system:masters".to_owned()] })
-            }
-            _ => Err(Refusal::unauthorized()),
-        }
-    }
-
     /// Pages that are about no resource.
     fn page(&self, call: &Call) -> Outcome<Answer> {
         let path = call.path.trim_end_matches('/');
@@ -103,6 +99,11 @@ impl Api {
             "/version" => {
                 let wanted = Wanted::read(&call.headers, &call.query)?;
                 Ok(object(200, Wanted { pretty: true, ..wanted }, version::version().to_string()))
+            }
+            "/openid/v1/jwks" => Ok(answer(200, "application/jwk-set+json", self.guard().issuer().keys())),
+            "/.well-known/openid-configuration" => {
+                let keys = format!("https://{}/openid/v1/jwks", call.header(&HOST));
+                Ok(answer(200, JSON, self.guard().issuer().configuration(&keys)))
             }
             "/openapi/v3" => {
                 let served = self.served();
@@ -167,7 +168,9 @@ impl Api {
                     None => wanted(discovery::api_versions(call.header(&HOST))),
                 }
             }
-            (true, Some(group), None) => discovery::group(&served, group).map_or_else(|| Ok(no_page()), wanted),
+            (true, Some(group), None) => {
+                discovery::group(&served, group).map_or_else(|| Ok(no_page()), wanted)
+            }
             (_, group, Some(version)) => {
                 discovery::resource_list(&served, group.unwrap_or_default(), version)
                     .map_or_else(|| Ok(no_page()), wanted)
@@ -184,8 +187,11 @@ impl Api {
         place: &Place,
         body: Incoming,
     ) -> Outcome<Answer> {
-        if !place.part.is_empty() || parts::is_review(resource) {
+        if !place.part.is_empty() {
             return parts::handle(self, call, caller, resource, place, body).await;
+        }
+        if review::is_review(resource) {
+            return review::handle(self, call, caller, resource, place, body).await;
         }
         // Objects that have no namespace are at one address only.
         if !place.namespace.is_empty() && !resource.namespaced {
@@ -253,7 +259,13 @@ impl Api {
         Ok((options, read_body(body).await?))
     }
 
-    async fn get(&self, call: &Call, resource: &Arc<Resource>, place: &Place, wanted: Wanted) -> Outcome<Answer> {
+    async fn get(
+        &self,
+        call: &Call,
+        resource: &Arc<Resource>,
+        place: &Place,
+        wanted: Wanted,
+    ) -> Outcome<Answer> {
         if let Ok(revision) = call.query.get("resourceVersion").parse() {
             list::reach(self.store(), revision, resource).await?;
         }
@@ -261,7 +273,13 @@ impl Api {
         form::answer(resource, 200, wanted, call.query.get("includeObject"), &found)
     }
 
-    async fn list(&self, call: &Call, resource: &Arc<Resource>, place: &Place, wanted: Wanted) -> Outcome<Answer> {
+    async fn list(
+        &self,
+        call: &Call,
+        resource: &Arc<Resource>,
+        place: &Place,
+        wanted: Wanted,
+    ) -> Outcome<Answer> {
         let watching = call.query.truth("watch").unwrap_or(false);
         let include = call.query.get("includeObject");
         let (selection, options) = selected(call, resource, watching)?;

@@ -1,5 +1,6 @@
 //! Lists: of objects, of their metadata, or as tables, in pages of one revision.
 
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use std::vec::IntoIter;
@@ -53,7 +54,12 @@ impl ListOptions {
             "" => None,
             text => Some(text.parse::<Revision>().map_err(|_| {
                 let why = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
-                Refusal::invalid("meta.k8s.io", "ListOptions", "", &[Flaw::invalid("resourceVersion", &text.into(), &why)])
+                Refusal::invalid(
+                    "meta.k8s.io",
+                    "ListOptions",
+                    "",
+                    &[Flaw::invalid("resourceVersion", &text.into(), &why)],
+                )
             })?),
         };
         let initial = query.truth("sendInitialEvents");
@@ -151,7 +157,9 @@ pub async fn list(
     let (mut after, mut at, mut limit) = (String::new(), None, options.limit);
     if !options.next.is_empty() {
         if options.given && options.revision != Some(0) {
-            return Err(Refusal::bad_request("specifying resource version is not allowed when using continue"));
+            return Err(Refusal::bad_request(
+                "specifying resource version is not allowed when using continue",
+            ));
         }
         let (revision, start) = token::read(&options.next)?;
         (after, at) = (start, revision);
@@ -194,20 +202,23 @@ const TOO_OLD: &str = "The provided continue parameter is too old to display a c
 
 /// What the next page is asked for with.
 mod token {
+    use podium_objects::base64::{decode_url, encode_url};
     use serde_json::{Value, json};
 
     use super::{Outcome, Refusal, Revision};
 
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
     pub fn write(revision: Option<Revision>, path: &str) -> String {
         let revision = revision.map_or(-1, |revision| i64::try_from(revision).unwrap_or(i64::MAX));
-        encode(json!({"v": "meta.k8s.io/v1", "rv": revision, "start": format!("{path}\0")}).to_string().as_bytes())
+        encode_url(
+            json!({"v": "meta.k8s.io/v1", "rv": revision, "start": format!("{path}\0")})
+                .to_string()
+                .as_bytes(),
+        )
     }
 
     pub fn read(text: &str) -> Outcome<(Option<Revision>, String)> {
         let wrong = |why: &str| Refusal::bad_request(format!("continue key is not valid: {why}"));
-        let bytes = decode(text).ok_or_else(|| wrong("illegal base64 data"))?;
+        let bytes = decode_url(text).ok_or_else(|| wrong("illegal base64 data"))?;
         let value: Value = serde_json::from_slice(&bytes).map_err(|error| wrong(&error.to_string()))?;
         if value.get("v").and_then(Value::as_str) != Some("meta.k8s.io/v1") {
             return Err(wrong("server does not recognize this encoded version"));
@@ -220,36 +231,6 @@ mod token {
             return Err(wrong("incorrect encoded start resourceVersion (version meta.k8s.io/v1)"));
         }
         Ok((u64::try_from(revision).ok(), path.to_owned()))
-    }
-
-    fn encode(bytes: &[u8]) -> String {
-        let mut out = String::new();
-        for chunk in bytes.chunks(3) {
-            let at = |i: usize| u32::from(chunk.get(i).copied().unwrap_or(0));
-            let word = at(0) << 16 | at(1) << 8 | at(2);
-            for i in 0..=chunk.len() {
-                let six = (word >> (18 - 6 * i)) & 63;
-                out.push(char::from(LETTERS.get(six as usize).copied().unwrap_or(b'A')));
-            }
-        }
-        out
-    }
-
-    fn decode(text: &str) -> Option<Vec<u8>> {
-        let mut out = Vec::new();
-        for chunk in text.as_bytes().chunks(4) {
-            let mut word = 0_u32;
-            for i in 0..4 {
-                let six = match chunk.get(i) {
-                    Some(letter) => LETTERS.iter().position(|one| one == letter)?,
-                    None => 0,
-                };
-                word = word << 6 | u32::try_from(six).ok()?;
-            }
-            let bytes = word.to_be_bytes();
-            out.extend_from_slice(bytes.get(1..chunk.len())?);
-        }
-        Some(out)
     }
 
     #[cfg(test)]
@@ -270,7 +251,13 @@ mod token {
 }
 
 /// The answer for a list.
-pub fn answer(resource: &Resource, wanted: Wanted, include: &str, now: i64, listed: Listed) -> Outcome<Answer> {
+pub fn answer(
+    resource: &Arc<Resource>,
+    wanted: Wanted,
+    include: &str,
+    now: i64,
+    listed: Listed,
+) -> Outcome<Answer> {
     let Listed { page, next, remaining } = listed;
     let mut metadata = json!({"resourceVersion": page.revision.to_string()});
     if let (Some(next), Some(fields)) = (next, metadata.as_object_mut()) {
@@ -299,11 +286,10 @@ pub fn answer(resource: &Resource, wanted: Wanted, include: &str, now: i64, list
                     Style::Metadata,
                 ),
                 _ if resource.custom.is_some() => (
-                    format!(
-                        r#"{{"apiVersion":{:?},"items":["#,
-                        resource.kind.api_version()
-                    ),
-                    Style::Custom { tail: format!(r#"],"kind":"{}List","metadata":{metadata}}}"#, resource.kind.kind) },
+                    format!(r#"{{"apiVersion":{:?},"items":["#, resource.kind.api_version()),
+                    Style::Custom {
+                        tail: format!(r#"],"kind":"{}List","metadata":{metadata}}}"#, resource.kind.kind),
+                    },
                 ),
                 _ => (
                     format!(
@@ -314,7 +300,7 @@ pub fn answer(resource: &Resource, wanted: Wanted, include: &str, now: i64, list
                     Style::Item,
                 ),
             };
-            let items = Items::new(head, page.objects, style, converter(resource));
+            let items = Items::new(head, page.objects, style, Convert::new(resource));
             if wanted.yaml || wanted.pretty {
                 return Ok(object(200, wanted, items.all()));
             }
@@ -341,27 +327,20 @@ fn ordered(metadata: &Value) -> String {
     out
 }
 
-/// Makes of a stored object the text of another version; nothing when its bytes are good as they are.
-pub type Convert = Option<Box<dyn Fn(&Object) -> String + Send>>;
+/// The text of a stored object in the version that is asked for; nothing when its bytes are good as they are.
+pub struct Convert(Arc<Resource>);
 
-/// What stored objects go through before they are sent.
-pub fn converter(resource: &Resource) -> Convert {
-    if resource.is_stored_version() {
-        return None;
+impl Convert {
+    /// For a resource.
+    pub fn new(resource: &Arc<Resource>) -> Self {
+        Self(Arc::clone(resource))
     }
-    let (kind, stored, custom) = (resource.kind.clone(), resource.stored.clone(), resource.custom.clone());
-    Some(Box::new(move |object| {
-        let mut value: Value = serde_json::from_slice(object.body()).unwrap_or_default();
-        match &custom {
-            Some(custom) => custom.serve(value, &kind).to_string(),
-            None => {
-                if kind != stored {
-                    podium_kinds::stored::convert(&mut value, &kind);
-                }
-                podium_kinds::typed::write::to_json(&kind, &value)
-            }
-        }
-    }))
+
+    /// The text, if it is another one.
+    pub fn text(&self, object: &Object) -> Option<String> {
+        let Self(resource) = self;
+        (!resource.is_current(object)).then(|| resource.text(&resource.load(object)))
+    }
 }
 
 /// How the objects of a list are written.
@@ -417,22 +396,23 @@ impl Items {
     }
 
     fn item(&self, object: &Object, out: &mut BytesMut) {
-        match (&self.style, &self.convert) {
-            (Style::Metadata, _) => {
-                out.extend_from_slice(METADATA);
-                out.extend_from_slice(object.metadata());
-                out.extend_from_slice(b"}");
-            }
-            (Style::Custom { .. }, None) => out.extend_from_slice(object.body()),
-            (Style::Custom { .. }, Some(convert)) => out.extend_from_slice(convert(object).as_bytes()),
+        if let Style::Metadata = self.style {
+            out.extend_from_slice(METADATA);
+            out.extend_from_slice(object.metadata());
+            out.extend_from_slice(b"}");
+            return;
+        }
+        match (&self.style, self.convert.text(object)) {
             (Style::Item, None) => {
                 out.extend_from_slice(b"{");
                 out.extend_from_slice(object.item());
             }
-            (Style::Item, Some(convert)) => {
+            (Style::Item, Some(text)) => {
                 out.extend_from_slice(b"{");
-                out.extend_from_slice(without_kind(convert(object).as_bytes()));
+                out.extend_from_slice(without_kind(text.as_bytes()));
             }
+            (_, None) => out.extend_from_slice(object.body()),
+            (_, Some(text)) => out.extend_from_slice(text.as_bytes()),
         }
     }
 
@@ -452,8 +432,7 @@ impl Pieces for Items {
 }
 
 /// What the metadata of an object is sent as.
-pub const METADATA: &[u8] =
-    br#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":"#;
+pub const METADATA: &[u8] = br#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":"#;
 
 /// The text of an object behind the brace, its kind and its version, which stand at its beginning.
 fn without_kind(text: &[u8]) -> &[u8] {

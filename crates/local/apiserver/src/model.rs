@@ -3,7 +3,7 @@
 
 use podium_apply::FieldSet;
 use podium_apply::managed::{Filter, Scope, Versions, renamed};
-use podium_goyaml::{json, yaml};
+use podium_goyaml::{json as gojson, yaml};
 use podium_kinds::stored::{self, convert};
 use podium_kinds::typed::json::{JsonError, Read};
 use podium_kinds::typed::protobuf::ProtobufError;
@@ -12,7 +12,7 @@ use podium_kinds::{field_value, kinds, reset_fields, selectable_fields};
 use podium_objects::Kind;
 use podium_schema::shape::{ShapeId, Shapes};
 use podium_store::{Draft, Object};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::refusal::{Outcome, Refusal};
 use crate::served::Resource;
@@ -60,11 +60,15 @@ pub fn decode_built_in(body: &[u8], format: Format, kind: &Kind) -> Outcome<Give
     let yaml_text;
     let (read, body): (Result<Read, String>, &[u8]) = match format {
         Format::Protobuf => {
-            let read = stored::decode_protobuf(body, Some(kind));
-            if let Err(ProtobufError::UnknownKind { .. }) = &read {
-                return Err(wrong_kind(&read.map(|_| ()).unwrap_err().to_string(), kind));
+            let read = stored::decode_protobuf(body, Some(kind)).map_err(|error| match error {
+                ProtobufError::UnknownKind { .. } => Err(wrong_kind(&error.to_string(), kind)),
+                error => Ok(error.to_string()),
+            });
+            match read {
+                Ok(read) => (Ok(read), body),
+                Err(Ok(why)) => (Err(why), body),
+                Err(Err(refusal)) => return Err(refusal),
             }
-            (read.map_err(|error| error.to_string()), body)
         }
         Format::Json => (decode_json(body, kind)?, body),
         Format::Yaml => {
@@ -89,6 +93,21 @@ pub fn decode_built_in(body: &[u8], format: Format, kind: &Kind) -> Outcome<Give
         return Err(other_kind(&read.kind, kind));
     }
     Ok(Given { object: read.value, strict: read.strict })
+}
+
+/// The labels of a body as they were sent; the same place without any if it has none.
+pub fn given_labels(body: &[u8], format: Format) -> Option<Value> {
+    let text;
+    let value: Value = match format {
+        Format::Json => serde_json::from_slice(body).ok()?,
+        Format::Yaml => {
+            text = yaml_to_json(body).ok()?;
+            serde_json::from_str(&text).ok()?
+        }
+        Format::Protobuf => podium_kinds::typed::protobuf::transcode(body, None).ok()?,
+    };
+    let labels = value.pointer("/metadata/labels").cloned().unwrap_or_default();
+    Some(json!({"metadata": {"labels": labels}}))
 }
 
 /// Reads JSON; errors that come after the kind was found are refused here.
@@ -175,7 +194,7 @@ fn summary(body: &[u8]) -> String {
 /// YAML as JSON.
 pub fn yaml_to_json(body: &[u8]) -> Result<String, String> {
     let node = yaml::parse_exact(body, 0).map_err(|error| error.to_string())?;
-    let text = json::to_raw_string(&&node).map_err(|error| error.to_string())?;
+    let text = gojson::to_raw_string(&&node).map_err(|error| error.to_string())?;
     String::from_utf8(text).map_err(|error| error.to_string())
 }
 
@@ -183,7 +202,7 @@ impl Resource {
     /// A stored object in the version of this resource.
     pub fn load(&self, object: &Object) -> Value {
         let value: Value = serde_json::from_slice(object.body()).unwrap_or_default();
-        self.serve(value)
+        if self.is_current(object) { value } else { self.serve(value) }
     }
 
     /// A value of the stored version in the version of this resource.
@@ -208,9 +227,12 @@ impl Resource {
         value
     }
 
-    /// Whether stored bytes can be sent as they are.
-    pub fn is_stored_version(&self) -> bool {
-        self.kind == self.stored && self.custom.as_ref().is_none_or(|custom| custom.serves_as_stored(&self.kind))
+    /// Whether the bytes of a stored object can be sent as they are.
+    pub fn is_current(&self, object: &Object) -> bool {
+        match &self.custom {
+            Some(custom) => custom.is_current(object, &self.kind),
+            None => self.kind == self.stored,
+        }
     }
 
     /// The text of an object of this resource's version, in the order of its fields.
@@ -227,7 +249,8 @@ impl Resource {
             Some(_) => stored.to_string(),
             None => to_json(&self.stored, stored),
         };
-        let mut draft = Draft::new(text).map_err(|why| Refusal::internal(format!("cannot be stored: {why}")))?;
+        let mut draft =
+            Draft::new(text).map_err(|why| Refusal::internal(format!("cannot be stored: {why}")))?;
         match &self.custom {
             Some(custom) => {
                 for (name, value) in custom.selectable(stored, &self.kind) {

@@ -29,8 +29,11 @@ pub fn document(served: &Served, group: &str, version: &str) -> Option<Value> {
             paths.insert(address, item);
         }
     }
-    let built_in: Vec<_> =
-        resources.values().filter(|resource| resource.custom.is_none()).map(|resource| &resource.kind).collect();
+    let built_in: Vec<_> = resources
+        .values()
+        .filter(|resource| resource.custom.is_none())
+        .map(|resource| &resource.kind)
+        .collect();
     if built_in.is_empty() {
         // What users define is made of the same metadata.
         let meta = schemas([&podium_objects::Kind::new("v1", "ConfigMap")]);
@@ -48,10 +51,23 @@ fn addresses(resource: &Resource, schema: &str) -> Vec<(String, Value)> {
     let scope = if resource.namespaced { "/namespaces/{namespace}" } else { "" };
     let collection = format!("{root}{scope}/{}", resource.plural);
     let mut all = vec![
-        (collection.clone(), item(resource, schema, &[("get", "list"), ("post", "create"), ("delete", "deletecollection")], false)),
+        (
+            collection.clone(),
+            item(
+                resource,
+                schema,
+                &[("get", "list"), ("post", "create"), ("delete", "deletecollection")],
+                false,
+            ),
+        ),
         (
             format!("{collection}/{{name}}"),
-            item(resource, schema, &[("get", "get"), ("put", "update"), ("patch", "patch"), ("delete", "delete")], true),
+            item(
+                resource,
+                schema,
+                &[("get", "get"), ("put", "update"), ("patch", "patch"), ("delete", "delete")],
+                true,
+            ),
         ),
     ];
     if resource.namespaced {
@@ -63,13 +79,16 @@ fn addresses(resource: &Resource, schema: &str) -> Vec<(String, Value)> {
 
 fn item(resource: &Resource, schema: &str, verbs: &[(&str, &str)], named: bool) -> Value {
     let mut item = Map::new();
-    let query = |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}});
+    let query =
+        |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}});
     let mut parameters = Vec::new();
     if named {
-        parameters.push(json!({"name": "name", "in": "path", "required": true, "schema": {"type": "string"}}));
+        parameters
+            .push(json!({"name": "name", "in": "path", "required": true, "schema": {"type": "string"}}));
     }
     if resource.namespaced {
-        parameters.push(json!({"name": "namespace", "in": "path", "required": true, "schema": {"type": "string"}}));
+        parameters
+            .push(json!({"name": "namespace", "in": "path", "required": true, "schema": {"type": "string"}}));
     }
     item.insert("parameters".to_owned(), Value::Array(parameters));
     for (method, verb) in verbs {

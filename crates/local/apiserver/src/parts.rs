@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::Method;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use hyper::body::Incoming;
+use podium_access::token::{self, Request};
 use podium_kinds::typed::write::to_json;
 use podium_objects::Kind;
 use podium_store::Object;
@@ -22,12 +23,7 @@ use crate::refusal::{Outcome, Refusal};
 use crate::scale::{self, Edit, Paths};
 use crate::served::Resource;
 use crate::write::{Write, Written};
-use crate::{eviction, form, meta};
-
-/// Whether a resource is only asked and never stored.
-pub fn is_review(resource: &Resource) -> bool {
-    resource.custom.is_none() && resource.verbs.len() == 1 && resource.allows("create")
-}
+use crate::{clock, eviction, form, meta, random};
 
 /// An object at its address.
 pub fn find(api: &Api, resource: &Resource, place: &Place) -> Outcome<Object> {
@@ -65,7 +61,7 @@ pub async fn handle(
         return scale(api, call, caller, resource, place, verb, body).await;
     }
     if part.kind != resource.kind {
-        return done_with(api, call, caller, resource, place, body).await;
+        return done_with(api, call, resource, place, body).await;
     }
     match verb {
         "get" => form::answer(resource, 200, wanted, include, &find(api, resource, place)?),
@@ -140,7 +136,6 @@ async fn scale(
 async fn done_with(
     api: &Api,
     call: &Call,
-    caller: &Caller,
     resource: &Arc<Resource>,
     place: &Place,
     body: Incoming,
@@ -160,16 +155,24 @@ async fn done_with(
     }
     let owner = Place { part: String::new(), ..place.clone() };
     match part.name.as_str() {
-        "binding" => {
-            let mut write = Write::new(api, caller, resource, &owner, options);
-            write.bind(&given).await?;
+        "token" => {
+            let guard = api.guard();
+            let look_up =
+                |resource: &str, namespace: &str, name: &str| guard.look_up(resource, namespace, name);
+            let (now, id) = (clock::seconds(), random::uid());
+            let asked =
+                Request { namespace: &place.namespace, name: &place.name, body: &given, now, id: &id };
+            let answered = token::request(guard.issuer(), &asked, &look_up)?;
+            return Ok(object(201, wanted, to_json(&part.kind, &answered) + "\n"));
         }
+        "binding" => eviction::bind(api, resource, &owner, &given, options.dry_run).await?,
         "eviction" => {
             let options = DeleteOptions::of(given.get("deleteOptions").unwrap_or(&Value::Null))?;
             eviction::evict(api, resource, &owner, options).await?;
         }
         _ => return Err(Refusal::not_allowed()),
     }
-    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+    let status =
+        json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
     Ok(object(201, wanted, to_json(&Kind::new("v1", "Status"), &status) + "\n"))
 }

@@ -6,11 +6,11 @@ use podium_kinds::kinds;
 use podium_objects::{Flaw, Kind};
 use serde_json::{Map, Value, json};
 
+use crate::meta;
 use crate::model::{self, Format};
 use crate::query::{PatchType, Strictness};
 use crate::refusal::{Outcome, Refusal};
 use crate::write::{Write, Written};
-use crate::meta;
 
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
@@ -52,7 +52,10 @@ impl Patch {
             PatchType::Json => {
                 let value = json("error decoding patch: ")?;
                 if !value.is_array() && !value.is_null() {
-                    let why = format!("json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp", type_name(&value));
+                    let why = format!(
+                        "json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp",
+                        type_name(&value)
+                    );
                     return Err(Refusal::bad_request(format!("error decoding patch: {why}")));
                 }
                 Ok(Self::Json(value))
@@ -165,8 +168,10 @@ impl Write<'_> {
             None => {
                 let said = |key: &str| patched.get(key).and_then(Value::as_str).unwrap_or_default();
                 let said = Kind::new(said("apiVersion"), said("kind"));
-                if said.kind != kind.kind && !said.kind.is_empty() || said.api_version() != kind.api_version() {
-                    return model::decode_built_in(text.as_bytes(), Format::Json, kind).map(|given| given.object);
+                if said.kind != kind.kind && !said.kind.is_empty() || said.api_version() != kind.api_version()
+                {
+                    return model::decode_built_in(text.as_bytes(), Format::Json, kind)
+                        .map(|given| given.object);
                 }
                 let read = podium_kinds::stored::decode(text.as_bytes(), kind);
                 let read = read.map_err(|error| invalid_patch(&shown(), &error.to_string()))?;
@@ -194,7 +199,8 @@ impl Write<'_> {
         let tracked = self.resource.tracked(part);
         let scope = model::scope(self.resource, &tracked, &version, part, &self.now);
         let force = self.options.force.unwrap_or(false);
-        let applied = managed::apply(&scope, live, config, &self.options.manager, force).map_err(not_applied)?;
+        let applied =
+            managed::apply(&scope, live, config, &self.options.manager, force).map_err(not_applied)?;
         let mut merged = applied.object;
         if live.is_none() && !meta::text(&merged, "uid").is_empty() {
             let why = format!(
@@ -213,9 +219,14 @@ impl Write<'_> {
             Some(custom) => custom.decode(text.as_bytes(), Format::Json, kind)?,
             None => {
                 let read = podium_kinds::stored::decode(text.as_bytes(), kind);
-                let read = read.map_err(|error| Refusal::failed(format!(
-                    "failed to convert new object ({}/{}; {}) to proper version: {error}",
-                    meta::text(&merged, "namespace"), meta::text(&merged, "name"), kind)))?;
+                let read = read.map_err(|error| {
+                    Refusal::failed(format!(
+                        "failed to convert new object ({}/{}; {}) to proper version: {error}",
+                        meta::text(&merged, "namespace"),
+                        meta::text(&merged, "name"),
+                        kind
+                    ))
+                })?;
                 model::Given { object: read.value, strict: read.strict }
             }
         };
@@ -229,9 +240,7 @@ pub fn not_applied(error: managed::Error) -> Refusal {
         managed::Error::BadRequest(message) => Refusal::bad_request(message),
         managed::Error::Failed(message) => Refusal::failed(message),
         managed::Error::Conflict(conflicts) => {
-            let cause = |cause: managed::Cause| {
-                json!({"reason": "FieldManagerConflict", "message": cause.message, "field": cause.field})
-            };
+            let cause = |cause: managed::Cause| json!({"reason": "FieldManagerConflict", "message": cause.message, "field": cause.field});
             let causes = conflicts.causes().into_iter().map(cause).collect();
             let mut refusal = Refusal::new(409, "Conflict", conflicts.to_string());
             refusal.details = Some(json!({}));
@@ -259,10 +268,12 @@ fn type_name(value: &Value) -> &'static str {
 
 /// What Go says of JSON that is none.
 fn decode_error(body: &[u8], error: &serde_json::Error) -> String {
-    let at = body.split(|byte| *byte == b'\n').take(error.line().saturating_sub(1)).map(|line| line.len() + 1);
+    let at =
+        body.split(|byte| *byte == b'\n').take(error.line().saturating_sub(1)).map(|line| line.len() + 1);
     let at = at.sum::<usize>() + error.column().saturating_sub(1);
     match body.get(at).filter(|_| !error.is_eof()) {
-        Some(byte) => format!("invalid character {:?} looking for beginning of value", char::from(*byte)).replace('"', "'"),
+        Some(byte) => format!("invalid character {:?} looking for beginning of value", char::from(*byte))
+            .replace('"', "'"),
         None => "unexpected end of JSON input".to_owned(),
     }
 }

@@ -24,6 +24,11 @@ impl Query {
         self.0.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
     }
 
+    /// All parameters, in their order.
+    pub fn pairs(&self) -> &[(String, String)] {
+        &self.0
+    }
+
     /// All values of a parameter.
     pub fn all<'q>(&'q self, name: &'q str) -> impl Iterator<Item = &'q str> {
         self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
@@ -45,9 +50,9 @@ impl Query {
         if text.is_empty() {
             return Ok(None);
         }
-        text.parse().map(Some).map_err(|_| {
-            Refusal::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
-        })
+        text.parse()
+            .map(Some)
+            .map_err(|_| Refusal::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax")))
     }
 }
 
@@ -167,7 +172,8 @@ fn manager_flaws(manager: &str, flaws: &mut Vec<Flaw>) {
     }
     for (at, letter) in manager.char_indices() {
         if letter.is_control() {
-            let detail = format!("should only contain printable characters (got {letter:?} at position {at})");
+            let detail =
+                format!("should only contain printable characters (got {letter:?} at position {at})");
             flaws.push(Flaw::invalid("fieldManager", &manager.into(), &detail));
             return;
         }

@@ -51,8 +51,11 @@ impl Refusal {
 
     /// 405.
     pub fn not_allowed() -> Self {
-        let mut refusal =
-            Self::new(405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
+        let mut refusal = Self::new(
+            405,
+            "MethodNotAllowed",
+            "the server does not allow this method on the requested resource",
+        );
         refusal.details = Some(json!({}));
         refusal
     }
@@ -220,7 +223,8 @@ pub fn of_store(error: &StoreError, resource: &Resource, name: &str) -> Refusal 
             Refusal::expired("The resourceVersion for the provided list is too old.")
         }
         StoreError::Future { asked, newest } => {
-            let cause = json!([{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]);
+            let cause =
+                json!([{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]);
             let message = format!("Timeout: Too large resource version: {asked}, current: {newest}");
             Refusal::new(504, "Timeout", message).with_causes(cause).retry_after(1)
         }

@@ -26,16 +26,19 @@ impl Paths {
     /// Of a resource; nothing if it has no scale.
     pub fn of(resource: &Resource) -> Option<Self> {
         let path = |path: &str| -> Vec<String> {
-            path.trim_start_matches('.').split('.').filter(|part| !part.is_empty()).map(str::to_owned).collect()
+            path.trim_start_matches('.')
+                .split('.')
+                .filter(|part| !part.is_empty())
+                .map(str::to_owned)
+                .collect()
         };
         match &resource.custom {
             Some(custom) => {
                 let scale = custom.scale(&resource.kind)?;
-                let text = |key: &str| path(scale.get(key).and_then(Value::as_str).unwrap_or_default());
                 Some(Self {
-                    replicas: text("specReplicasPath"),
-                    current: text("statusReplicasPath"),
-                    selector: text("labelSelectorPath"),
+                    replicas: path(&scale.spec),
+                    current: path(&scale.status),
+                    selector: path(scale.selector.as_deref().unwrap_or_default()),
                 })
             }
             None => {
@@ -78,7 +81,9 @@ pub fn of(resource: &Resource, paths: &Paths, object: &Value) -> Outcome<Value> 
     };
     let mut metadata = json!({});
     for key in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
-        if let (Some(value), Some(fields)) = (meta::of(object).and_then(|all| all.get(key)), metadata.as_object_mut()) {
+        if let (Some(value), Some(fields)) =
+            (meta::of(object).and_then(|all| all.get(key)), metadata.as_object_mut())
+        {
             fields.insert(key.to_owned(), value.clone());
         }
     }
@@ -99,7 +104,9 @@ pub fn of(resource: &Resource, paths: &Paths, object: &Value) -> Outcome<Value> 
     {
         status.insert("selector".to_owned(), selector.into());
     }
-    Ok(json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}))
+    Ok(
+        json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}),
+    )
 }
 
 /// A selector as text: `a=b,c in (d,e)`.
@@ -112,8 +119,13 @@ pub fn selector_text(selector: &Value) -> String {
     }
     for one in selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
         let text = |key: &str| one.get(key).and_then(Value::as_str).unwrap_or_default();
-        let mut values: Vec<&str> =
-            one.get("values").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        let mut values: Vec<&str> = one
+            .get("values")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         values.sort_unstable();
         let key = text("key");
         let term = match text("operator") {
@@ -161,15 +173,17 @@ impl Write<'_> {
                 (None, Edit::Patch(Patch::Apply(config))) => write.apply_scale(&kind, &old, config)?,
                 (None, Edit::Patch(patch)) => {
                     let patched = patch.of(&kind, &old)?;
-                    let read = podium_kinds::stored::decode(patched.to_string().as_bytes(), &kind)
-                        .map_err(|error| crate::patch::invalid_patch(&patched.to_string(), &error.to_string()))?;
+                    let read = podium_kinds::stored::decode(patched.to_string().as_bytes(), &kind).map_err(
+                        |error| crate::patch::invalid_patch(&patched.to_string(), &error.to_string()),
+                    )?;
                     write.track_scale(&kind, &old, read.value)
                 }
                 (None, Edit::Put(..)) => old.clone(),
             };
             let replicas = new.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
             if replicas < 0 {
-                let flaw = Flaw::invalid("spec.replicas", &json!(replicas), "must be greater than or equal to 0");
+                let flaw =
+                    Flaw::invalid("spec.replicas", &json!(replicas), "must be greater than or equal to 0");
                 return Err(Refusal::invalid("autoscaling", "Scale", &write.place.name, &[flaw]));
             }
             let mut object = live.clone();

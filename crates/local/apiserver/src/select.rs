@@ -38,12 +38,6 @@ impl Selection {
         self.labels.is_none() && self.fields.is_empty()
     }
 
-    /// The only name that it can match, if it says so.
-    pub fn only_name(&self) -> Option<&str> {
-        let name = self.fields.iter().find(|(field, equal, _)| field == "metadata.name" && *equal);
-        name.map(|(_, _, value)| value.as_str())
-    }
-
     /// Whether an object is meant.
     pub fn matches(&self, object: &Object) -> bool {
         let field = |(field, equal, value): &(String, bool, String)| {

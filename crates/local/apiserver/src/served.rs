@@ -206,7 +206,8 @@ fn rank(version: &str) -> Option<(u8, u64, u64)> {
     let digits = |text: &str| {
         let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let (number, rest) = text.split_at(end);
-        (!number.is_empty() && !number.starts_with('0')).then(|| Some((number.parse::<u64>().ok()?, rest.to_owned())))?
+        (!number.is_empty() && !number.starts_with('0'))
+            .then(|| Some((number.parse::<u64>().ok()?, rest.to_owned())))?
     };
     let (major, rest) = digits(rest)?;
     for (word, level) in [("alpha", 0), ("beta", 1)] {

@@ -1,5 +1,6 @@
 //! What every cluster has from the beginning.
 
+use podium_access::User;
 use podium_objects::Kind;
 use serde_json::{Value, json};
 
@@ -18,7 +19,21 @@ pub async fn bootstrap(api: &Api) -> Outcome<()> {
     for name in NAMESPACES {
         ensure(api, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})).await?;
     }
+    ensure(api, service()).await?;
+    for object in podium_access::bootstrap() {
+        ensure(api, object).await?;
+    }
     Ok(())
+}
+
+/// The API itself, as pods find it.
+fn service() -> Value {
+    json!({"apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": "kubernetes", "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"}},
+        "spec": {"clusterIP": "10.96.0.1", "clusterIPs": ["10.96.0.1"], "ipFamilies": ["IPv4"],
+            "ipFamilyPolicy": "SingleStack", "type": "ClusterIP",
+            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}]}})
 }
 
 /// Makes an object if it is not there.
@@ -46,7 +61,7 @@ async fn ensure(api: &Api, object: Value) -> Outcome<()> {
         strictness: Strictness::Ignore,
         force: None,
     };
-    let caller = Caller::default();
+    let caller = Caller { user: User::new("system:apiserver", &["system:masters"]) };
     let mut write = Write::new(api, &caller, resource, &place, options);
     let object = write.read(object.to_string().as_bytes(), crate::model::Format::Json)?;
     match write.create(object).await {

@@ -40,11 +40,6 @@ impl<'r> Rows<'r> {
         Ok(Self { resource, include, now })
     }
 
-    /// At another moment.
-    pub fn at(&self, now: i64) -> Self {
-        Self { now, ..*self }
-    }
-
     fn columns(&self) -> String {
         let columns = match &self.resource.custom {
             Some(custom) => custom.columns(&self.resource.kind),

@@ -7,12 +7,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use podium_objects::time;
 use podium_store::{Change, Collection, Error as StoreError, Event, Object, Query as Scan, Revision, Watch};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::answer::{Answer, Body, Form, JSON, Pieces, Wanted, answer};
-use crate::list::{Convert, ListOptions, METADATA, converter};
+use crate::list::{Convert, ListOptions, METADATA};
 use crate::refusal::{Outcome, Refusal, of_store};
 use crate::select::Selection;
 use crate::served::Resource;
@@ -41,7 +40,7 @@ pub fn start(
 ) -> Outcome<Answer> {
     let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
     // Checked now, because later it is too late for a refusal.
-    drop(Rows::new(resource, include, 0)?);
+    let _ = Rows::new(resource, include, 0)?;
     let replay = match (options.initial, options.revision) {
         (Some(initial), _) => initial,
         (None, revision) => revision.unwrap_or(0) == 0,
@@ -69,7 +68,7 @@ pub fn start(
     let end = Instant::now() + Duration::from_secs(seconds);
     let telling = Telling {
         resource: Arc::clone(resource),
-        convert: converter(resource),
+        convert: Convert::new(resource),
         selection,
         form: wanted.form,
         include: include.to_owned(),
@@ -228,20 +227,22 @@ impl Telling {
         out.extend_from_slice(b"{\"type\":\"");
         out.extend_from_slice(what.as_bytes());
         out.extend_from_slice(b"\",\"object\":");
-        match (self.form, &self.convert) {
-            (Form::Table(version), _) => {
+        match self.form {
+            Form::Table(version) => {
                 if let Ok(rows) = Rows::new(&self.resource, &self.include, clock::seconds()) {
                     let first = std::mem::take(&mut self.first);
                     out.extend_from_slice(table::event(&rows, version, object, first).as_bytes());
                 }
             }
-            (Form::Metadata | Form::MetadataList, _) => {
+            Form::Metadata | Form::MetadataList => {
                 out.extend_from_slice(METADATA);
                 out.extend_from_slice(object.metadata());
                 out.extend_from_slice(b"}");
             }
-            (Form::Object, None) => out.extend_from_slice(object.body()),
-            (Form::Object, Some(convert)) => out.extend_from_slice(convert(object).as_bytes()),
+            Form::Object => match self.convert.text(object) {
+                None => out.extend_from_slice(object.body()),
+                Some(text) => out.extend_from_slice(text.as_bytes()),
+            },
         }
         out.extend_from_slice(b"}\n");
     }
@@ -249,7 +250,9 @@ impl Telling {
     fn bookmark(&mut self, revision: Revision, initial: bool, out: &mut BytesMut) {
         let kind = &self.resource.kind;
         let (name, version) = match self.form {
-            Form::Metadata | Form::MetadataList => ("PartialObjectMetadata".to_owned(), "meta.k8s.io/v1".to_owned()),
+            Form::Metadata | Form::MetadataList => {
+                ("PartialObjectMetadata".to_owned(), "meta.k8s.io/v1".to_owned())
+            }
             _ => (kind.kind.clone(), kind.api_version()),
         };
         let annotation = if initial { r#","annotations":{"k8s.io/initial-events-end":"true"}"# } else { "" };
@@ -266,9 +269,4 @@ impl Telling {
         out.extend_from_slice(object.as_bytes());
         out.extend_from_slice(b"}\n");
     }
-}
-
-/// A moment as objects have it.
-pub fn moment(seconds: i64) -> String {
-    time::text(seconds)
 }

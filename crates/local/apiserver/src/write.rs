@@ -40,6 +40,8 @@ pub struct Write<'w> {
     pub warnings: Vec<String>,
     /// The moment of it.
     pub now: String,
+    /// The labels that the body had, before anything was filled in.
+    pub labels: Option<Value>,
 }
 
 /// What came of a write.
@@ -59,11 +61,14 @@ impl<'w> Write<'w> {
         place: &'w Place,
         options: WriteOptions,
     ) -> Self {
-        Self { api, caller, resource, place, options, warnings: Vec::new(), now: clock::now() }
+        Self { api, caller, resource, place, options, warnings: Vec::new(), now: clock::now(), labels: None }
     }
 
     /// Reads a body, and complains as strictly as the client wants.
     pub fn read(&mut self, body: &[u8], format: Format) -> Outcome<Value> {
+        if self.resource.is("batch", "Job") {
+            self.labels = model::given_labels(body, format);
+        }
         let given = match &self.resource.custom {
             Some(custom) => custom.decode(body, format, &self.resource.kind)?,
             None => model::decode_built_in(body, format, &self.resource.kind)?,
@@ -104,7 +109,8 @@ impl<'w> Write<'w> {
         for attempt in 1.. {
             let mut new = object.clone();
             if makes_name {
-                let end = prefix.char_indices().map(|(at, _)| at).take_while(|at| *at <= LONGEST_PREFIX).last();
+                let end =
+                    prefix.char_indices().map(|(at, _)| at).take_while(|at| *at <= LONGEST_PREFIX).last();
                 let start = prefix.get(..prefix.len().min(end.unwrap_or(0))).unwrap_or_default();
                 let start = if prefix.len() <= LONGEST_PREFIX { prefix.as_str() } else { start };
                 meta::set(&mut new, "name", format!("{start}{}", random::suffix()));
@@ -129,7 +135,8 @@ impl<'w> Write<'w> {
         }
         meta::set(&mut object, "uid", random::uid());
         meta::set(&mut object, "creationTimestamp", self.now.as_str());
-        rules::prepare_create(self, &mut object)?;
+        let _held = rules::allocate(self, &mut object, None).await?;
+        rules::prepare_create(self, &mut object);
         let name = meta::text(&object, "name").to_owned();
         let flaws = rules::validate_create(self, &object);
         if !flaws.is_empty() {
@@ -137,10 +144,10 @@ impl<'w> Write<'w> {
         }
         self.warnings.extend(rules::warnings(resource, &object, None));
         rules::authorize_write(self, &object, None)?;
-        if !meta::text(&object, "resourceVersion").is_empty() && meta::text(&object, "resourceVersion") != "0" {
+        if !meta::text(&object, "resourceVersion").is_empty() && meta::text(&object, "resourceVersion") != "0"
+        {
             return Err(Refusal::failed("resourceVersion should not be set on objects to be created"));
         }
-        let _held = rules::allocate(self, &mut object, None)?;
         if self.options.dry_run {
             if self.api.store().collection(&resource.place).get(&self.path(&name)).is_some() {
                 return Err(Refusal::exists(resource, &name));
@@ -209,6 +216,7 @@ impl<'w> Write<'w> {
         let name = self.place.name.as_str();
         let part = self.place.part.as_str();
         meta::keep(&mut new, live, "generation");
+        let _held = rules::allocate(self, &mut new, Some(live)).await?;
         rules::prepare_update(self, &mut new, live)?;
         if meta::text(&new, "uid").is_empty() {
             meta::keep(&mut new, live, "uid");
@@ -232,7 +240,6 @@ impl<'w> Write<'w> {
         }
         managed::keep_times(live, &mut new);
         rules::authorize_write(self, &new, Some(live))?;
-        let _held = rules::allocate(self, &mut new, Some(live))?;
         let ends = meta::is_deleted(&new)
             && meta::finalizers(&new).is_empty()
             && meta::number(&new, "deletionGracePeriodSeconds").unwrap_or(0) == 0
@@ -340,7 +347,8 @@ impl<'w> Write<'w> {
             return Ok(());
         }
         if number == 0 {
-            let flaw = Flaw::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update");
+            let flaw =
+                Flaw::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update");
             let (group, plural) = (&self.resource.kind.group, &self.resource.plural);
             return Err(Refusal::invalid(group, plural, &self.place.name, &[flaw]));
         }
@@ -360,7 +368,9 @@ impl<'w> Write<'w> {
             return Err(refusal);
         };
         if creates && found.field("status.phase") == "Terminating" {
-            let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
+            let why = format!(
+                "unable to create new content in namespace {namespace} because it is being terminated"
+            );
             let cause = json!([{"reason": "NamespaceTerminating", "field": "metadata.namespace",
                 "message": format!("namespace {namespace} is being terminated")}]);
             return Err(Refusal::forbidden(self.resource, &self.place.name, &why).with_causes(cause));
@@ -382,10 +392,10 @@ impl<'w> Write<'w> {
     pub fn answer(&self, written: Written, created: bool, wanted: Wanted, include: &str) -> Outcome<Answer> {
         let code = if created { 201 } else { 200 };
         let mut answer = match written {
-            Written::Stored(object) => {
-                form::answer(self.resource, code, wanted, include, &object)?
+            Written::Stored(object) => form::answer(self.resource, code, wanted, include, &object)?,
+            Written::Tried(value) => {
+                answer_object(code, wanted, Bytes::from(self.resource.text(&value) + "\n"))
             }
-            Written::Tried(value) => answer_object(code, wanted, Bytes::from(self.resource.text(&value) + "\n")),
         };
         warn(&mut answer, &self.warnings);
         Ok(answer)

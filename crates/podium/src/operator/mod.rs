@@ -4,6 +4,8 @@ mod flags;
 mod project;
 mod run;
 
+pub use run::watches;
+
 use clap::{Arg, ArgMatches, Command};
 
 use crate::chart::crd;

@@ -3,10 +3,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use podium_apiserver::{Api, bootstrap};
-use podium_serve::{Limits, Server as Listener};
-use podium_store::sim::SimDisk;
-use podium_store::{Options, Store};
+use podium_apiserver::{Options, Running, User, run};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -34,22 +31,26 @@ pub struct Pair {
     /// Ours.
     pub ours: Server,
     runtime: Runtime,
+    _running: Running,
     _cluster: Cluster,
 }
 
 impl Pair {
     /// Starts both.
     pub fn start() -> Result<Self, Error> {
-        let cluster = Cluster::start()?;
+        let options = cluster::Options { server: Some(cluster::Server::Kubernetes), ..Default::default() };
+        let cluster = Cluster::with(options)?;
         let real = Server::new(cluster.url(), cluster.token(), Some(&cluster.authority()))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .map_err(|error| Error::Ours(error.to_string()))?;
-        let url = runtime.block_on(our_server())?;
-        let ours = Server::new(url, "", None)?;
-        let pair = Self { real, ours, runtime, _cluster: cluster };
+        let running = runtime.block_on(our_server(&cluster))?;
+        let authority = cluster.folder().join("ours.crt");
+        std::fs::write(&authority, &running.authority).map_err(|error| Error::Ours(error.to_string()))?;
+        let ours = Server::new(running.url.clone(), cluster.token(), Some(&authority))?;
+        let pair = Self { real, ours, runtime, _running: running, _cluster: cluster };
         // The real one has made its own while it started.
         pair.ours(&Request::post("/api/v1/namespaces/default/serviceaccounts", default_account()))?;
         Ok(pair)
@@ -126,14 +127,15 @@ fn default_account() -> Value {
     json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}})
 }
 
-async fn our_server() -> Result<String, Error> {
-    let wrong = |error: &dyn std::fmt::Display| Error::Ours(error.to_string());
-    let store = Store::on(std::sync::Arc::new(SimDisk::default()), Options::default()).map_err(|e| wrong(&e))?;
-    let api = Api::new(store, String::new());
-    bootstrap(&api).await.map_err(|refusal| wrong(&refusal.message))?;
-    let limits = Limits { connections: 10_000, lifetime: Duration::from_secs(3600), ..Limits::default() };
-    let server = Listener::bind("127.0.0.1:0", limits).await.map_err(|e| wrong(&e))?;
-    let address = server.address().ok_or_else(|| wrong(&"no address"))?;
-    tokio::spawn(server.run(move |request| api.clone().answer(request), std::future::pending()));
-    Ok(format!("http://{address}"))
+/// Ours, without controllers, as the real one has none here.
+async fn our_server(cluster: &Cluster) -> Result<Running, Error> {
+    let admin = User::new("admin", &["system:masters"]);
+    let options = Options {
+        home: cluster.folder().join("ours"),
+        address: "127.0.0.1:0".to_owned(),
+        hosts: Vec::new(),
+        users: vec![(cluster.token().to_owned(), admin)],
+        store: podium_store::Options::default(),
+    };
+    run(options).await.map_err(|error| Error::Ours(error.to_string()))
 }

@@ -1,6 +1,6 @@
 //! What was found, counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::alike::{Difference, FEWER, LET_THROUGH};
@@ -17,7 +17,9 @@ pub struct Report {
     pub requests: usize,
     /// How many of them were watches.
     pub watches: usize,
-    /// Differences by category.
+    /// How many of them had other answers, beside refusals that we do not make.
+    pub different: usize,
+    /// How many of them differ, by category.
     pub counts: BTreeMap<&'static str, usize>,
     /// The same with kind, verb and place, with examples.
     pub fine: BTreeMap<String, (usize, Vec<String>)>,
@@ -40,20 +42,24 @@ impl Report {
             *refused += 1;
             *let_through += usize::from(found.iter().any(|one| one.category == LET_THROUGH));
         }
-        let mut new = false;
+        let mut categories = BTreeSet::new();
         for one in found {
-            new |= self.one(kind, verb, request, one);
+            match known::reason(request, one) {
+                Some(reason) => *self.known.entry(reason).or_default() += 1,
+                None => {
+                    categories.insert(one.category);
+                    self.keep(kind, verb, request, one);
+                }
+            }
         }
-        new
+        for category in &categories {
+            *self.counts.entry(category).or_default() += 1;
+        }
+        self.different += usize::from(categories.iter().any(|category| !is_gap(category)));
+        !categories.is_empty()
     }
 
-    /// Counts one difference; whether it is not known.
-    pub fn one(&mut self, kind: &str, verb: &str, request: &Request, found: &Difference) -> bool {
-        if let Some(reason) = known::reason(request, found) {
-            *self.known.entry(reason).or_default() += 1;
-            return false;
-        }
-        *self.counts.entry(found.category).or_default() += 1;
+    fn keep(&mut self, kind: &str, verb: &str, request: &Request, found: &Difference) {
         let fine = match found.category {
             LET_THROUGH | FEWER => format!("{} | {kind} {verb}", found.category),
             category => format!("{category} | {kind} {verb} {}", found.path),
@@ -63,12 +69,6 @@ impl Report {
         if examples.len() < EXAMPLES {
             examples.push(format!("{request}\n    at   {}\n    real {}\n    ours {}", found.path, found.real, found.ours));
         }
-        true
-    }
-
-    /// Differences of all categories that are no counted gaps.
-    pub fn total(&self) -> usize {
-        self.counts.iter().filter(|(category, _)| !is_gap(category)).map(|(_, count)| count).sum()
     }
 
     /// The examples, the most frequent sort first.
@@ -87,10 +87,16 @@ impl Report {
 
     /// The figures.
     pub fn table(&self) -> String {
-        let mut out = format!("{} requests compared, {} watches\n", self.requests, self.watches);
+        let alike = self.requests - self.different;
+        let mut out = format!(
+            "{} requests compared, {} of them watches; {alike} answers alike ({:.2} %)\n",
+            self.requests,
+            self.watches,
+            100.0 * alike as f64 / self.requests.max(1) as f64
+        );
         let codes: Vec<String> = self.codes.iter().map(|(code, count)| format!("{code}: {count}")).collect();
         let _ = writeln!(out, "answers of the real server: {}", codes.join(", "));
-        let _ = writeln!(out, "differences by category:");
+        let _ = writeln!(out, "requests with differences, by category:");
         for (category, count) in &self.counts {
             let _ = writeln!(out, "  {count:6} {category}");
         }

@@ -1,6 +1,6 @@
 //! Requests about a few objects of one kind, one after the other, so that states build up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -31,6 +31,8 @@ pub struct Sequence<'s, 'r> {
     pub revisions: Vec<String>,
     /// Where the last page has ended.
     pub page: Option<String>,
+    /// Names of objects that were different.
+    tainted: BTreeSet<String>,
     fresh: usize,
 }
 
@@ -52,6 +54,7 @@ impl<'s, 'r> Sequence<'s, 'r> {
             live: BTreeMap::new(),
             revisions: Vec::new(),
             page: None,
+            tainted: BTreeSet::new(),
             fresh: 0,
         })
     }
@@ -90,7 +93,7 @@ impl<'s, 'r> Sequence<'s, 'r> {
                 break;
             }
         }
-        self.runner.heard(&self.subject.title(), "watch", request, streams);
+        self.runner.heard(&self.subject.title(), "watch", request, streams, &self.tainted);
     }
 
     fn step(&mut self, random: &mut Random) -> Result<(), wire::Error> {
@@ -135,6 +138,7 @@ impl<'s, 'r> Sequence<'s, 'r> {
     /// After a difference both begin anew, with other names: what follows of it is no news.
     fn heal(&mut self) -> Result<(), wire::Error> {
         for name in std::mem::take(&mut self.names) {
+            self.tainted.insert(name.clone());
             let place = self.object(&name);
             if self.live.get(&name).is_some_and(|live| live.pointer("/metadata/finalizers").is_some()) {
                 let none = json!({"metadata": {"finalizers": null}});

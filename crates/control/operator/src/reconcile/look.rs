@@ -111,8 +111,9 @@ impl Context {
         let trouble = |error| release_trouble(false, error);
         let past = engine.past(key.name()).await.map_err(trouble)?;
         let Some(release) = past.last().filter(|last| last.revision == done.revision) else {
-            // The record is not what it was: everything is looked at anew.
-            controller.change(key, |card| card.done = None);
+            // The record is not what it was: everything is looked at anew. What was made stays remembered: if the
+            // resource goes next, as in a namespace that ends, nothing else says what has to go with it.
+            controller.change(key, |card| card.turn += 1);
             controller.queue.add(key.clone());
             return Ok(());
         };

@@ -11,7 +11,7 @@ mod resources;
 mod rules;
 mod services;
 mod twins;
-mod view;
+pub(crate) mod view;
 mod walk;
 mod workloads;
 

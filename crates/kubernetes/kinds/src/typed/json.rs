@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::{DEEPEST, base64, complete, float, set, time, zero};
 use crate::table::{Field, Form, Kinds, StructId, TypeId, Types};
 use scan::Scan;
+pub(crate) use scan::quote;
 
 /// Why a body cannot be read, in the server's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,6 +53,14 @@ pub struct Read {
 
 /// As many complaints of strict reading as are kept.
 const MOST_STRICT: usize = 100;
+
+/// Why bytes are no JSON at all, in Go's words.
+pub(crate) fn problem(bytes: &[u8]) -> Option<String> {
+    match scan::head(bytes) {
+        Err(JsonError::Syntax(why)) if !why.starts_with("json: cannot unmarshal") => Some(why),
+        _ => None,
+    }
+}
 
 /// What a body says that it is; the usual kind counts for what it does not say.
 pub fn kind_of(body: &[u8], usual: &Kind) -> Result<Kind, JsonError> {

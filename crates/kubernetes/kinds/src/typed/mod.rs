@@ -6,12 +6,12 @@
 mod base64;
 pub mod json;
 pub mod protobuf;
-mod time;
 pub mod write;
 
-pub(crate) use base64::encode as encode_base64;
+pub(crate) use base64::{decode as decode_base64, encode as encode_base64};
 pub(crate) use time::NEVER;
 
+use podium_objects::moment as time;
 use serde_json::{Map, Number, Value};
 
 use crate::table::{Field, Form, StructId, TypeId, Types};

@@ -4,16 +4,21 @@ use super::quote;
 
 /// What was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Addr {
+pub enum Addr {
+    /// Of version 4.
     V4,
-    V6 { zone: bool },
+    /// Of version 6.
+    V6 {
+        /// A zone is named.
+        zone: bool,
+    },
 }
 
 /// Why a text is no address: the reason, and where it stopped if that is known.
 type Reason<'t> = (&'static str, &'t str);
 
 /// Reads an address.
-pub(crate) fn parse(text: &str) -> Result<Addr, String> {
+pub fn parse(text: &str) -> Result<Addr, String> {
     let found = match text.bytes().find(|b| matches!(b, b'.' | b':' | b'%')) {
         Some(b'.') => v4(text).map(|()| Addr::V4),
         Some(b':') => v6(text),

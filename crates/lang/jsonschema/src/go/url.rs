@@ -99,8 +99,10 @@ pub(crate) fn escape_pointer(pointer: &str) -> String {
 
 /// A parsed URL; the fragment is only checked.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Url {
+pub struct Url {
+    /// The scheme in small letters.
     pub scheme: String,
+    /// What follows the scheme, if it is no path.
     pub opaque: String,
     user: Option<(Vec<u8>, Option<Vec<u8>>)>,
     host: Vec<u8>,
@@ -112,16 +114,27 @@ pub(crate) struct Url {
     omit_host: bool,
 }
 
+fn failed(text: &str, reason: String) -> String {
+    format!("parse {}: {reason}", quote::double(text))
+}
+
+/// `url.ParseRequestURI`.
+pub fn parse_request(raw: &str) -> Result<Url, String> {
+    if raw.is_empty() {
+        return Err(failed(raw, "empty url".into()));
+    }
+    parse_body(raw, true).map_err(|reason| failed(raw, reason))
+}
+
 /// `url.Parse`.
-pub(crate) fn parse(raw: &str) -> Result<Url, String> {
+pub fn parse(raw: &str) -> Result<Url, String> {
     let (body, fragment) = raw.split_once('#').unwrap_or((raw, ""));
-    let failed = |text: &str, reason: String| format!("parse {}: {reason}", quote::double(text));
-    let url = parse_body(body).map_err(|reason| failed(body, reason))?;
+    let url = parse_body(body, false).map_err(|reason| failed(body, reason))?;
     unescape(fragment.as_bytes(), Part::Fragment).map_err(|reason| failed(raw, reason))?;
     Ok(url)
 }
 
-fn parse_body(raw: &str) -> Result<Url, String> {
+fn parse_body(raw: &str, request: bool) -> Result<Url, String> {
     if raw.bytes().any(|b| b < b' ' || b == 0x7F) {
         return Err("net/url: invalid control character in URL".into());
     }
@@ -149,12 +162,16 @@ fn parse_body(raw: &str) -> Result<Url, String> {
             url.opaque = rest.into();
             return Ok(url);
         }
+        if request {
+            return Err("invalid URI for request".into());
+        }
         if rest.split('/').next().unwrap_or_default().contains(':') {
             return Err("first path segment in URL cannot contain colon".into());
         }
     }
     let absolute = !url.scheme.is_empty();
-    if let Some(after) = rest.strip_prefix("//").filter(|_| absolute || !rest.starts_with("///")) {
+    if let Some(after) = rest.strip_prefix("//").filter(|_| absolute || !request && !rest.starts_with("///"))
+    {
         let end = after.find('/').unwrap_or(after.len());
         let (authority, path) = after.split_at(end);
         url.authority(authority)?;
@@ -294,12 +311,18 @@ impl Url {
         Ok(())
     }
 
-    fn escaped_path(&self) -> String {
+    /// The path as it is sent.
+    pub fn escaped_path(&self) -> String {
         let as_is = |b: u8| b"!$&'()*+,;=:@[]%".contains(&b) || plain(b, Part::Path);
         if !self.raw_path.is_empty() && self.raw_path.bytes().all(as_is) {
             return self.raw_path.clone();
         }
         if self.path == b"*" { "*".into() } else { escape(&self.path, Part::Path) }
+    }
+
+    /// What follows the question mark.
+    pub fn query(&self) -> &str {
+        &self.query
     }
 
     /// Whether it names a scheme.

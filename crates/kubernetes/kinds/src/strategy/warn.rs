@@ -1,0 +1,558 @@
+//! What the server warns of.
+
+use std::cmp::Ordering;
+
+use podium_objects::Kind;
+
+use super::addresses;
+use super::amounts;
+use super::formats;
+use super::place::Place;
+use crate::typed::json::quote;
+
+/// Labels of nodes that have other names by now.
+const OLD_LABELS: &[(&str, &str)] = &[
+    ("beta.kubernetes.io/arch", "deprecated since v1.14; use \"kubernetes.io/arch\" instead"),
+    ("beta.kubernetes.io/os", "deprecated since v1.14; use \"kubernetes.io/os\" instead"),
+    (
+        "failure-domain.beta.kubernetes.io/region",
+        "deprecated since v1.17; use \"topology.kubernetes.io/region\" instead",
+    ),
+    (
+        "failure-domain.beta.kubernetes.io/zone",
+        "deprecated since v1.17; use \"topology.kubernetes.io/zone\" instead",
+    ),
+    (
+        "beta.kubernetes.io/instance-type",
+        "deprecated since v1.17; use \"node.kubernetes.io/instance-type\" instead",
+    ),
+    ("app.kubernetes.io/created-by", "deprecated since v1.9"),
+    (
+        "scheduler.alpha.kubernetes.io/preferAvoidPods",
+        "deprecated since v1.22; use Taints and Tolerations instead",
+    ),
+    ("node-role.kubernetes.io/master", "use \"node-role.kubernetes.io/control-plane\" instead"),
+];
+
+const OLD_ANNOTATIONS: &[(&str, &str)] = &[
+    (
+        "scheduler.alpha.kubernetes.io/critical-pod",
+        "non-functional in v1.16+; use the \"priorityClassName\" field instead",
+    ),
+    ("security.alpha.kubernetes.io/sysctls", "non-functional in v1.11+; use the \"sysctls\" field instead"),
+    (
+        "security.alpha.kubernetes.io/unsafe-sysctls",
+        "non-functional in v1.11+; use the \"sysctls\" field instead",
+    ),
+];
+
+const OLD_VOLUMES: &[(&str, &str, &str)] = &[
+    ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
+    ("gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
+    ("scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
+    ("flocker", "flocker", "deprecated in v1.22, non-functional in v1.25+"),
+    ("storageos", "storageOS", "deprecated in v1.22, non-functional in v1.25+"),
+    ("quobyte", "quobyte", "deprecated in v1.22, non-functional in v1.25+"),
+    ("glusterfs", "glusterfs", "deprecated in v1.25, non-functional in v1.26+"),
+    ("ephemeral", "", ""),
+    ("cephfs", "cephfs", "deprecated in v1.28, non-functional in v1.31+"),
+    ("rbd", "rbd", "deprecated in v1.28, non-functional in v1.31+"),
+];
+
+/// What is said of an object that is fine but could be better; `old` is what it was before a change, and both are
+/// prepared.
+pub fn warnings(kind: &Kind, new: &serde_json::Value, old: Option<&serde_json::Value>) -> Vec<String> {
+    let mut out = Vec::new();
+    let object = Place::root(new);
+    let old = old.map(Place::root);
+    let same_generation = old.as_ref().is_some_and(|old| {
+        old.at("metadata.generation").number() == object.at("metadata.generation").number()
+    });
+    match kind.kind.as_str() {
+        "Pod" if old.is_none() => {
+            name(&object, "this is used in the Pod's hostname", &mut out);
+            pod(&object, &mut out);
+        }
+        "Deployment" | "ReplicaSet" | "ReplicationController" => {
+            if old.is_none() {
+                name(&object, "this is used in Pod names and hostnames", &mut out);
+            }
+            if !same_generation {
+                pod(&object.at("spec.template"), &mut out);
+            }
+        }
+        "DaemonSet" => {
+            let count = |object: &Place<'_>| {
+                object.at("metadata.annotations").key(super::workloads::TEMPLATES).text().to_owned()
+            };
+            if old.as_ref().is_none_or(|old| count(old) != count(&object)) {
+                pod(&object.at("spec.template"), &mut out);
+            }
+        }
+        "StatefulSet" => stateful_set(&object, old.is_some(), same_generation, &mut out),
+        "PodTemplate" if !same_generation => pod(&object.at("template"), &mut out),
+        "Job" => {
+            if old.is_none() {
+                name(&object, "this is used in Pod names and hostnames", &mut out);
+            }
+            if !same_generation {
+                job(&object.at("spec"), &mut out);
+            }
+        }
+        "CronJob" => {
+            if old.is_none() {
+                name(&object, "this is used in Pod names and hostnames", &mut out);
+            }
+            if !same_generation {
+                job(&object.at("spec.jobTemplate.spec"), &mut out);
+            }
+            let schedule = object.at("spec.schedule").text();
+            if old.is_some() && schedule.contains("TZ") {
+                out.push(format!(
+                    "cannot use TZ or CRON_TZ in {schedule}, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+                ));
+            }
+        }
+        "Service" => service(&object, &mut out),
+        "Ingress" => {
+            let class = "kubernetes.io/ingress.class";
+            if old.is_none()
+                && object.at("metadata.annotations").key(class).is()
+                && !object.has("spec.ingressClassName")
+            {
+                out.push(format!(
+                    "annotation {class:?} is deprecated, please use 'spec.ingressClassName' instead"
+                ));
+            }
+        }
+        "PersistentVolumeClaim" => {
+            let class = "volume.beta.kubernetes.io/storage-class";
+            if object.at("metadata.annotations").key(class).is() {
+                let detail = "deprecated since v1.8; use \"storageClassName\" attribute instead";
+                out.push(format!("metadata.annotations[{class}]: {detail}"));
+            }
+            claim(&object.at("spec"), &mut out);
+        }
+        "PersistentVolume" => volume(&object, &mut out),
+        "StorageClass" => {
+            for one in object.each("allowedTopologies") {
+                for term in one.each("matchLabelExpressions") {
+                    if let Some(detail) = old_label(term.at("key").text()) {
+                        out.push(format!("{}: {detail}", term.child("key")));
+                    }
+                }
+            }
+        }
+        "Node" => {
+            if object.has("spec.configSource") {
+                out.push("spec.configSource: the feature is removed".to_owned());
+            }
+            if !object.at("spec.externalID").text().is_empty() {
+                let detail = "this field is deprecated, and is unused by Kubernetes";
+                out.push(format!("spec.externalID: {detail}"));
+            }
+            for range in object.each("spec.podCIDRs") {
+                out.extend(addresses::range_warnings(&range.path, range.text()));
+            }
+        }
+        "NetworkPolicy" => {
+            for (list, peers) in [("spec.ingress", "from"), ("spec.egress", "to")] {
+                for peer in object.each(list).iter().flat_map(|rule| rule.each(peers)) {
+                    let block = peer.at("ipBlock");
+                    if block.is() {
+                        let ranges = std::iter::once(block.at("cidr")).chain(block.each("except"));
+                        out.extend(ranges.flat_map(|one| addresses::range_warnings(&one.path, one.text())));
+                    }
+                }
+            }
+        }
+        "Endpoints" => {
+            for subset in object.each("subsets") {
+                for list in ["addresses", "notReadyAddresses"] {
+                    let ips = subset.each(list).into_iter().map(|one| one.at("ip"));
+                    out.extend(ips.filter_map(|ip| addresses::warning(&ip.path, ip.text())));
+                }
+            }
+        }
+        "EndpointSlice" => {
+            if old.is_none() && object.at("addressType").text() == "FQDN" {
+                out.push("spec.addressType: FQDN endpoints are deprecated".to_owned());
+            }
+            for address in object.each("endpoints").iter().flat_map(|one| one.each("addresses")) {
+                out.extend(addresses::warning(&address.path, address.text()));
+            }
+        }
+        "ServiceAccount" => {
+            let key = "kubernetes.io/enforce-mountable-secrets";
+            let has = |object: &Place<'_>| object.at("metadata.annotations").key(key).is();
+            if has(&object) && !old.as_ref().is_some_and(has) {
+                out.push(format!(
+                    "metadata.annotations[{key}]: deprecated in v1.32+; prefer separate namespaces to isolate access \
+                     to mounted secrets"
+                ));
+            }
+        }
+        "ResourceQuota" if old.is_none() => quota(&object, &mut out),
+        _ => {}
+    }
+    out
+}
+
+fn name(object: &Place<'_>, what: &str, out: &mut Vec<String>) {
+    let wrong = formats::label(object.at("metadata.name").text());
+    if !wrong.is_empty() {
+        out.push(format!(
+            "metadata.name: {what}, which can result in surprising behavior; a DNS label is recommended: [{}]",
+            wrong.join(" ")
+        ));
+    }
+}
+
+fn old_label(key: &str) -> Option<&'static str> {
+    OLD_LABELS.iter().find(|(old, _)| *old == key).map(|(_, detail)| *detail)
+}
+
+fn node_term(term: &Place<'_>, values: bool, out: &mut Vec<String>) {
+    for one in term.each("matchExpressions") {
+        let key = one.at("key");
+        if let Some(detail) = old_label(key.text()) {
+            out.push(format!("{}: {} is {detail}", key.path, key.text()));
+        }
+        for value in one.each("values").iter().filter(|_| values) {
+            for message in formats::label_value(value.text()) {
+                out.push(format!("{}: {} is invalid, {message}", value.path, value.text()));
+            }
+        }
+    }
+}
+
+fn fraction(place: &Place<'_>, out: &mut Vec<String>) {
+    if let Some(amount) = amounts::amount(place.value).filter(|amount| !amounts::is_whole(amount)) {
+        let value = quote(&amount.to_string());
+        out.push(format!("{}: fractional byte value {value} is invalid, must be an integer", place.path));
+    }
+}
+
+fn claim(spec: &Place<'_>, out: &mut Vec<String>) {
+    fraction(&spec.at("resources.requests").key("storage"), out);
+    fraction(&spec.at("resources.limits").key("storage"), out);
+}
+
+fn job(spec: &Place<'_>, out: &mut Vec<String>) {
+    let (count, at_once) = (spec.at("completions").number(), spec.at("parallelism").number());
+    if spec.at("completionMode").text() == "Indexed" && count > 100_000 && at_once > 10_000 {
+        out.push(format!(
+            "{}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, \
+             Kubernetes might not be able to track completedIndexes when a big number of indexes fail",
+            spec.path
+        ));
+    }
+    pod(&spec.at("template"), out);
+}
+
+fn stateful_set(object: &Place<'_>, changed: bool, same: bool, out: &mut Vec<String>) {
+    if !same {
+        pod(&object.at("spec.template"), out);
+    }
+    for one in object.each("spec.volumeClaimTemplates") {
+        // The path has a slip in both cases.
+        let path = if changed { one.child("Spec") } else { one.path.clone() };
+        claim(&one.at("spec").moved(path), out);
+    }
+    if object.at("spec.revisionHistoryLimit").number() < 0 {
+        out.push(
+            "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is \
+             recommended"
+                .to_owned(),
+        );
+    }
+}
+
+/// A pod, or a template of pods.
+fn pod(place: &Place<'_>, out: &mut Vec<String>) {
+    let (spec, annotations) = (place.at("spec"), place.at("metadata.annotations"));
+    for (key, field) in spec.at("nodeSelector").members() {
+        if let Some(detail) = old_label(key) {
+            out.push(format!("{}: {detail}", field.path));
+        }
+    }
+    let (required, preferred) =
+        ("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution");
+    let nodes = spec.at("affinity.nodeAffinity");
+    for term in nodes.at(required).each("nodeSelectorTerms") {
+        node_term(&term, false, out);
+    }
+    for term in nodes.each(preferred) {
+        node_term(&term.at("preference"), true, out);
+    }
+    for one in spec.each("topologySpreadConstraints") {
+        let key = one.at("topologyKey");
+        if let Some(detail) = old_label(key.text()) {
+            out.push(format!("{}: {} is {detail}", key.path, key.text()));
+        }
+        no_selector(&one, out);
+    }
+    for (key, detail) in OLD_ANNOTATIONS {
+        if annotations.key(key).is() {
+            out.push(format!("{}: {detail}", annotations.key(key).path));
+        }
+    }
+    volumes(&spec, out);
+    repeated(&spec, out);
+    for key in ["memory", "ephemeral-storage"] {
+        fraction(&spec.at("overhead").key(key), out);
+    }
+    containers(place, &spec, &annotations, out);
+    ports(&spec, out);
+    if spec.at("terminationGracePeriodSeconds").number() < 0 {
+        let detail = "must be >= 0; negative values are invalid and will be treated as 1";
+        out.push(format!("{}: {detail}", spec.child("terminationGracePeriodSeconds")));
+    }
+    for key in ["affinity.podAffinity", "affinity.podAntiAffinity"] {
+        spec.at(key).each(required).iter().for_each(|one| no_selector(one, out));
+        spec.at(key).each(preferred).iter().for_each(|one| no_selector(&one.at("podAffinityTerm"), out));
+    }
+    for server in spec.each("dnsConfig.nameservers") {
+        out.extend(addresses::warning(&server.path, server.text()));
+    }
+    for alias in spec.each("hostAliases") {
+        out.extend(addresses::warning(&alias.at("ip").path, alias.at("ip").text()));
+    }
+}
+
+fn no_selector(term: &Place<'_>, out: &mut Vec<String>) {
+    if !term.has("labelSelector") {
+        out.push(format!("{}: a null labelSelector results in matching no pod", term.child("labelSelector")));
+    }
+}
+
+fn volumes(spec: &Place<'_>, out: &mut Vec<String>) {
+    for volume in spec.each("volumes") {
+        for (key, shown, detail) in OLD_VOLUMES.iter().filter(|(key, ..)| volume.has(key)) {
+            if *key == "ephemeral" {
+                claim(&volume.at("ephemeral.volumeClaimTemplate.spec"), out);
+            } else {
+                out.push(format!("{}: {detail}", volume.child(shown)));
+            }
+        }
+    }
+}
+
+fn repeated(spec: &Place<'_>, out: &mut Vec<String>) {
+    for (list, key) in [("hostAliases", "ip"), ("imagePullSecrets", "name")] {
+        let mut seen: Vec<&str> = Vec::new();
+        for one in spec.each(list) {
+            let field = one.at(key);
+            if seen.contains(&field.text()) {
+                out.push(format!("{}: duplicate {key} {}", field.path, quote(field.text())));
+            } else {
+                seen.push(field.text());
+            }
+        }
+    }
+    for one in spec.each("imagePullSecrets").iter().filter(|one| one.at("name").text().is_empty()) {
+        out.push(format!("{}: invalid empty name \"\"", one.child("name")));
+    }
+}
+
+fn all_containers<'p>(spec: &Place<'p>) -> Vec<Place<'p>> {
+    ["initContainers", "containers", "ephemeralContainers"].iter().flat_map(|list| spec.each(list)).collect()
+}
+
+fn containers(place: &Place<'_>, spec: &Place<'_>, annotations: &Place<'_>, out: &mut Vec<String>) {
+    let seccomp = "seccomp.security.alpha.kubernetes.io/pod";
+    let detail = "non-functional in v1.27+; use the \"seccompProfile\" field instead";
+    if !spec.has("securityContext.seccompProfile") && annotations.key(seccomp).is() {
+        out.push(format!("{}: {detail}", annotations.key(seccomp).path));
+    }
+    for container in all_containers(spec) {
+        let name = container.at("name").text();
+        let own = annotations.key(&format!("container.{seccomp}")).path;
+        let key = format!("container.seccomp.security.alpha.kubernetes.io/{name}");
+        debug_assert!(!own.is_empty());
+        if !container.has("securityContext.seccompProfile") && annotations.key(&key).is() {
+            out.push(format!("{}: {detail}", annotations.key(&key).path));
+        }
+        let armor = annotations.key(&format!("container.apparmor.security.beta.kubernetes.io/{name}"));
+        if !place.path.is_empty()
+            && !container.has("securityContext.appArmorProfile")
+            && armor.is()
+            && !spec.has("securityContext.appArmorProfile")
+        {
+            let detail = "deprecated since v1.30; use the \"appArmorProfile\" field instead";
+            out.push(format!("{}: {detail}", armor.path));
+        }
+        for name in ["memory", "ephemeral-storage"] {
+            for list in ["resources.limits", "resources.requests"] {
+                fraction(&container.at(list).key(name), out);
+            }
+        }
+        let mut seen: Vec<&str> = Vec::new();
+        for one in container.each("env") {
+            let (name, value) = (one.at("name").text(), one.at("value").text());
+            let refers = format!("$({name})");
+            if !seen.contains(&name) {
+                seen.push(name);
+            } else if one.has("valueFrom") || value == refers || !value.contains(&refers) {
+                out.push(format!(
+                    "{}: hides previous definition of {}, which may be dropped when using apply",
+                    one.path,
+                    quote(name)
+                ));
+            }
+        }
+    }
+}
+
+fn ports(spec: &Place<'_>, out: &mut Vec<String>) {
+    let all: Vec<Place<'_>> = all_containers(spec).iter().flat_map(|one| one.each("ports")).collect();
+    let mut seen: Vec<&Place<'_>> = Vec::new();
+    for port in &all {
+        let of = |place: &Place<'_>| (place.at("hostIP").text().to_owned(), place.at("hostPort").number());
+        let (address, number) = of(port);
+        if !address.is_empty() && number == 0 {
+            out.push(format!(
+                "{}: hostIP set without hostPort: {{Name:{} HostPort:0 ContainerPort:{} Protocol:{} HostIP:{address}}}",
+                port.path,
+                port.at("name").text(),
+                port.at("containerPort").number(),
+                port.at("protocol").text()
+            ));
+        }
+        let same = |other: &Place<'_>| {
+            other.at("containerPort").number() == port.at("containerPort").number()
+                && other.at("protocol").text() == port.at("protocol").text()
+        };
+        for other in seen.iter().filter(|other| same(other)) {
+            let (their_address, their_number) = of(other);
+            let what = if (their_address.as_str(), their_number) == (address.as_str(), number) {
+                "duplicate"
+            } else if number == 0 || their_number == 0 {
+                "overlapping"
+            } else if number == their_number && address.is_empty() != their_address.is_empty() {
+                "dangerously ambiguous"
+            } else {
+                continue;
+            };
+            out.push(format!("{}: {what} port definition with {}", port.path, other.path));
+        }
+        seen.push(port);
+    }
+    let mut names: Vec<(&str, &str)> = Vec::new();
+    for port in all.iter().filter(|port| !port.at("name").text().is_empty()) {
+        let name = port.at("name").text();
+        match names.iter().find(|(known, _)| *known == name) {
+            Some((_, other)) => out.push(format!(
+                "{}: duplicate port name {} with {other}, services and probes that select ports by name will use \
+                 {other}",
+                port.path,
+                quote(name)
+            )),
+            None => names.push((name, &port.path)),
+        }
+    }
+}
+
+fn service(object: &Place<'_>, out: &mut Vec<String>) {
+    let spec = object.at("spec");
+    let old = "service.kubernetes.io/topology-aware-hints";
+    if object.at("metadata.annotations").key(old).is() {
+        out.push(format!(
+            "annotation {old} is deprecated, please use service.kubernetes.io/topology-mode instead"
+        ));
+    }
+    let kind = spec.at("type").text();
+    let headless = kind == "ClusterIP" && spec.at("clusterIP").text() == "None";
+    if !matches!(spec.at("clusterIP").text(), "" | "None") {
+        for one in spec.each("clusterIPs") {
+            out.extend(addresses::warning(&one.path, one.text()));
+        }
+    }
+    let outside = spec.at("externalIPs");
+    if headless {
+        if !spec.at("loadBalancerIP").text().is_empty() {
+            out.push("spec.loadBalancerIP is ignored for headless services".to_owned());
+        }
+        if outside.count() > 0 {
+            out.push("spec.externalIPs is ignored for headless services".to_owned());
+        }
+        if spec.at("sessionAffinity").text() != "None" {
+            out.push("spec.SessionAffinity is ignored for headless services".to_owned());
+        }
+    }
+    for one in outside.items() {
+        out.extend(addresses::warning(&one.path, one.text()));
+    }
+    if outside.count() > 0 && !headless && kind != "ExternalName" {
+        out.push(
+            "spec.externalIPs is deprecated and may no longer be implemented in some clusters".to_owned(),
+        );
+    }
+    let balancer = spec.at("loadBalancerIP");
+    out.extend(addresses::warning(&balancer.path, balancer.text()));
+    for one in spec.each("loadBalancerSourceRanges") {
+        out.extend(addresses::range_warnings(&one.path, one.text()));
+    }
+    if kind == "ExternalName" && outside.count() > 0 {
+        out.push("spec.externalIPs is ignored when spec.type is \"ExternalName\"".to_owned());
+    }
+    if kind != "ExternalName" && !spec.at("externalName").text().is_empty() {
+        out.push("spec.externalName is ignored when spec.type is not \"ExternalName\"".to_owned());
+    }
+    if spec.at("trafficDistribution").text() == "PreferClose" {
+        out.push(
+            "spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"".to_owned(),
+        );
+    }
+}
+
+fn volume(object: &Place<'_>, out: &mut Vec<String>) {
+    let spec = object.at("spec");
+    for (key, detail) in [
+        (
+            "volume.beta.kubernetes.io/storage-class",
+            "deprecated since v1.8; use \"storageClassName\" attribute instead",
+        ),
+        (
+            "volume.beta.kubernetes.io/mount-options",
+            "deprecated since v1.31; use \"mountOptions\" attribute instead",
+        ),
+    ] {
+        if object.at("metadata.annotations").key(key).is() {
+            out.push(format!("metadata.annotations[{key}]: {detail}"));
+        }
+    }
+    if spec.at("persistentVolumeReclaimPolicy").text() == "Recycle" {
+        out.push(
+            "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended \
+             approach is to use dynamic provisioning."
+                .to_owned(),
+        );
+    }
+    for term in spec.at("nodeAffinity.required").each("nodeSelectorTerms") {
+        node_term(&term, false, out);
+    }
+    for key in ["cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd"] {
+        if let Some((_, shown, detail)) =
+            OLD_VOLUMES.iter().find(|(one, ..)| *one == key).filter(|_| spec.has(key))
+        {
+            out.push(format!("{}: {detail}", spec.child(shown)));
+        }
+    }
+}
+
+fn quota(object: &Place<'_>, out: &mut Vec<String>) {
+    let hard = object.at("spec.hard");
+    for name in ["cpu", "memory", "ephemeral-storage"] {
+        let (mut request, limit) = (format!("requests.{name}"), format!("limits.{name}"));
+        if !hard.key(&request).is() && name != "ephemeral-storage" {
+            request = name.to_owned();
+        }
+        let amount = |key: &str| amounts::amount(hard.key(key).value);
+        if let (Some(asked), Some(most)) = (amount(&request), amount(&limit))
+            && asked.compare(&most) == Ordering::Greater
+        {
+            out.push(format!("ResourceQuota {request} ({asked}) should be less than {limit} ({most})"));
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Selectors in questions about rights: roles do not know them, but they have to make sense.
+
+use podium_objects::selector::{is_key, is_value};
+use podium_objects::{Flaw, Selector};
+use serde_json::Value;
+
+use super::{given, text};
+use crate::attributes::field_terms;
+use crate::rule::texts;
+use crate::text::invalid;
+
+/// What a selector chooses by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Fields of objects.
+    Field,
+    /// Labels.
+    Label,
+}
+
+const VALUES: &str = "must be specified when `operator` is 'In' or 'NotIn'";
+const NO_VALUES: &str = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+
+fn requirements(selector: &Value) -> &[Value] {
+    selector.get("requirements").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// What is wrong with a selector.
+pub fn flaws(selector: &Value, kind: Kind, field: &str) -> Vec<Flaw> {
+    let (raw, all) = (text(selector, "rawSelector"), requirements(selector));
+    let mut flaws = Vec::new();
+    if !raw.is_empty() && !all.is_empty() {
+        let detail = "may not specified at the same time as requirements";
+        flaws.push(invalid(format!("{field}.rawSelector"), raw, detail));
+    }
+    if raw.is_empty() && all.is_empty() {
+        let detail = format!("when {field} is specified, requirements or rawSelector is required");
+        flaws.push(Flaw::required(format!("{field}.requirements"), &detail));
+    }
+    for (index, one) in all.iter().enumerate() {
+        let place = format!("{field}.requirements[{index}]");
+        let (key, values) = (text(one, "key"), texts(one, "values"));
+        if kind == Kind::Field && key.is_empty() {
+            flaws.push(Flaw::required(format!("{place}.key"), "must be specified"));
+        }
+        match text(one, "operator") {
+            "In" | "NotIn" if values.is_empty() => {
+                flaws.push(Flaw::required(format!("{place}.values"), VALUES))
+            }
+            "Exists" | "DoesNotExist" if !values.is_empty() => {
+                flaws.push(Flaw::forbidden(format!("{place}.values"), NO_VALUES));
+            }
+            _ => {}
+        }
+        if kind == Kind::Label {
+            let wrong = |field: String, text: &str, detail: &str| invalid(field, text, detail);
+            flaws.extend(
+                key_wrongs(key).into_iter().map(|detail| wrong(format!("{place}.key"), key, &detail)),
+            );
+            for (index, value) in values.iter().enumerate() {
+                let place = format!("{place}.values[{index}]");
+                flaws.extend(
+                    value_wrongs(value).into_iter().map(|detail| wrong(place.clone(), value, detail)),
+                );
+            }
+        }
+    }
+    flaws
+}
+
+const NAME: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric \
+    character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
+    '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+const VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
+    start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is \
+    '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+const TOO_LONG: &str = "must be no more than 63 bytes";
+
+/// Whether the letters of a name are right, whatever its length.
+fn is_word(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let outer = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
+    text.bytes().all(inner) && outer(text.bytes().next()) && outer(text.bytes().next_back())
+}
+
+fn key_wrongs(key: &str) -> Vec<String> {
+    if is_key(key) {
+        return Vec::new();
+    }
+    let mut wrongs = Vec::new();
+    let name = match key.split('/').collect::<Vec<_>>().as_slice() {
+        [name] => *name,
+        [prefix, name] => {
+            if prefix.is_empty() {
+                wrongs.push("prefix part must be non-empty".to_owned());
+            } else {
+                wrongs.extend(
+                    crate::names::subdomain_wrongs(prefix)
+                        .into_iter()
+                        .map(|wrong| format!("prefix part {wrong}")),
+                );
+            }
+            *name
+        }
+        _ => {
+            let form = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+            return vec![format!("a valid label key {NAME} {form}")];
+        }
+    };
+    if name.is_empty() {
+        wrongs.push("name part must be non-empty".to_owned());
+    } else if name.len() > 63 {
+        wrongs.push(format!("name part {TOO_LONG}"));
+    }
+    if !is_word(name) {
+        wrongs.push(format!("name part {NAME}"));
+    }
+    wrongs
+}
+
+fn value_wrongs(value: &str) -> Vec<&'static str> {
+    if is_value(value) {
+        return Vec::new();
+    }
+    let long = (value.len() > 63).then_some(TOO_LONG);
+    let odd = (!is_word(value)).then_some(VALUE);
+    long.into_iter().chain(odd).collect()
+}
+
+/// What is said about selectors of a question that cannot be read as a whole.
+pub fn unread(resource: &Value) -> String {
+    let mut said = Vec::new();
+    for (key, kind) in [("fieldSelector", Kind::Field), ("labelSelector", Kind::Label)] {
+        let Some(selector) = given(resource, key) else { continue };
+        let (raw, all) = (text(selector, "rawSelector"), requirements(selector));
+        let (good, bad) = match (kind, all) {
+            (Kind::Field, []) => (0, usize::from(field_terms(raw).is_err())),
+            (Kind::Label, []) => (0, usize::from(Selector::parse(raw).is_err())),
+            (Kind::Field, all) => {
+                count(all, |operator, values| matches!((operator, values), ("In" | "NotIn", 1)))
+            }
+            (Kind::Label, all) => {
+                count(all, |operator, _| matches!(operator, "In" | "NotIn" | "Exists" | "DoesNotExist"))
+            }
+        };
+        if bad > 0 {
+            let how = if good > 0 { "partially ignored" } else { "ignored" };
+            said.push(format!("spec.resourceAttributes.{key} {how} due to parse error"));
+        }
+    }
+    said.join("; ")
+}
+
+fn count(all: &[Value], good: impl Fn(&str, usize) -> bool) -> (usize, usize) {
+    let good = all.iter().filter(|one| good(text(one, "operator"), texts(one, "values").len())).count();
+    (good, all.len() - good)
+}

@@ -1,0 +1,208 @@
+//! Secrets with the token of an account, as they were made before tokens were asked for.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Duration;
+
+use podium_objects::Resource;
+use podium_runtime::Key;
+use podium_runtime::client::Error;
+use podium_runtime::queue::Verdict;
+use podium_runtime::watch::Event;
+use podium_runtime::write::Propagation;
+use serde_json::{Value, json};
+
+use crate::Claims;
+use crate::act::{self, written};
+use crate::base64;
+use crate::meta::{annotation, items, text, version};
+use crate::mirror::Mirror;
+use crate::world::{World, object};
+
+const TYPE: &str = "kubernetes.io/service-account-token";
+const NAME: &str = "kubernetes.io/service-account.name";
+const UID: &str = "kubernetes.io/service-account.uid";
+/// How long to wait for lists that are not complete.
+const LISTING: Duration = Duration::from_millis(20);
+
+/// What is known of a secret that names an account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Secret {
+    uid: String,
+    account: String,
+    account_uid: String,
+    version: u64,
+}
+
+/// All secrets that name an account.
+#[derive(Default)]
+pub struct Tokens {
+    all: RefCell<Mirror<Secret>>,
+    /// Those that are gone, until their accounts do not name them any more.
+    gone: RefCell<HashMap<Key, Secret>>,
+    /// The versions that need nothing.
+    right: RefCell<HashMap<Key, u64>>,
+}
+
+impl Tokens {
+    /// Hears of secrets.
+    pub fn take(&self, world: &World, event: &Event) {
+        let lose = |key: Key, secret: Secret| {
+            self.right.borrow_mut().remove(&key);
+            self.gone.borrow_mut().insert(key.clone(), secret);
+            world.queues.tokens.add(key);
+        };
+        match event {
+            Event::Begin => self.all.borrow_mut().begin(),
+            Event::End => {
+                let gone = self.all.borrow_mut().end();
+                gone.into_iter().for_each(|(key, secret)| lose(key, secret));
+            }
+            _ => {}
+        }
+        let Some((object, there)) = object(event) else { return };
+        let (key, account) = (Key::of(object), annotation(object, NAME));
+        if !there || account.is_empty() {
+            let known = self.all.borrow_mut().remove(&key);
+            if let Some(secret) = known {
+                lose(key, secret);
+            }
+            return;
+        }
+        let secret = Secret {
+            uid: text(object, "/metadata/uid").to_owned(),
+            account: account.to_owned(),
+            account_uid: annotation(object, UID).to_owned(),
+            version: version(object),
+        };
+        if self.all.borrow_mut().put(key.clone(), secret) {
+            world.queues.tokens.add(key);
+        }
+    }
+
+    /// An account is gone.
+    pub fn lose_account(&self, world: &World, account: &Key) {
+        for (key, secret) in self.all.borrow().iter() {
+            if key.namespace() == account.namespace() && secret.account == account.name() {
+                self.right.borrow_mut().remove(key);
+                world.queues.tokens.add(key.clone());
+            }
+        }
+    }
+}
+
+/// Fills a secret, or deletes it with its account.
+pub async fn work(world: Rc<World>, key: Key) -> Verdict {
+    match step(&world, &key).await {
+        Ok(verdict) => verdict,
+        Err(error) => world.failed("token", &key, &error),
+    }
+}
+
+async fn step(world: &World, key: &Key) -> Result<Verdict, Error> {
+    let tokens = &world.tokens;
+    let gone = tokens.gone.borrow().get(key).cloned();
+    if let Some(gone) = gone {
+        if strike(world, key, &gone).await? != Verdict::Done {
+            return Ok(Verdict::Retry);
+        }
+        tokens.gone.borrow_mut().remove(key);
+    }
+    let Some(secret) = tokens.all.borrow().get(key).cloned() else { return Ok(Verdict::Done) };
+    let account = Key::new(key.namespace(), &secret.account);
+    let Some(mut uid) = world.accounts.uid(&account) else { return Ok(Verdict::After(LISTING)) };
+    let is_meant = |uid: &String| secret.account_uid.is_empty() || secret.account_uid == *uid;
+    if uid.as_ref().is_some_and(is_meant) && tokens.right.borrow().get(key) == Some(&secret.version) {
+        return Ok(Verdict::Done);
+    }
+    let Some(body) = world.client.get(&secrets(), key.namespace(), key.name()).await? else {
+        return Ok(Verdict::Done);
+    };
+    if text(&body, "/type") != TYPE || text(&body, "/metadata/uid") != secret.uid {
+        return Ok(Verdict::Done);
+    }
+    if !uid.as_ref().is_some_and(is_meant) {
+        // It may only not have been heard of yet.
+        let found = world.client.get(&accounts(), account.namespace(), account.name()).await?;
+        uid = found.map(|found| text(&found, "/metadata/uid").to_owned());
+    }
+    match uid.filter(is_meant) {
+        Some(uid) => fill(world, key, body, &secret.account, &uid).await,
+        None => {
+            let options = act::options(Propagation::Background, Some(&secret.uid), 0);
+            written(act::delete(&world.client, &secrets(), key, &options).await)
+        }
+    }
+}
+
+fn secrets() -> Resource {
+    Resource::core("Secret", "secrets", true)
+}
+
+fn accounts() -> Resource {
+    Resource::core("ServiceAccount", "serviceaccounts", true)
+}
+
+/// Writes into a secret what it lacks.
+async fn fill(world: &World, key: &Key, mut body: Value, account: &str, uid: &str) -> Result<Verdict, Error> {
+    let Some(signer) = &world.options.signer else { return Ok(Verdict::Done) };
+    let namespace = key.namespace().unwrap_or_default();
+    let mut lacks = false;
+    let certificate = base64::encode(world.options.root_ca.as_bytes());
+    if !certificate.is_empty() && text(&body, "/data/ca.crt") != certificate {
+        body["data"]["ca.crt"] = certificate.into();
+        lacks = true;
+    }
+    if text(&body, "/data/namespace").is_empty() {
+        body["data"]["namespace"] = base64::encode(namespace.as_bytes()).into();
+        lacks = true;
+    }
+    if text(&body, "/data/token").is_empty() {
+        let claims = Claims {
+            namespace: namespace.to_owned(),
+            account: account.to_owned(),
+            account_uid: uid.to_owned(),
+            secret: key.name().to_owned(),
+        };
+        match signer(&claims) {
+            Ok(token) => body["data"]["token"] = base64::encode(token.as_bytes()).into(),
+            Err(reason) => {
+                world.options.log.error("a token cannot be signed", &[("name", key), ("reason", &reason)]);
+                return Ok(Verdict::Retry);
+            }
+        }
+        lacks = true;
+    }
+    let mut right = version(&body);
+    if lacks {
+        body["metadata"]["annotations"][NAME] = account.into();
+        body["metadata"]["annotations"][UID] = uid.into();
+        match act::put(&world.client, &secrets(), key, "", &body).await {
+            Ok(now) => right = version(&now),
+            result => return written(result),
+        }
+    }
+    world.tokens.right.borrow_mut().insert(key.clone(), right);
+    Ok(Verdict::Done)
+}
+
+/// Takes a secret that is gone out of the list of its account.
+async fn strike(world: &World, key: &Key, secret: &Secret) -> Result<Verdict, Error> {
+    let account = Key::new(key.namespace(), &secret.account);
+    if world.accounts.uid(&account).flatten().is_none() {
+        return Ok(Verdict::Done);
+    }
+    let Some(body) = world.client.get(&accounts(), account.namespace(), account.name()).await? else {
+        return Ok(Verdict::Done);
+    };
+    let is_other = |reference: &&Value| text(reference, "/name") != key.name();
+    let rest: Vec<&Value> = items(&body, "/secrets").filter(is_other).collect();
+    let meant = secret.account_uid.is_empty() || text(&body, "/metadata/uid") == secret.account_uid;
+    if !meant || rest.len() == items(&body, "/secrets").count() {
+        return Ok(Verdict::Done);
+    }
+    let version = text(&body, "/metadata/resourceVersion");
+    let patch = json!({"metadata": {"resourceVersion": version}, "secrets": rest});
+    written(act::merge(&world.client, &accounts(), &account, &patch).await)
+}

@@ -1,0 +1,38 @@
+//! Puts the stacks of the repository into the binary, so that it needs nothing else.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+fn main() {
+    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../../stacks");
+    println!("cargo::rerun-if-changed={}", root.display());
+    let mut files = Vec::new();
+    collect(&root, &mut files);
+    files.sort();
+    let mut text = String::from("pub static FILES: &[(&str, &[u8])] = &[\n");
+    for file in files {
+        let name = file.strip_prefix(&root).unwrap_or(&file).display().to_string();
+        if name.contains('/') {
+            let path = fs::canonicalize(&file).unwrap_or(file);
+            let _ = writeln!(text, "    ({name:?}, include_bytes!({:?})),", path.display().to_string());
+        }
+    }
+    text.push_str("];\n");
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("stacks.rs");
+    if let Err(error) = fs::write(&out, text) {
+        println!("cargo::error={}: {error}", out.display());
+    }
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            println!("cargo::rerun-if-changed={}", path.display());
+            collect(&path, files);
+        } else {
+            files.push(path);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The stacks that are in the binary.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use podium_goyaml::{json, yaml};
+use podium_objects::{Kind, Resource};
+use podium_runtime::Client;
+use podium_runtime::client::Apply;
+use serde_json::Value;
+
+mod embedded {
+    include!(concat!(env!("OUT_DIR"), "/stacks.rs"));
+}
+
+/// In whose name the definitions of the stacks are written.
+const MANAGER: &str = "podium";
+
+/// Writes the stacks into a folder; what is there and the same stays.
+pub fn unpack(folder: &Path) -> Result<()> {
+    for (name, content) in embedded::FILES {
+        let path = folder.join(name);
+        if fs::read(&path).is_ok_and(|found| found == *content) {
+            continue;
+        }
+        let parent = path.parent().unwrap_or(folder);
+        fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
+        fs::write(&path, content).with_context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
+
+/// The files of the stacks that say which resources are handled, with their folders.
+pub fn watches() -> Vec<PathBuf> {
+    let is_watches = |name: &&str| {
+        let file = name.rsplit('/').next().unwrap_or_default();
+        file.starts_with("watches") && file.ends_with(".yaml") && name.matches('/').count() == 1
+    };
+    embedded::FILES.iter().map(|(name, _)| *name).filter(is_watches).map(PathBuf::from).collect()
+}
+
+/// Applies the definitions of all stacks.
+pub async fn define(client: &Client) -> Result<()> {
+    let kind = Kind::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+    let resource = Resource { kind, plural: "customresourcedefinitions".to_owned(), namespaced: false };
+    for (name, content) in embedded::FILES.iter().filter(|(name, _)| name.contains("/crds/")) {
+        let node = yaml::parse_exact(content, 0).with_context(|| (*name).to_owned())?;
+        let text = json::to_raw_string(&&node).with_context(|| (*name).to_owned())?;
+        let definition: Value = serde_json::from_slice(&text).with_context(|| (*name).to_owned())?;
+        let object = definition.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        let apply = Apply { manager: MANAGER, force: true, dry_run: false };
+        client
+            .apply(&resource, None, object, &definition, apply)
+            .await
+            .with_context(|| (*name).to_owned())?;
+    }
+    Ok(())
+}
