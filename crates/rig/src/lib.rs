@@ -5,6 +5,7 @@
 //!   (seed)                     └─> a Subject (ours)  ──────────> Outcome ──┴─> compare ─> shrink ─> report
 //! ```
 
+pub mod api;
 pub mod bench;
 pub mod charts;
 pub mod cluster;

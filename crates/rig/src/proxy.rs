@@ -65,7 +65,7 @@ impl Error {
     }
 }
 
-type Upstream = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+pub(crate) type Upstream = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 type Body = Either<Full<Bytes>, Channel<Bytes, Gone>>;
 
 /// The connection ends without an answer.
@@ -267,7 +267,7 @@ fn config(port: u16) -> String {
     )
 }
 
-fn upstream(authority: Option<&Path>) -> Result<Upstream, Error> {
+pub(crate) fn upstream(authority: Option<&Path>) -> Result<Upstream, Error> {
     let wrong = |error: &dyn std::fmt::Display| Error::Certificate(error.to_string());
     let mut roots = rustls::RootCertStore::empty();
     if let Some(path) = authority {

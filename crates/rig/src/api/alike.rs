@@ -1,0 +1,520 @@
+//! Whether two answers are alike, but for what each server makes itself.
+
+use std::collections::HashMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use podium_objects::time;
+use serde_json::Value;
+
+use super::wire::{Answer, Body, Request};
+
+/// What may differ because each server makes it; nothing else may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mask {
+    /// Uids.
+    Uid,
+    /// The revision of an object.
+    Revision,
+    /// The revision of a list, a bookmark, or a message about revisions.
+    Position,
+    /// Where the next page begins.
+    Page,
+    /// A name that is made of a prefix.
+    Name,
+    /// The address of a Service.
+    Address,
+    /// A port of all nodes.
+    Port,
+    /// The volume with a pod's token.
+    Volume,
+    /// Moments that are now, and ages.
+    Time,
+    /// What columns of tables are about.
+    Description,
+}
+
+impl Mask {
+    /// All of them, with the reason of each.
+    pub const ALL: [(Mask, &str); 10] = [
+        (Mask::Uid, "random; one of the real server stands for one of ours"),
+        (Mask::Revision, "counted by each; one of the real server stands for one of ours"),
+        (Mask::Position, "the real server's own leases move it too; both have to be there"),
+        (Mask::Page, "opaque, has a revision in it; both have to be there"),
+        (Mask::Name, "random; the prefix and the length are compared"),
+        (Mask::Address, "random in 10.96.0.0/16; one of the real server stands for one of ours"),
+        (Mask::Port, "random from 30000 to 32767; one of the real server stands for one of ours"),
+        (Mask::Volume, "random; one of the real server stands for one of ours"),
+        (Mask::Time, "the clock; both have to be of these minutes and written alike"),
+        (Mask::Description, "texts for people, not taken over from the real server"),
+    ];
+}
+
+/// What one server's own words are in the other's.
+#[derive(Debug, Default)]
+pub struct Dictionary {
+    ours: HashMap<(Mask, String), String>,
+    real: HashMap<(Mask, String), String>,
+    /// Revisions of any sort, for requests.
+    revisions: HashMap<String, String>,
+}
+
+impl Dictionary {
+    /// Whether these two stand for each other, or can from now on.
+    pub fn unify(&mut self, mask: Mask, real: &str, ours: &str) -> bool {
+        match (self.ours.get(&(mask, real.to_owned())), self.real.get(&(mask, ours.to_owned()))) {
+            (Some(known), _) => known == ours,
+            (None, Some(known)) => known == real,
+            (None, None) => {
+                self.ours.insert((mask, real.to_owned()), ours.to_owned());
+                self.real.insert((mask, ours.to_owned()), real.to_owned());
+                true
+            }
+        }
+    }
+
+    /// A revision of the real server is this one of ours, in requests that follow.
+    pub fn revision(&mut self, real: &str, ours: &str) {
+        self.revisions.insert(real.to_owned(), ours.to_owned());
+    }
+
+    /// The same request for our server.
+    pub fn translate(&self, request: &Request) -> Request {
+        let mut ours = request.clone();
+        ours.path =
+            request.path.split('/').map(|part| self.word(Mask::Name, part)).collect::<Vec<_>>().join("/");
+        for (key, value) in &mut ours.query {
+            *value = match key.as_str() {
+                "resourceVersion" => self.revisions.get(value).cloned().unwrap_or_else(|| value.clone()),
+                "continue" => self.word(Mask::Page, value),
+                _ => self.text(value),
+            };
+        }
+        if let Body::Json(value) | Body::Yaml(value) = &mut ours.body {
+            self.exchange("", value);
+        }
+        ours
+    }
+
+    fn word(&self, mask: Mask, real: &str) -> String {
+        self.ours.get(&(mask, real.to_owned())).cloned().unwrap_or_else(|| real.to_owned())
+    }
+
+    fn text(&self, real: &str) -> String {
+        let whole = self.word(Mask::Name, real);
+        if whole != real {
+            return whole;
+        }
+        tokens(real).into_iter().map(|(mask, part)| mask.map_or(part.to_owned(), |mask| self.word(mask, part))).collect()
+    }
+
+    fn exchange(&self, key: &str, value: &mut Value) {
+        match value {
+            Value::Object(object) => {
+                let renamed: Vec<(String, String)> = object
+                    .keys()
+                    .map(|key| (key.clone(), self.text(key)))
+                    .filter(|(old, new)| old != new)
+                    .collect();
+                for (old, new) in renamed {
+                    if let Some(value) = object.remove(&old) {
+                        object.insert(new, value);
+                    }
+                }
+                object.iter_mut().for_each(|(key, value)| self.exchange(key, value));
+            }
+            Value::Array(list) => list.iter_mut().for_each(|value| self.exchange(key, value)),
+            Value::String(text) if key == "resourceVersion" => {
+                if let Some(ours) = self.revisions.get(text.as_str()) {
+                    text.clone_from(ours);
+                }
+            }
+            Value::String(text) => *text = self.text(text),
+            Value::Number(number) if key.ends_with("odePort") => {
+                if let Ok(port) = self.word(Mask::Port, &number.to_string()).parse::<i64>() {
+                    *value = port.into();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Cuts a text into what servers make themselves and what stands between.
+fn tokens(text: &str) -> Vec<(Option<Mask>, &str)> {
+    let mut out = Vec::new();
+    let (mut from, mut at) = (0, 0);
+    let bytes = text.as_bytes();
+    while at < bytes.len() {
+        let rest = text.get(at..).unwrap_or_default();
+        match token(rest, text.get(..at).unwrap_or_default()) {
+            Some((mask, length)) => {
+                out.push((None, text.get(from..at).unwrap_or_default()));
+                out.push((Some(mask), text.get(at..at + length).unwrap_or_default()));
+                at += length;
+                from = at;
+            }
+            None => at += 1,
+        }
+    }
+    out.push((None, text.get(from..).unwrap_or_default()));
+    out
+}
+
+const UUID: &str = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+
+fn token(rest: &str, before: &str) -> Option<(Mask, usize)> {
+    let bytes = rest.as_bytes();
+    let fits = |shape: &str, fit: fn(u8, u8) -> bool| {
+        bytes.len() >= shape.len() && bytes.iter().zip(shape.bytes()).all(|(byte, shape)| fit(*byte, shape))
+    };
+    let hex = |byte: u8, shape: u8| if shape == b'x' { byte.is_ascii_hexdigit() } else { byte == shape };
+    if fits(UUID, hex) {
+        return Some((Mask::Uid, UUID.len()));
+    }
+    let digit = |byte: u8, shape: u8| if shape == b'0' { byte.is_ascii_digit() } else { byte == shape };
+    if fits("0000-00-00T00:00:00", digit) {
+        let end = bytes.iter().skip(19).take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
+        if bytes.get(19 + end) == Some(&b'Z') {
+            return Some((Mask::Time, 20 + end));
+        }
+    }
+    if rest.starts_with("10.96.") {
+        return Some((Mask::Address, rest.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(rest.len())));
+    }
+    if before.ends_with("kube-api-access-") {
+        let end = bytes.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        return (end == 5).then_some((Mask::Volume, 5));
+    }
+    if before.ends_with(':') && fits("30000/", digit) {
+        return Some((Mask::Port, 5));
+    }
+    let numbered = ["resource version: ", "current: ", "resource version: 1 ("];
+    if numbered.iter().any(|word| before.ends_with(word)) {
+        let end = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        return (end > 0).then_some((Mask::Position, end));
+    }
+    None
+}
+
+/// Where two answers differ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// What sort of difference it is.
+    pub category: &'static str,
+    /// Where.
+    pub path: String,
+    /// What the real server says.
+    pub real: String,
+    /// What ours says.
+    pub ours: String,
+}
+
+/// Compares answers, and learns from them what stands for what.
+pub struct Comparer<'c> {
+    /// What is known.
+    pub dictionary: &'c mut Dictionary,
+    category: &'static str,
+    out: Vec<Difference>,
+}
+
+impl<'c> Comparer<'c> {
+    /// A comparison of one sort of things.
+    pub fn new(dictionary: &'c mut Dictionary, category: &'static str) -> Self {
+        Self { dictionary, category, out: Vec::new() }
+    }
+
+    fn differ(&mut self, path: &str, real: impl Into<String>, ours: impl Into<String>) {
+        let category = match self.category {
+            "body" if path.contains("managedFields") => "managedFields",
+            "watch" if path.contains("managedFields") => "watch managedFields",
+            other => other,
+        };
+        self.out.push(Difference { category, path: path.to_owned(), real: real.into(), ours: ours.into() });
+    }
+
+    /// Compares two values.
+    pub fn values(mut self, real: &Value, ours: &Value) -> Vec<Difference> {
+        self.walk("", real, ours);
+        self.out
+    }
+
+    fn walk(&mut self, path: &str, real: &Value, ours: &Value) {
+        match (real, ours) {
+            (Value::Object(a), Value::Object(b)) => {
+                // Keys may have what servers make themselves in them.
+                let mut rest: Vec<&String> = b.keys().collect();
+                for (key, value) in a {
+                    let twin = match rest.iter().position(|other| *other == key) {
+                        Some(at) => Some(at),
+                        None => rest.iter().position(|other| self.texts(key, other)),
+                    };
+                    let place = format!("{path}.{}", general(path, key));
+                    match twin {
+                        Some(at) => {
+                            let other = rest.remove(at);
+                            self.field(&place, key, a, value, b.get(other).unwrap_or(&Value::Null));
+                        }
+                        None => self.differ(&place, short(value), "(absent)"),
+                    }
+                }
+                for key in rest {
+                    self.differ(
+                        &format!("{path}.{}", general(path, key)),
+                        "(absent)",
+                        short(b.get(key).unwrap_or(&Value::Null)),
+                    );
+                }
+            }
+            (Value::Array(a), Value::Array(b)) => {
+                let place = format!("{path}[]");
+                for (real, ours) in a.iter().zip(b) {
+                    self.walk(&place, real, ours);
+                }
+                if a.len() != b.len() {
+                    self.differ(&place, format!("{} items", a.len()), format!("{} items", b.len()));
+                }
+            }
+            (Value::String(a), Value::String(b)) => {
+                if !self.texts(a, b) {
+                    self.differ(path, a.as_str(), b.as_str());
+                }
+            }
+            (real, ours) if real == ours => {}
+            (real, ours) => self.differ(path, short(real), short(ours)),
+        }
+    }
+
+    fn field(
+        &mut self,
+        place: &str,
+        key: &str,
+        parent: &serde_json::Map<String, Value>,
+        real: &Value,
+        ours: &Value,
+    ) {
+        match (key, real, ours) {
+            ("description", Value::String(_), Value::String(_)) if place.contains("columnDefinitions") => {}
+            ("resourceVersion", Value::String(a), Value::String(b)) if place.ends_with("metadata.resourceVersion") => {
+                self.dictionary.revision(a, b);
+                let known = !parent.contains_key("name") || self.dictionary.unify(Mask::Revision, a, b);
+                if !known || a.is_empty() != b.is_empty() {
+                    self.differ(place, a.as_str(), b.as_str());
+                }
+            }
+            ("continue", Value::String(a), Value::String(b)) if place.ends_with("metadata.continue") => {
+                self.dictionary.unify(Mask::Page, a, b);
+            }
+            ("name", Value::String(a), Value::String(b)) if a != b && parent.contains_key("generateName") => {
+                let prefix = parent.get("generateName").and_then(Value::as_str).unwrap_or_default();
+                let made = |name: &str| name.strip_prefix(prefix).is_some_and(|rest| rest.len() == 5);
+                if !(made(a) && made(b) && self.dictionary.unify(Mask::Name, a, b)) {
+                    self.differ(place, a.as_str(), b.as_str());
+                }
+            }
+            (_, Value::Number(a), Value::Number(b)) if key.ends_with("odePort") => {
+                let given = |number: &serde_json::Number| number.as_i64().is_some_and(|n| (30000..=32767).contains(&n));
+                let alike = given(a)
+                    && given(b)
+                    && self.dictionary.unify(Mask::Port, &a.to_string(), &b.to_string());
+                if !alike && a != b {
+                    self.differ(place, a.to_string(), b.to_string());
+                }
+            }
+            ("cells", Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+                for (real, ours) in a.iter().zip(b) {
+                    if !is_age(real) || !is_age(ours) {
+                        self.walk(&format!("{place}[]"), real, ours);
+                    }
+                }
+            }
+            _ => self.walk(place, real, ours),
+        }
+    }
+
+    /// Whether two texts say the same.
+    fn texts(&mut self, real: &str, ours: &str) -> bool {
+        if real == ours {
+            return true;
+        }
+        let (a, b) = (tokens(real), tokens(ours));
+        a.len() == b.len()
+            && a.iter().zip(&b).all(|((mask, real), (other, ours))| match (mask, other) {
+                (None, None) => real == ours,
+                (Some(Mask::Time), Some(Mask::Time)) => real == ours || is_now(real) && is_now(ours) && real.len() == ours.len(),
+                (Some(Mask::Position), Some(Mask::Position)) => true,
+                (Some(mask), Some(other)) if mask == other => self.dictionary.unify(*mask, real, ours),
+                _ => false,
+            })
+    }
+}
+
+/// A key as it stands in a path: those of maps are all alike.
+fn general(path: &str, key: &str) -> String {
+    let free = [".data", ".labels", ".annotations", ".binaryData", ".matchLabels", ".nodeSelector", ".parameters"];
+    match () {
+        () if path.contains("fieldsV1") => "*".to_owned(),
+        () if free.iter().any(|end| path.ends_with(end)) => "*".to_owned(),
+        () => key.to_owned(),
+    }
+}
+
+/// A time of these minutes.
+fn is_now(text: &str) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let plain = text.get(..19).map(|seconds| format!("{seconds}Z")).unwrap_or_default();
+    time::seconds(&plain).is_some_and(|then| (then - i64::try_from(now).unwrap_or(0)).abs() < 600)
+}
+
+/// A cell that says how old something is.
+fn is_age(cell: &Value) -> bool {
+    let Some(text) = cell.as_str() else { return false };
+    let units = text.trim_end_matches(['s', 'm', 'h', 'd', 'y']);
+    text == "<invalid>" || is_now(text) || units.len() < text.len() && units.chars().all(|c| c.is_ascii_digit() || "smhdy".contains(c)) && !units.is_empty()
+}
+
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(200) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text,
+    }
+}
+
+/// The headers that are compared.
+const HEADERS: &[(&str, &str)] = &[
+    ("content-type", "header content-type"),
+    ("warning", "warnings"),
+    ("retry-after", "header retry-after"),
+    ("allow", "header allow"),
+];
+
+/// Compares two answers.
+pub fn answers(dictionary: &mut Dictionary, real: &Answer, ours: &Answer) -> Vec<Difference> {
+    let body = |answer: &Answer| answer.json().map_or_else(|| short(&answer.text.as_str().into()), |value| short(&value));
+    let said = |answer: &Answer| {
+        let value = answer.value();
+        let of = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        match answer.is_good() {
+            true => format!("{} {}", answer.code, body(answer)),
+            false if value.is_null() => format!("{} {}", answer.code, body(answer)),
+            false => format!("{} {} {}", answer.code, of("reason"), of("message")),
+        }
+    };
+    if real.code != ours.code {
+        let category = match (real.is_good(), ours.is_good(), real.code) {
+            (false, true, 400 | 422) => LET_THROUGH,
+            (false, true, _) => "done, though the original refuses",
+            (true, false, _) => "refused, though the original does it",
+            (false, false, _) => "refusal: code",
+            (true, true, _) => "code",
+        };
+        let path = format!("{} -> {}", real.code, ours.code);
+        return vec![Difference { category, path, real: said(real), ours: said(ours) }];
+    }
+    let mut out = Vec::new();
+    for (name, category) in HEADERS {
+        let (a, b) = (real.header(name), ours.header(name));
+        if a != b {
+            out.push(Difference { category, path: String::new(), real: a.join(" | "), ours: b.join(" | ") });
+        }
+    }
+    match (real.json(), ours.json()) {
+        (Some(a), Some(b)) if !real.is_good() => out.extend(refusals(dictionary, &a, &b)),
+        (Some(a), Some(b)) => {
+            let table = a.get("kind").and_then(Value::as_str) == Some("Table");
+            out.extend(Comparer::new(dictionary, if table { "table" } else { "body" }).values(&a, &b));
+        }
+        _ => {
+            if !Comparer::new(dictionary, "text").texts(&real.text, &ours.text) {
+                let [a, b] = [real, ours].map(|answer| short(&answer.text.as_str().into()));
+                out.push(Difference { category: "text", path: String::new(), real: a, ours: b });
+            }
+        }
+    }
+    out
+}
+
+/// What the original refuses and we do not.
+pub const LET_THROUGH: &str = "let through";
+/// What the original finds more than we do in what both refuse.
+pub const FEWER: &str = "fewer causes";
+
+fn refusals(dictionary: &mut Dictionary, real: &Value, ours: &Value) -> Vec<Difference> {
+    let causes = |value: &Value| {
+        value.pointer("/details/causes").and_then(Value::as_array).cloned().unwrap_or_default()
+    };
+    let (a, b) = (causes(real), causes(ours));
+    let invalid = real.get("reason").and_then(Value::as_str) == Some("Invalid");
+    if invalid && !b.is_empty() && a.len() > b.len() && b.iter().all(|cause| a.contains(cause)) {
+        let text = |value: &Value| value.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
+        return vec![Difference { category: FEWER, path: String::new(), real: text(real), ours: text(ours) }];
+    }
+    let found = Comparer::new(dictionary, "refusal: message").values(real, ours);
+    let sort = |path: &str| match path {
+        ".message" => "refusal: message",
+        ".reason" => "refusal: reason",
+        _ => "refusal: details",
+    };
+    found.into_iter().map(|one| Difference { category: sort(&one.path), ..one }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn found(real: Value, ours: Value) -> Vec<String> {
+        let found = Comparer::new(&mut Dictionary::default(), "body").values(&real, &ours);
+        found.into_iter().map(|one| format!("{} {}: {} / {}", one.category, one.path, one.real, one.ours)).collect()
+    }
+
+    const U1: &str = "11111111-1111-1111-1111-111111111111";
+    const U2: &str = "22222222-2222-2222-2222-222222222222";
+    const U3: &str = "33333333-3333-3333-3333-333333333333";
+
+    #[test]
+    fn what_each_server_makes_itself_stands_for_the_others() {
+        let real = json!({"metadata": {"name": "a", "uid": U1, "resourceVersion": "7"}, "labels": {"x": U1}});
+        let ours = json!({"metadata": {"name": "a", "uid": U2, "resourceVersion": "3"}, "labels": {"x": U2}});
+        assert_eq!(found(real.clone(), ours), [""; 0]);
+        let mixed = json!({"metadata": {"name": "a", "uid": U2, "resourceVersion": "3"}, "labels": {"x": U3}});
+        assert_eq!(found(real, mixed).len(), 1);
+    }
+
+    #[test]
+    fn every_broken_answer_is_found() {
+        let good = json!({"metadata": {"name": "a", "creationTimestamp": "2024-01-01T00:00:00Z"},
+            "spec": {"ports": [{"port": 80}], "clusterIP": "10.96.0.1"}, "status": {}});
+        let breaks: &[(&str, Value)] = &[
+            ("/metadata/name", json!("b")),
+            ("/metadata/creationTimestamp", json!("2024-01-01T00:00:01Z")),
+            ("/spec/ports/0/port", json!("80")),
+            ("/spec/ports", json!([])),
+            ("/spec/clusterIP", json!("10.97.0.1")),
+            ("/status", Value::Null),
+        ];
+        for (path, broken) in breaks {
+            let mut ours = good.clone();
+            *ours.pointer_mut(path).unwrap() = broken.clone();
+            assert_eq!(found(good.clone(), ours).len(), 1, "{path}");
+        }
+    }
+
+    #[test]
+    fn requests_are_said_in_our_words() {
+        let mut dictionary = Dictionary::default();
+        assert!(dictionary.unify(Mask::Uid, U1, U2) && !dictionary.unify(Mask::Uid, U1, U3));
+        dictionary.revision("7", "3");
+        let body = json!({"metadata": {"uid": U1, "resourceVersion": "7"}, "data": {"n": "7"}});
+        let ours = dictionary.translate(&Request::put("/x", body).with("resourceVersion", "7"));
+        assert_eq!(ours.body, Body::Json(json!({"metadata": {"uid": U2, "resourceVersion": "3"}, "data": {"n": "7"}})));
+        assert_eq!(ours.address(), "/x?resourceVersion=3");
+    }
+
+    #[test]
+    fn ages_are_ages_of_all_sizes_and_nothing_else() {
+        assert!(["0s", "119s", "3m27s", "<invalid>"].iter().all(|text| is_age(&json!(text))));
+        assert!(!["s", "a1s", "1", "web", ""].iter().any(|text| is_age(&json!(text))));
+    }
+}
