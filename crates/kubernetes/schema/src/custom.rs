@@ -9,6 +9,7 @@ use crate::metadata::{self, Naming};
 use crate::names;
 use crate::path::Path;
 use crate::structural::Structural;
+use crate::version::order;
 
 /// One version of a kind that a definition makes.
 #[derive(Debug)]
@@ -20,6 +21,7 @@ pub struct Custom {
     rules: Option<Rules>,
     status: bool,
     scale: Option<Scale>,
+    deprecation: Option<String>,
 }
 
 /// Where a kind keeps its numbers of replicas.
@@ -68,7 +70,13 @@ impl Custom {
             rules,
             status: found.pointer("/subresources/status").is_some_and(|status| !status.is_null()),
             scale: Scale::of(found),
+            deprecation: deprecation(definition, found),
         })
+    }
+
+    /// What everybody is told who uses the version, if it is deprecated.
+    pub fn deprecation(&self) -> Option<&str> {
+        self.deprecation.as_deref()
     }
 
     /// The schema of the version.
@@ -277,6 +285,26 @@ impl Custom {
     }
 }
 
+/// What is said of a deprecated version: its own words, or what to use instead.
+fn deprecation(definition: &Value, version: &Value) -> Option<String> {
+    let flag = |version: &Value, name: &str| version.get(name) == Some(&Value::Bool(true));
+    if !flag(version, "deprecated") {
+        return None;
+    }
+    if let Some(warning) = version.get("deprecationWarning").and_then(Value::as_str) {
+        return Some(warning.to_owned());
+    }
+    let text = |path: &str| definition.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    let name = |version: &Value| version.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (group, kind) = (text("/spec/group"), text("/spec/names/kind"));
+    let this = name(version);
+    let all = definition.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
+    let better = all.filter(|other| flag(other, "served") && !flag(other, "deprecated")).map(name);
+    let better = better.filter(|other| order(&this, other).is_lt()).max_by(|a, b| order(a, b));
+    let instead = better.map(|other| format!("; use {group}/{other} {kind}")).unwrap_or_default();
+    Some(format!("{group}/{this} {kind} is deprecated{instead}"))
+}
+
 /// Says that rules were not asked, if there are flaws of the kinds that make them pointless.
 pub fn blocked(flaws: &[Flaw]) -> Option<Flaw> {
     let blocking = [Wrong::NotSupported, Wrong::Required, Wrong::TooLong, Wrong::TooMany, Wrong::TypeInvalid];
@@ -391,4 +419,46 @@ fn finalizer_warnings(name: &str) -> Vec<String> {
         ));
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn deprecated_versions_say_what_to_use_instead() {
+        let version =
+            |name: &str, deprecated: bool| json!({"name": name, "served": true, "deprecated": deprecated});
+        let versions = [version("v1beta1", true), version("v1", false), version("v2alpha1", false)];
+        let mut definition =
+            json!({"spec": {"group": "ex.io", "names": {"kind": "Foo"}, "versions": versions}});
+        let said = |definition: &Value, name: &str| {
+            Custom::new(definition, name, None).unwrap().deprecation().map(str::to_owned)
+        };
+        let expected = "ex.io/v1beta1 Foo is deprecated; use ex.io/v1 Foo";
+        assert_eq!(said(&definition, "v1beta1").as_deref(), Some(expected));
+        assert_eq!(said(&definition, "v1"), None);
+        definition["spec"]["versions"][1]["deprecated"] = true.into();
+        assert_eq!(said(&definition, "v1").as_deref(), Some("ex.io/v1 Foo is deprecated"));
+        definition["spec"]["versions"][0]["deprecationWarning"] = "go away".into();
+        assert_eq!(said(&definition, "v1beta1").as_deref(), Some("go away"));
+    }
+
+    #[test]
+    fn another_version_is_another_name_for_the_same_object() {
+        let schema = |field: &str| {
+            json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": {
+                "kept": {"type": "string"}, field: {"type": "integer", "default": 7}}}}}})
+        };
+        let versions =
+            json!([{"name": "v1", "schema": schema("one")}, {"name": "v2", "schema": schema("two")}]);
+        let definition = json!({"spec": {"group": "ex.io", "names": {"kind": "Foo"}, "versions": versions}});
+        let mut object = json!({"apiVersion": "ex.io/v1", "kind": "Foo", "metadata": {"name": "a"},
+            "spec": {"kept": "x", "one": 1}});
+        Custom::new(&definition, "v2", None).unwrap().convert(&mut object).unwrap();
+        assert_eq!(object["apiVersion"], "ex.io/v2");
+        assert_eq!(object["spec"], json!({"kept": "x", "two": 7}));
+    }
 }

@@ -84,8 +84,7 @@ pub fn prepare_update(new: &mut Value, old: &Value) {
     }
 }
 
-/// Prepares a write of the status: what the definition says is kept, and so is its metadata, but for who manages which
-/// field.
+/// Prepares a write of the status: what the definition says is kept. Its metadata can be written here too.
 pub fn prepare_status(new: &mut Value, old: &Value) {
     let Value::Object(fields) = new else { return };
     if let Some(spec) = old.get("spec") {
