@@ -204,6 +204,7 @@ impl Custom {
         })?;
         let mut object: Value =
             serde_json::from_slice(body).map_err(|error| Refusal::bad_request(error.to_string()))?;
+        podium_schema::settle(&mut object);
         if said.api_version() != kind.api_version() {
             return Err(Refusal::bad_request(format!(
                 "the API version in the data ({}) does not match the expected API version ({})",

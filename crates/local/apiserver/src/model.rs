@@ -269,6 +269,16 @@ impl Resource {
         Ok(draft)
     }
 
+    /// An object of a built-in kind that nobody has written anything into.
+    pub fn zero(&self) -> Option<Value> {
+        let id = kinds().type_of(&self.kind).filter(|_| self.custom.is_none())?;
+        let (mut zero, _) = podium_kinds::typed::json::read_as(kinds(), id, b"{}").ok()?;
+        let fields = zero.as_object_mut()?;
+        fields.insert("apiVersion".to_owned(), self.kind.api_version().into());
+        fields.insert("kind".to_owned(), self.kind.kind.as_str().into());
+        Some(zero)
+    }
+
     /// What is needed to tell who owns which field after a write to a part of an object.
     pub fn shapes(&self) -> &Shapes {
         match &self.custom {

@@ -296,7 +296,9 @@ impl<'w> Write<'w> {
         let version = self.resource.kind.api_version();
         let tracked = self.resource.tracked(part);
         let scope = model::scope(self.resource, &tracked, &version, part, &self.now);
-        Ok(managed::update_or_forget(&scope, live, new, &self.options.manager))
+        // What every object of a type has, nobody has added.
+        let zero = if live.is_none() { self.resource.zero() } else { None };
+        Ok(managed::update_or_forget(&scope, live.or(zero.as_ref()), new, &self.options.manager))
     }
 
     /// The object is in the namespace of the address.

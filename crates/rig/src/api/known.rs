@@ -17,7 +17,9 @@ pub const KNOWN: &[Known] = &[
         matches: |request, found| {
             let path = request.path.trim_end_matches('/');
             let discovers = matches!(path, "/api" | "/apis" | "/api/v1" | "/openapi/v3");
-            discovers && matches!(found.category, "body") && (found.ours == "(absent)" || found.path.ends_with("[]"))
+            discovers
+                && matches!(found.category, "body")
+                && (found.ours == "(absent)" || found.path.ends_with("[]"))
         },
     },
     Known {
