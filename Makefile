@@ -30,7 +30,7 @@ tools: ## build the pinned originals that are missing (helm 3 and 4, probes, Kub
 	@tools/build.sh
 
 # The tests on a real API server, a file each.
-CLUSTER_TESTS = access cluster controllers crds diff dry_run faults fuzz_resources kind_table kinds project release_write releases runtime stacks stories
+CLUSTER_TESTS = access clients cluster controllers crds diff dry_run faults fuzz_resources kind_table kinds project release_write releases runtime stacks stories
 
 test-real: tools ## compare with the originals (under 15 min when they are built)
 	$(CARGO) build --profile fast --locked -p podium -p podium-rig

@@ -152,7 +152,8 @@ impl Write<'_> {
                     Patch::Strategic(map) => podium_apply::plain(&Value::Object(map.clone())),
                     _ => patched.to_string(),
                 };
-                let new = write.reread(&patched, &shown)?;
+                let strategic = matches!(patch, Patch::Strategic(_));
+                let new = write.reread(&patched, &shown, strategic)?;
                 write.owned(Some(live), new)
             }
         })
@@ -160,7 +161,7 @@ impl Write<'_> {
     }
 
     /// Reads a patched value as an object, with the complaints of strict reading.
-    fn reread(&mut self, patched: &Value, shown: &dyn Fn() -> String) -> Outcome<Value> {
+    fn reread(&mut self, patched: &Value, shown: &dyn Fn() -> String, strategic: bool) -> Outcome<Value> {
         let kind = &self.resource.kind;
         let text = patched.to_string();
         let given = match &self.resource.custom {
@@ -174,7 +175,11 @@ impl Write<'_> {
                         .map(|given| given.object);
                 }
                 let read = podium_kinds::stored::decode(text.as_bytes(), kind);
-                let read = read.map_err(|error| invalid_patch(&shown(), &error.to_string()))?;
+                let read = read.map_err(|error| {
+                    let why = error.to_string();
+                    let why = if strategic { converted(&why).unwrap_or(why) } else { why };
+                    invalid_patch(&shown(), &why)
+                })?;
                 model::Given { object: read.value, strict: read.strict }
             }
         };
@@ -246,6 +251,30 @@ pub fn not_applied(error: managed::Error) -> Refusal {
             refusal.details = Some(json!({}));
             refusal.with_causes(causes)
         }
+    }
+}
+
+/// What the server says of a value of another type in a strategic patch, which it reads in another way than a body; of
+/// types without parts, lists and maps.
+fn converted(why: &str) -> Option<String> {
+    let rest = why.strip_prefix("json: cannot unmarshal ")?;
+    let (value, rest) = rest.split_once(" into Go ")?;
+    let (_, kind) = rest.split_once(" of type ")?;
+    let value = match value.split_once(' ') {
+        Some(("number", number)) if number.contains(['.', 'e', 'E']) => "float64",
+        Some(("number", _)) => "int64",
+        _ if value == "number" => "int64",
+        _ if value == "array" => "slice",
+        _ if value == "object" => "map",
+        _ => value,
+    };
+    let number = matches!(value, "int64" | "float64");
+    match kind {
+        "int32" | "int64" | "float64" | "string" if number => Some(format!("cannot convert {value} to {kind}")),
+        "int32" | "int64" | "float64" | "string" | "bool" => Some(format!("unrecognized type: {kind}")),
+        _ if kind.starts_with("[]") => Some(format!("cannot restore slice from {value}")),
+        _ if kind.starts_with("map[") => Some(format!("cannot restore map from {value}")),
+        _ => None,
     }
 }
 
