@@ -63,6 +63,20 @@ fn self_compare(list: Option<&Value<'_>>) -> u64 {
     allocating(if texts { 2.1 } else { 2.0 }, count.saturating_mul(count))
 }
 
+/// Where the original cannot count the cost of a failed argument, and gives up.
+pub fn stumble(overload: &str, args: &[Value<'_>]) -> Option<&'static str> {
+    let failed = |at: usize| args.get(at).is_some_and(Value::is_error);
+    let list = "internal error: interface conversion: *types.Err is not traits.Lister: missing method Add";
+    let int = "internal error: interface conversion: ref.Val is *types.Err, not types.Int";
+    match overload {
+        "list_distinct" if failed(0) => Some(list),
+        "list_flatten_int" if failed(1) => Some(int),
+        _ if overload.ends_with("_sort") && failed(0) => Some(list),
+        _ if overload.ends_with("_sortByAssociatedKeys") && failed(1) => Some(list),
+        _ => None,
+    }
+}
+
 /// The cost of a call. Without a result, it is what can be known before.
 pub fn call(function: &str, overload: &str, args: &[Value<'_>], result: Option<&Value<'_>>) -> u64 {
     let (first, second) = (args.first(), args.get(1));

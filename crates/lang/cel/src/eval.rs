@@ -10,9 +10,14 @@ use crate::map::{Entries, Map, key};
 use crate::plan::{Added, Attribute, Base, By, Function, Gather, Loop, Plan, Step, not_optional};
 use crate::value::Value;
 
-/// The work cost more than is allowed.
+/// The run ended without a value.
 #[derive(Debug)]
-pub struct Cancelled;
+pub enum Cancelled {
+    /// The work cost more than is allowed.
+    Cost,
+    /// The original would have stumbled here: nothing absorbs that.
+    Broken(&'static str),
+}
 
 type Run<T> = Result<T, Cancelled>;
 
@@ -63,7 +68,7 @@ impl<'a, 'v> Machine<'a, 'v> {
 
     fn charge(&mut self, cost: u64) -> Run<()> {
         self.cost = self.cost.saturating_add(cost);
-        if self.cost > self.limit { Err(Cancelled) } else { Ok(()) }
+        if self.cost > self.limit { Err(Cancelled::Cost) } else { Ok(()) }
     }
 
     /// The value of a plan; failures are values.
@@ -172,6 +177,9 @@ impl<'a, 'v> Machine<'a, 'v> {
             args.push(value);
         }
         let (name, overload) = (&function.name, &function.overload);
+        if let Some(problem) = cost::stumble(overload, &args) {
+            return Err(Cancelled::Broken(problem));
+        }
         // What is too expensive is not begun.
         if cost::call(name, overload, &args, None).saturating_add(self.cost) > self.limit {
             self.charge(cost::call(name, overload, &args, None))?;
@@ -182,7 +190,7 @@ impl<'a, 'v> Machine<'a, 'v> {
         };
         if matches!(&value, Value::Error(error) if &**error == library::TOO_LARGE) {
             self.cost = self.limit.saturating_add(1);
-            return Err(Cancelled);
+            return Err(Cancelled::Cost);
         }
         self.charge(cost::call(name, overload, &args, Some(&value)))?;
         Ok(value)

@@ -216,7 +216,7 @@ impl Parser<'_> {
             if next != Token::End && self.token(1) == token {
                 self.unexpected("extraneous", &[token]);
                 self.at += 1;
-            } else if token != Token::End && token != Token::Colon && self.may_follow(next) {
+            } else if token != Token::End && self.may_follow(token, next) {
                 let message = format!("missing {} at '{}'", token.name(), self.text_of(self.at));
                 self.syntax(0, &message);
                 return Ok(self.place_of(0));
@@ -227,7 +227,11 @@ impl Parser<'_> {
         Ok(self.advance().0)
     }
 
-    fn may_follow(&self, token: Token) -> bool {
+    /// Whether a token can come right behind a missing one.
+    fn may_follow(&self, missing: Token, token: Token) -> bool {
+        if missing == Token::Colon {
+            return FIRST.contains(&token);
+        }
         let outer = self.follow.len().checked_sub(2).and_then(|outer| self.follow.get(outer));
         OPERATORS.contains(&token) || outer.is_some_and(|tokens| tokens.contains(&token))
     }
@@ -266,6 +270,14 @@ impl Parser<'_> {
         if let Some(depth) = self.depth.get_mut(rule as usize) {
             *depth = depth.saturating_sub(levels);
         }
+    }
+
+    /// Sees that an expression, a mark that it is optional, or one of some other tokens is next.
+    fn sync_optional(&mut self, others: &[Token]) -> Read<()> {
+        let mut expected = FIRST.to_vec();
+        expected.push(Token::Question);
+        expected.extend(others);
+        self.sync(&expected)
     }
 
     // Nodes.
@@ -473,6 +485,7 @@ impl Parser<'_> {
                     self.enter(Rule::Member)?;
                     levels += 1;
                     let place = self.advance().0;
+                    self.sync_optional(&[])?;
                     let function = if self.take(Token::Question).is_some() { "_[?_]" } else { "_[_]" };
                     self.follow.push(vec![Token::RightBracket]);
                     let index = self.expr()?;
@@ -559,6 +572,7 @@ impl Parser<'_> {
             Token::LeftBracket => self.list(),
             Token::LeftBrace => {
                 let place = self.advance().0;
+                self.sync_optional(&[Token::RightBrace, Token::Comma])?;
                 let entries = self.entries(|parser| {
                     let optional = parser.take(Token::Question).is_some();
                     let key = *parser.expr()?;
@@ -626,7 +640,7 @@ impl Parser<'_> {
         let mut found = Vec::new();
         while !matches!(self.token(0), Token::RightBrace | Token::Comma) {
             found.push(entry(self)?);
-            if matches!(self.token(1), Token::RightBrace | Token::End) || self.take(Token::Comma).is_none() {
+            if !begins(self.token(1)) || self.take(Token::Comma).is_none() {
                 break;
             }
         }
@@ -637,6 +651,7 @@ impl Parser<'_> {
     fn list(&mut self) -> Read<Tree> {
         let place = self.advance().0;
         self.follow.push(vec![Token::RightBracket, Token::Comma]);
+        self.sync_optional(&[Token::RightBracket, Token::Comma])?;
         let mut elements = Vec::new();
         while !matches!(self.token(0), Token::RightBracket | Token::Comma) {
             let optional = self.take(Token::Question).is_some();
@@ -672,6 +687,11 @@ impl Parser<'_> {
             Err(message) => Ok(Box::new(self.broken(place, message))),
         }
     }
+}
+
+/// Whether an element or a key of a literal can begin so.
+fn begins(token: Token) -> bool {
+    FIRST.contains(&token) || matches!(token, Token::Question | Token::EscapedIdentifier)
 }
 
 /// Tokens as a list of what was expected.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use crate::environment::Environment;
-use crate::eval::{Machine, Scope};
+use crate::eval::{Cancelled, Machine, Scope};
 use crate::plan::{self, Plan};
 use crate::schema::Shape;
 use crate::source::Issues;
@@ -165,7 +165,8 @@ impl Program {
             variables.iter().map(|(name, json)| ((*name).into(), self.variable(name, *json))).collect();
         let mut machine = Machine::new(&variables, limit);
         let result = match machine.eval(&self.plan, &Scope::OUTSIDE) {
-            Err(_) => Err(EvalError::CostLimit),
+            Err(Cancelled::Cost) => Err(EvalError::CostLimit),
+            Err(Cancelled::Broken(problem)) => Err(EvalError::Failed(problem.into())),
             Ok(Value::Error(error)) => Err(EvalError::Failed(error)),
             Ok(value) => Ok(value),
         };

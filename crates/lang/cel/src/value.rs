@@ -188,12 +188,24 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// The value without what its schema says, as the inside of an optional value is read.
+    /// The value without what its schema says, as the inside of an optional value is read. The original cannot take
+    /// the values of its libraries back.
     pub fn without_schema(self) -> Self {
+        let lost = |name: &str, text: String| {
+            Self::error(format!("unsupported conversion to ref.Val: ({name}){text}"))
+        };
         match self {
             Self::List(list) => Self::List(list.without_schema()),
             Self::Map(map) => Self::Map(map.without_schema()),
             Self::Optional(Some(inner)) => (*inner).clone().without_schema(),
+            Self::Optional(None) => Self::Null,
+            Self::Type(name) => Self::text(name),
+            Self::Url(url) => lost("*url.URL", url.text()),
+            Self::Ip(ip) => lost("netip.Addr", ip.to_string()),
+            Self::Cidr(ip, bits) => lost("netip.Prefix", format!("{ip}/{bits}")),
+            Self::Semver(version) => lost("semver.Version", version.to_string()),
+            Self::Quantity(quantity, _) => lost("*resource.Quantity", quantity.to_string()),
+            Self::Format(format) => lost("cel.Format", format.name.to_owned()),
             other => other,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{LARGEST, Native, TOO_LARGE, operators, show};
+use super::{MOST_ITEMS, Native, TOO_LARGE, operators, show};
 use crate::list::List;
 use crate::value::{NO_OVERLOAD, Value};
 
@@ -125,7 +125,7 @@ fn flatten<'a>(list: &List<'a>, depth: i64, out: &mut Vec<Value<'a>>) -> bool {
         Value::List(inner) if depth > 0 => flatten(&inner, depth - 1, out),
         other => {
             out.push(other);
-            out.len() <= LARGEST
+            out.len() <= MOST_ITEMS
         }
     })
 }
@@ -231,7 +231,7 @@ pub fn native(id: &str) -> Option<Native> {
         },
         "lists_range" => |args| {
             let count = int(args, 0);
-            if count > LARGEST as i64 {
+            if count > MOST_ITEMS as i64 {
                 return Value::error(TOO_LARGE);
             }
             Value::list((0..count).map(Value::Int).collect())

@@ -58,8 +58,10 @@ pub enum Op {
 
 /// The failure of a result that would not fit into memory; it ends the whole run.
 pub const TOO_LARGE: &str = "operation cancelled: the result is too large";
-/// The bytes or elements of the largest result.
-pub const LARGEST: usize = 1 << 26;
+/// The bytes of the largest text.
+pub const LARGEST: usize = 1 << 24;
+/// The elements of the largest list that a function makes; the cost of more is beyond every limit.
+pub const MOST_ITEMS: usize = 1 << 21;
 
 /// The failure of a function that no argument fits.
 fn no_overload<'a>(name: &str, args: &[Value<'a>]) -> Value<'a> {
@@ -249,7 +251,7 @@ fn show_into(out: &mut String, value: &Value<'_>) {
         Value::Ip(ip) => write!(out, "{}", net::address(ip)),
         Value::Cidr(ip, bits) => write!(out, "{}/{bits}", net::address(ip)),
         Value::Semver(version) => write!(out, "{}", versions::text(version)),
-        Value::Quantity(..) => write!(out, "quantity"),
+        Value::Quantity(quantity, _) => write!(out, "{quantity}"),
         Value::Format(format) => write!(out, "{}", format.name),
         Value::Preserved(json) => write!(out, "{json}"),
         Value::Error(error) => write!(out, "{error}"),

@@ -190,6 +190,15 @@ impl Quantity {
     }
 }
 
+impl std::fmt::Display for Quantity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.scale {
+            0 => write!(f, "{}", self.number),
+            scale => write!(f, "{}e{scale}", self.number),
+        }
+    }
+}
+
 fn of<'a>(args: &[Value<'a>], make: fn(&Quantity) -> Value<'a>) -> Value<'a> {
     match args.first() {
         Some(Value::Quantity(quantity, _)) => make(quantity),
