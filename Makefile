@@ -74,6 +74,7 @@ crds: ## generate the CRDs of the stacks from the schemas of their charts
 
 kinds: tools ## write the table of the built-in kinds anew, from a real server
 	$(CARGO) run --locked -q -p podium-rig --bin kinds -- crates/kubernetes/kinds/kinds.txt
+	$(PODIUM_TOOLS)/kinds inner > crates/kubernetes/kinds/inner.txt
 
 up: build ## build podium and show its first minute
 	@examples/first-minute.sh $(BIN)

@@ -130,7 +130,7 @@ static ROWS: &[Row] = &[
             &[Meta, Check(limits::quota), Check(limits::quota_status)],
             &[MetaChange, Check(limits::quota), Change(limits::quota_change)],
         ),
-        &[("status", &[MetaChange, Check(limits::quota_status)])],
+        &[("status", &[MetaChange, Check(storage::has_version), Check(limits::quota_status)])],
     ),
     with_status(
         row(
@@ -147,7 +147,7 @@ static ROWS: &[Row] = &[
                 Change(storage::volume_change),
             ],
         ),
-        &[("status", &[MetaChange])],
+        &[("status", &[MetaChange, Check(storage::has_version)])],
     ),
     with_status(
         row(
@@ -157,7 +157,7 @@ static ROWS: &[Row] = &[
             &[Meta, Check(storage::claim)],
             &[MetaChange, Meta, Check(storage::claim), Change(storage::claim_change)],
         ),
-        &[("status", &[MetaChange, Check(storage::claim_status)])],
+        &[("status", &[MetaChange, Check(storage::has_version), Check(storage::claim_status)])],
     ),
     row("", "ServiceAccount", SUBDOMAIN, &[Meta], &[MetaChange, Meta]),
     row("", "Event", SUBDOMAIN, &[Check(limits::event)], &[Check(limits::event)]),
@@ -346,6 +346,17 @@ static ROWS: &[Row] = &[
         &[Meta, Check(storage::class)],
         &[Meta, Check(storage::class), MetaChange, Change(storage::class_change)],
     ),
+    with_status(
+        row(
+            STORAGE,
+            "VolumeAttachment",
+            SUBDOMAIN,
+            &[Meta, Check(storage::attachment)],
+            &[Meta, Check(storage::attachment), Change(storage::attachment_change)],
+        ),
+        &[("status", &[Meta, Check(storage::attachment), Change(storage::attachment_change)])],
+    ),
+    row(STORAGE, "CSINode", SUBDOMAIN, &[Meta, Check(storage::drivers)], &[Meta, Check(storage::drivers)]),
     row(
         "node.k8s.io",
         "RuntimeClass",

@@ -78,7 +78,9 @@ pub fn warnings(kind: &Kind, new: &serde_json::Value, old: Option<&serde_json::V
                 name(&object, "this is used in Pod names and hostnames", &mut out);
             }
             if !same_generation {
-                pod(&object.at("spec.template"), &mut out);
+                // The old one's template is looked at here: so does the original.
+                let before = old.as_ref().filter(|_| kind.kind == "ReplicationController");
+                pod(&before.unwrap_or(&object).at("spec.template"), &mut out);
             }
         }
         "DaemonSet" => {
@@ -114,6 +116,9 @@ pub fn warnings(kind: &Kind, new: &serde_json::Value, old: Option<&serde_json::V
             }
         }
         "Service" => service(&object, &mut out),
+        "Secret" if object.at("type").text() == "kubernetes.io/tls" => {
+            out.extend(key_pair(&object.at("data")))
+        }
         "Ingress" => {
             let class = "kubernetes.io/ingress.class";
             if old.is_none()
@@ -298,6 +303,7 @@ fn pod(place: &Place<'_>, out: &mut Vec<String>) {
         }
     }
     volumes(&spec, out);
+    overlaps(&spec, out);
     repeated(&spec, out);
     for key in ["memory", "ephemeral-storage"] {
         fraction(&spec.at("overhead").key(key), out);
@@ -338,6 +344,117 @@ fn volumes(spec: &Place<'_>, out: &mut Vec<String>) {
     }
 }
 
+/// Files of one volume that would be in each other's places.
+fn overlaps(spec: &Place<'_>, out: &mut Vec<String>) {
+    for volume in spec.each("volumes") {
+        let name = quote(volume.at("name").text());
+        let paths = |place: &Place<'_>, from: &str| -> Vec<(String, String)> {
+            let items = place.each("items");
+            items.iter().map(|one| (one.at("path").text().to_owned(), from.to_owned())).collect()
+        };
+        let single =
+            [("configMap", "ConfigMap", "name"), ("secret", "Secret", "secretName"), ("downwardAPI", "", "")];
+        for (key, what, named) in single {
+            let place = volume.at(key);
+            let what = match what {
+                "" => "DownwardAPI".to_owned(),
+                what => format!("{what} {}", quote(place.at(named).text())),
+            };
+            let found = clashes(&mut Vec::new(), &paths(&place, ""));
+            out.extend(found.iter().map(|one| format!("volume {name} ({what}): overlapping paths: {one}")));
+        }
+        let mut all = Vec::new();
+        for source in volume.each("projected.sources") {
+            if source.count() == 0 {
+                out.push(format!("volume {name} (Projected) has no sources provided"));
+                continue;
+            }
+            let named = |key: &str, what: &str| format!("{what} {}", quote(source.at(key).at("name").text()));
+            let own = if source.at("configMap").has("items") {
+                paths(&source.at("configMap"), &named("configMap", "ConfigMap"))
+            } else if source.at("secret").has("items") {
+                paths(&source.at("secret"), &named("secret", "Secret"))
+            } else if source.at("downwardAPI").has("items") {
+                paths(&source.at("downwardAPI"), "DownwardAPI")
+            } else if source.has("serviceAccountToken") {
+                let path = source.at("serviceAccountToken").at("path").text().to_owned();
+                vec![(path, "ServiceAccountToken".to_owned())]
+            } else {
+                Vec::new()
+            };
+            let found = clashes(&mut all, &own);
+            out.extend(
+                found.iter().map(|one| format!("volume {name} (Projected): overlapping paths: {one}")),
+            );
+        }
+    }
+}
+
+/// Which of the new paths are above, below or the same as known ones; they are known from then on.
+fn clashes(known: &mut Vec<(String, String)>, new: &[(String, String)]) -> Vec<String> {
+    let shown = |(path, from): &(String, String)| match from.as_str() {
+        "" => quote(path),
+        from => format!("{} ({from})", quote(path)),
+    };
+    let mut out = Vec::new();
+    for (path, from) in new {
+        let one = (path.trim_end_matches('/').to_owned(), from.clone());
+        let below = |a: &str, b: &str| format!("{a}/").starts_with(&format!("{b}/"));
+        let hits = known.iter().filter(|other| {
+            !one.0.is_empty() && !other.0.is_empty() && (below(&other.0, &one.0) || below(&one.0, &other.0))
+        });
+        out.extend(hits.map(|other| format!("{} with {}", shown(&one), shown(other))));
+        known.push(one);
+    }
+    out
+}
+
+/// The kinds of blocks that a text in PEM has.
+fn blocks(place: &Place<'_>) -> Vec<String> {
+    let bytes = crate::typed::decode_base64(place.text().as_bytes()).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let starts =
+        text.lines().filter_map(|line| line.trim_end().strip_prefix("-----BEGIN ")?.strip_suffix("-----"));
+    let whole = starts.filter(|kind| text.contains(&format!("-----END {kind}-----")));
+    whole.map(str::to_owned).collect()
+}
+
+/// Why a certificate and a key are none, as far as that can be seen without reading what is in them.
+fn key_pair(data: &Place<'_>) -> Option<String> {
+    let (certificates, keys) = (blocks(&data.key("tls.crt")), blocks(&data.key("tls.key")));
+    let is_key = |kind: &String| kind == "PRIVATE KEY" || kind.ends_with(" PRIVATE KEY");
+    let list = |kinds: &[String]| format!("[{}]", kinds.join(" "));
+    if !certificates.iter().any(|kind| kind == "CERTIFICATE") {
+        return Some(match certificates.as_slice() {
+            [] => "tls: failed to find any PEM data in certificate input".to_owned(),
+            [one] if one.ends_with("PRIVATE KEY") => {
+                "tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM \
+                 inputs may have been switched"
+                    .to_owned()
+            }
+            others => format!(
+                "tls: failed to find \"CERTIFICATE\" PEM block in certificate input after skipping PEM blocks of the \
+                 following types: {}",
+                list(others)
+            ),
+        });
+    }
+    if keys.iter().any(is_key) {
+        return None;
+    }
+    Some(match keys.as_slice() {
+        [] => "tls: failed to find any PEM data in key input".to_owned(),
+        [one] if one == "CERTIFICATE" => {
+            "tls: found a certificate rather than a key in the PEM for the private key".to_owned()
+        }
+        others => format!(
+            "tls: failed to find PEM block with type ending in \"PRIVATE KEY\" in key input after skipping PEM blocks \
+             of the following types: {}",
+            list(others)
+        ),
+    })
+}
+
 fn repeated(spec: &Place<'_>, out: &mut Vec<String>) {
     for (list, key) in [("hostAliases", "ip"), ("imagePullSecrets", "name")] {
         let mut seen: Vec<&str> = Vec::new();
@@ -367,9 +484,7 @@ fn containers(place: &Place<'_>, spec: &Place<'_>, annotations: &Place<'_>, out:
     }
     for container in all_containers(spec) {
         let name = container.at("name").text();
-        let own = annotations.key(&format!("container.{seccomp}")).path;
         let key = format!("container.seccomp.security.alpha.kubernetes.io/{name}");
-        debug_assert!(!own.is_empty());
         if !container.has("securityContext.seccompProfile") && annotations.key(&key).is() {
             out.push(format!("{}: {detail}", annotations.key(&key).path));
         }
