@@ -5,7 +5,8 @@ use podium_objects::Kind;
 use super::metadata::{self, NameRule};
 use super::place::{Flaws, Place};
 use super::{
-    access, autoscaling, config, jobs, limits, network, pods, services, storage, webhooks, workloads,
+    access, autoscaling, config, job_status, jobs, limits, network, pods, services, storage, webhooks,
+    workloads,
 };
 
 /// One step of the checks of a kind.
@@ -246,7 +247,7 @@ static ROWS: &[Row] = &[
     ),
     with_status(
         row("batch", "Job", SUBDOMAIN, &[Meta, Check(jobs::job)], &[Meta, Change(jobs::job_change)]),
-        &[("status", &[MetaChange, Check(jobs::job_status), Change(jobs::job_status_change)])],
+        &[("status", &[MetaChange, Check(job_status::job_status), Change(job_status::job_status_change)])],
     ),
     with_status(
         row(
