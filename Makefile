@@ -74,6 +74,7 @@ crds: ## generate the CRDs of the stacks from the schemas of their charts
 
 kinds: tools ## write the table of the built-in kinds anew, from a real server
 	$(CARGO) run --locked -q -p podium-rig --bin kinds -- crates/kubernetes/kinds/kinds.txt
+	$(PODIUM_TOOLS)/kinds inner > crates/kubernetes/kinds/inner.txt
 
 roles: tools ## write the roles anew that a server begins with, from a real server
 	$(CARGO) run --locked -q -p podium-rig --bin roles -- crates/local/access/roles.txt

@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/batch"
 	"k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/apis/policy"
+	"k8s.io/kubernetes/pkg/apis/storage"
 )
 
 // inner writes the server's own types whose values it shows in its messages: the name, and for each field the name,
@@ -36,6 +38,7 @@ func inner() {
 		{batch.PodFailurePolicy{}, batchv1.PodFailurePolicy{}},
 		{batch.SuccessPolicy{}, batchv1.SuccessPolicy{}},
 		{policy.PodDisruptionBudgetSpec{}, policyv1.PodDisruptionBudgetSpec{}},
+		{storage.VolumeAttachmentSpec{}, storagev1.VolumeAttachmentSpec{}},
 	}
 	lines := map[string]string{}
 	for _, root := range roots {

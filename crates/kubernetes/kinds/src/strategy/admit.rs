@@ -1,10 +1,13 @@
 //! What the server's own admission does with objects.
 
+use std::cmp::Ordering;
+
 use podium_objects::Kind;
 use serde_json::{Value, json};
 
+use super::amounts;
 use super::facts::{Facts, Refused};
-use crate::stored::view::{Object, made, part, text};
+use crate::stored::view::{Object, made, part};
 
 const TOKENS: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 const VOLUME: &str = "kube-api-access-";
@@ -21,8 +24,13 @@ pub fn admit_create(kind: &Kind, object: &mut Value, facts: &Facts<'_>) -> Resul
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Pod") => {
             service_account(map, facts)?;
+            priority(map, facts)?;
             tolerations(map);
-            priority(map, facts)
+            runtime_class(map, facts)
+        }
+        ("", "Node") => {
+            not_ready(map);
+            Ok(())
         }
         ("", "PersistentVolumeClaim") => {
             default_class(map, facts);
@@ -41,26 +49,15 @@ pub fn admit_create(kind: &Kind, object: &mut Value, facts: &Facts<'_>) -> Resul
             ingress_class(map, facts);
             Ok(())
         }
-        ("scheduling.k8s.io", "PriorityClass") => only_default(map, facts),
         _ => Ok(()),
     }
 }
 
 /// What becomes of a changed object before it is prepared and checked.
-pub fn admit_update(
-    kind: &Kind,
-    subresource: &str,
-    new: &mut Value,
-    old: &Value,
-    facts: &Facts<'_>,
-) -> Result<(), Refused> {
-    let Some(map) = new.as_object_mut() else { return Ok(()) };
-    if !subresource.is_empty() {
-        return Ok(());
-    }
+pub fn admit_update(kind: &Kind, subresource: &str, new: &mut Value, old: &Value, facts: &Facts<'_>) {
+    let Some(map) = new.as_object_mut().filter(|_| subresource.is_empty()) else { return };
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Pod") => {
-            tolerations(map);
             if let Some(spec) = part(map, "spec") {
                 for key in ["priority", "preemptionPolicy"] {
                     let before = old.pointer(&format!("/spec/{key}"));
@@ -69,11 +66,137 @@ pub fn admit_update(
                     }
                 }
             }
+            tolerations(map);
+        }
+        ("", "PersistentVolumeClaim") => default_class(map, facts),
+        _ => {}
+    }
+}
+
+/// What is asked last, of objects that have passed all checks; `old` is what a changed one was before.
+pub fn admit_checked(
+    kind: &Kind,
+    new: &Value,
+    old: Option<&Value>,
+    facts: &Facts<'_>,
+) -> Result<(), Refused> {
+    let Some(map) = new.as_object() else { return Ok(()) };
+    match (kind.group.as_str(), kind.kind.as_str(), old) {
+        ("", "Pod", None) => {
+            let class = class_of_pod(map, facts)?;
+            let overhead = class.as_ref().and_then(|class| class.pointer("/overhead/podFixed"));
+            let own = map.get("spec").and_then(|spec| spec.get("overhead"));
+            if own.is_some() && overhead.is_none() {
+                let why =
+                    "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
+                return Err(forbidden(map, "pods", why));
+            }
             Ok(())
         }
-        ("scheduling.k8s.io", "PriorityClass") => only_default(map, facts),
+        ("", "PersistentVolumeClaim", Some(old)) => resize(map, old, facts),
+        ("scheduling.k8s.io", "PriorityClass", _) => only_default(map, facts),
         _ => Ok(()),
     }
+}
+
+fn resize(map: &Object, old: &Value, facts: &Facts<'_>) -> Result<(), Refused> {
+    let size = |spec: Option<&Value>| {
+        spec.and_then(|spec| amounts::amount(spec.pointer("/resources/requests/storage")?))
+    };
+    let (now, was) = (size(map.get("spec")), size(old.get("spec")));
+    let grows = match (&now, &was) {
+        (Some(now), Some(was)) => now.compare(was) == Ordering::Greater,
+        (Some(now), None) => !now.is_zero(),
+        _ => false,
+    };
+    if !grows {
+        return Ok(());
+    }
+    let refuse = |why: &str| Err(forbidden(map, "persistentvolumeclaims", why));
+    if old.pointer("/status/phase").and_then(Value::as_str) != Some("Bound") {
+        return refuse("Only bound persistent volume claims can be expanded");
+    }
+    let class = |map: &Object| {
+        let field = map.get("spec").and_then(|spec| spec.get("storageClassName")).and_then(Value::as_str);
+        annotation(map, OLD_CLASS).or(field).unwrap_or_default().to_owned()
+    };
+    let (own, before) = (class(map), old.as_object().map(class).unwrap_or_default());
+    let found = (facts.lookup)("storageclasses.storage.k8s.io", "", &own)
+        .filter(|_| !own.is_empty() && own == before);
+    if found.and_then(|class| class.get("allowVolumeExpansion")?.as_bool()) == Some(true) {
+        return Ok(());
+    }
+    refuse(
+        "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support \
+         resize",
+    )
+}
+
+/// A new node is not ready.
+fn not_ready(map: &mut Object) {
+    let (key, effect) = ("node.kubernetes.io/not-ready", "NoSchedule");
+    let Some(spec) = made(map, "spec") else { return };
+    let taints = spec.entry("taints").or_insert_with(|| json!([]));
+    let Some(taints) = taints.as_array_mut() else { return };
+    let is = |one: &Value| {
+        one.get("key").is_some_and(|own| own == key) && one.get("effect").is_some_and(|own| own == effect)
+    };
+    if !taints.iter().any(is) {
+        taints.push(json!({"key": key, "effect": effect}));
+    }
+}
+
+fn class_of_pod(map: &Object, facts: &Facts<'_>) -> Result<Option<Value>, Refused> {
+    let name = map.get("spec").and_then(|spec| spec.get("runtimeClassName")).and_then(Value::as_str);
+    let Some(name) = name else { return Ok(None) };
+    match (facts.lookup)("runtimeclasses.node.k8s.io", "", name) {
+        Some(class) => Ok(Some(class)),
+        None => {
+            let why = format!("pod rejected: RuntimeClass {} not found", crate::typed::json::quote(name));
+            Err(forbidden(map, "pods", &why))
+        }
+    }
+}
+
+/// What the class of a pod's runtime costs, and where it is.
+fn runtime_class(map: &mut Object, facts: &Facts<'_>) -> Result<(), Refused> {
+    let Some(class) = class_of_pod(map, facts)? else { return Ok(()) };
+    let own = map.get("spec").and_then(|spec| spec.get("overhead")).cloned();
+    if let Some(overhead) = class.pointer("/overhead/podFixed") {
+        if own.is_some_and(|own| own != *overhead) {
+            let why = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
+            return Err(forbidden(map, "pods", why));
+        }
+        if let Some(spec) = part(map, "spec") {
+            spec.insert("overhead".to_owned(), overhead.clone());
+        }
+    }
+    let selector = class.pointer("/scheduling/nodeSelector").and_then(Value::as_object);
+    for (key, value) in selector.into_iter().flatten() {
+        let own = map.get("spec").and_then(|spec| spec.get("nodeSelector")).and_then(|all| all.get(key));
+        if let Some(own) = own.filter(|own| *own != value) {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let why = format!(
+                "conflict: runtimeClass.scheduling.nodeSelector[{key}] = {}; pod.spec.nodeSelector[{key}] = {}",
+                text(value),
+                text(own)
+            );
+            return Err(forbidden(map, "pods", &why));
+        }
+        if let Some(own) = part(map, "spec").and_then(|spec| made(spec, "nodeSelector")) {
+            own.insert(key.clone(), value.clone());
+        }
+    }
+    let more = class.pointer("/scheduling/tolerations").and_then(Value::as_array);
+    for one in more.into_iter().flatten() {
+        let list = part(map, "spec").map(|spec| spec.entry("tolerations").or_insert_with(|| json!([])));
+        if let Some(list) = list.and_then(Value::as_array_mut)
+            && !list.contains(one)
+        {
+            list.push(one.clone());
+        }
+    }
+    Ok(())
 }
 
 fn metadata<'o>(map: &'o Object, key: &str) -> &'o str {
@@ -222,7 +345,7 @@ fn priority(map: &mut Object, facts: &Facts<'_>) -> Result<(), Refused> {
     Ok(())
 }
 
-fn only_default(map: &mut Object, facts: &Facts<'_>) -> Result<(), Refused> {
+fn only_default(map: &Object, facts: &Facts<'_>) -> Result<(), Refused> {
     if map.get("globalDefault") != Some(&Value::Bool(true)) {
         return Ok(());
     }
@@ -268,7 +391,6 @@ fn ingress_class(map: &mut Object, facts: &Facts<'_>) {
 
 fn finalizer(map: &mut Object, name: &str) {
     let Some(meta) = made(map, "metadata") else { return };
-    debug_assert!(text(meta, "name").len() < usize::MAX);
     let list = meta.entry("finalizers").or_insert_with(|| json!([]));
     if list.is_null() {
         *list = json!([]);

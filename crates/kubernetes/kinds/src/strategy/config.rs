@@ -219,5 +219,5 @@ pub fn runtime_class(object: &Place<'_>, out: &mut Flaws) {
 }
 
 pub fn handler_stays(new: &Place<'_>, old: &Place<'_>, out: &mut Flaws) {
-    out.fixed(&new.at("handler"), old.at("handler").value);
+    out.fixed_text(&new.at("handler"), &old.at("handler"));
 }

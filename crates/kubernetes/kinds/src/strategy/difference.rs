@@ -1,4 +1,4 @@
-//! The lines in which two texts differ, with three lines around them: the form that `diff -u` has.
+//! The lines in which two texts differ, with three lines around them: the form that `diff -u` has, without names of files.
 //!
 //! Which lines are the same is found as Python's difflib finds them, because the server's answers have that form.
 
@@ -20,10 +20,7 @@ struct Step {
 pub fn unified(old: &str, new: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.split('\n').collect(), new.split('\n').collect());
     let mut out = String::new();
-    for (at, group) in groups(steps(&old, &new)).iter().enumerate() {
-        if at == 0 {
-            out.push_str("--- \n+++ \n");
-        }
+    for group in groups(steps(&old, &new)) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
         let range = |start: usize, end: usize| match end - start {
             1 => format!("{}", start + 1),
@@ -166,7 +163,7 @@ mod tests {
         assert_eq!(unified("a\nb", "a\nb"), "");
         let old = "1\n2\n3\n4\n5\n6\n7\n8\n9";
         let new = "1\n2\n3\n4\nx\n6\n7\n8\n9";
-        let expected = "--- \n+++ \n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+x\n 6\n 7\n 8\n";
+        let expected = "@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+x\n 6\n 7\n 8\n";
         assert_eq!(unified(old, new), expected);
     }
 }

@@ -23,6 +23,11 @@ fn longest(text: &str, most: usize) -> Option<String> {
     (text.len() > most).then(|| format!("must be no more than {most} characters"))
 }
 
+/// The same limit, in the words that keys and values of labels have for it.
+fn most_bytes(text: &str, most: usize) -> Option<String> {
+    (text.len() > most).then(|| format!("must be no more than {most} bytes"))
+}
+
 fn with(first: Option<String>, wrong: bool, sentence: impl FnOnce() -> String) -> Vec<String> {
     first.into_iter().chain(wrong.then(sentence)).collect()
 }
@@ -58,7 +63,11 @@ pub fn label(text: &str) -> Vec<String> {
 
 /// The name of a domain, which most names have to be.
 pub fn subdomain(text: &str) -> Vec<String> {
-    with(longest(text, LONGEST_NAME), !is_subdomain(text), || {
+    subdomain_with(text, longest(text, LONGEST_NAME))
+}
+
+fn subdomain_with(text: &str, long: Option<String>) -> Vec<String> {
+    with(long, !is_subdomain(text), || {
         form(
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and \
              must start and end with an alphanumeric character",
@@ -138,7 +147,8 @@ pub fn key(text: &str) -> Vec<String> {
             if domain.is_empty() {
                 out.push("prefix part must be non-empty".to_owned());
             } else {
-                out.extend(subdomain(domain).iter().map(|message| format!("prefix part {message}")));
+                let wrong = subdomain_with(domain, most_bytes(domain, LONGEST_NAME));
+                out.extend(wrong.iter().map(|message| format!("prefix part {message}")));
             }
             name
         }
@@ -151,7 +161,7 @@ pub fn key(text: &str) -> Vec<String> {
     };
     if name.is_empty() {
         out.push("name part must be non-empty".to_owned());
-    } else if let Some(long) = longest(name, LONGEST_LABEL) {
+    } else if let Some(long) = most_bytes(name, LONGEST_LABEL) {
         out.push(format!("name part {long}"));
     }
     if !is_key_part(name) {
@@ -162,7 +172,7 @@ pub fn key(text: &str) -> Vec<String> {
 
 /// The value of a label.
 pub fn label_value(text: &str) -> Vec<String> {
-    with(longest(text, LONGEST_LABEL), !text.is_empty() && !is_key_part(text), || {
+    with(most_bytes(text, LONGEST_LABEL), !text.is_empty() && !is_key_part(text), || {
         form(
             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
              start and end with an alphanumeric character",

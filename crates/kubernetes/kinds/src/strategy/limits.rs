@@ -409,6 +409,8 @@ pub fn new_event_change(new: &Place<'_>, old: &Place<'_>, out: &mut Flaws) {
     ] {
         if new.at(key).value != old.at(key).value {
             let value = match (shape, new.at(key).value) {
+                ("", serde_json::Value::Null) if shown.contains("ime") => "null".to_owned(),
+                ("", serde_json::Value::Null) if shown == "count" => "0".to_owned(),
                 ("", serde_json::Value::Null) => "\"\"".to_owned(),
                 ("", value) => super::place::shown(value),
                 (shape, value) => inner::shown(shape, value),

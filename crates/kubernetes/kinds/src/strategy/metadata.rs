@@ -155,7 +155,7 @@ fn owners(place: &Place<'_>, out: &mut Flaws) {
         if api_version == "v1" && kind == "Event" {
             out.invalid_as(
                 &owner.path,
-                &go_json(&owner_as_json(&owner)),
+                &go_json(owner.value),
                 "/v1, Kind=Event is disallowed from being an owner",
             );
         }
@@ -174,10 +174,6 @@ fn owners(place: &Place<'_>, out: &mut Flaws) {
             }
         }
     }
-}
-
-fn owner_as_json(owner: &Place<'_>) -> Value {
-    owner.value.clone()
 }
 
 fn finalizers(place: &Place<'_>, out: &mut Flaws) {

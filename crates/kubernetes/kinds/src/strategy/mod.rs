@@ -2,8 +2,8 @@
 //! away, what it refuses, and what it warns of.
 //!
 //! The way of a new object: [`admit_create`], [`allocate_create`] (Services), [`prepare_create`],
-//! [`validate_create`], [`warnings`]. The way of a change: [`admit_update`], [`allocate_update`],
-//! [`prepare_update`], [`validate_update`], [`warnings`]. Objects are those of [`crate::stored`]; nothing here asks
+//! [`validate_create`], [`warnings`], [`admit_checked`]. The way of a change: [`admit_update`], [`allocate_update`],
+//! [`prepare_update`], [`validate_update`], [`warnings`], [`admit_checked`]. Objects are those of [`crate::stored`]; nothing here asks
 //! anybody but through [`Facts`].
 
 mod access;
@@ -18,6 +18,7 @@ mod difference;
 mod facts;
 mod formats;
 mod inner;
+mod job_status;
 mod jobs;
 mod limits;
 pub mod metadata;
@@ -25,19 +26,21 @@ mod network;
 mod place;
 mod pods;
 mod prepare;
+mod prepare_pods;
 mod rules;
 mod selectors;
 mod services;
 mod storage;
 mod table;
 mod warn;
+mod warn_pods;
 mod webhooks;
 mod workloads;
 
 use podium_objects::{Flaw, Kind};
 use serde_json::Value;
 
-pub use admit::{admit_create, admit_update};
+pub use admit::{admit_checked, admit_create, admit_update};
 pub use allocate::{Held, Want, allocate_create, allocate_update, held};
 pub use facts::{Facts, Refused};
 pub use metadata::NameRule;

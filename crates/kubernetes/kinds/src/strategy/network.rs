@@ -162,7 +162,7 @@ pub fn ingress_class(object: &Place<'_>, out: &mut Flaws) {
 }
 
 pub fn controller_stays(new: &Place<'_>, old: &Place<'_>, out: &mut Flaws) {
-    out.fixed(&new.at("spec.controller"), old.at("spec.controller").value);
+    out.fixed_text(&new.at("spec.controller"), &old.at("spec.controller"));
 }
 
 pub fn network_policy(object: &Place<'_>, out: &mut Flaws) {
@@ -269,7 +269,7 @@ fn ip_block(block: &Place<'_>, known: &[&str], out: &mut Flaws) {
 
 /// A slice that changes must not change the type of its addresses.
 pub fn type_stays(new: &Place<'_>, old: &Place<'_>, out: &mut Flaws) {
-    out.fixed(&new.at("addressType"), old.at("addressType").value);
+    out.fixed_text(&new.at("addressType"), &old.at("addressType"));
 }
 
 pub fn endpoints(object: &Place<'_>, out: &mut Flaws) {

@@ -113,8 +113,28 @@ pub fn shown(value: &Value) -> String {
     }
 }
 
-/// JSON with the escapes that Go adds.
+/// The order of fields in types that the API and the server share.
+const ORDERS: &[&[&str]] = &[
+    &["matchLabels", "matchExpressions"],
+    &["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"],
+];
+
+/// JSON with the escapes that Go adds, and with fields in the order of their types where these are known.
 pub fn go_json(value: &Value) -> String {
+    if let Value::Array(list) = value
+        && list.iter().any(Value::is_object)
+    {
+        let items: Vec<String> = list.iter().map(go_json).collect();
+        return format!("[{}]", items.join(","));
+    }
+    let order = value
+        .as_object()
+        .filter(|map| map.len() > 1)
+        .and_then(|map| ORDERS.iter().find(|order| map.keys().all(|key| order.contains(&key.as_str()))));
+    if let Some(order) = order {
+        let fields = order.iter().filter_map(|key| Some(format!("\"{key}\":{}", go_json(value.get(*key)?))));
+        return format!("{{{}}}", fields.collect::<Vec<String>>().join(","));
+    }
     let text = value.to_string();
     if !text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
         return text;
@@ -221,6 +241,13 @@ impl Flaws {
     pub fn positive(&mut self, place: &Place<'_>) {
         if place.number() <= 0 {
             self.invalid_number(place, "must be greater than zero");
+        }
+    }
+
+    /// A text that may not change; none is an empty one.
+    pub fn fixed_text(&mut self, new: &Place<'_>, old: &Place<'_>) {
+        if new.text() != old.text() {
+            self.invalid_text(new, IMMUTABLE);
         }
     }
 

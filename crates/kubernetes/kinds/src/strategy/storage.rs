@@ -95,6 +95,13 @@ pub fn claim_change(new: &Place<'_>, old: &Place<'_>, out: &mut Flaws) {
     }
 }
 
+/// A status is written on top of a version.
+pub fn has_version(object: &Place<'_>, out: &mut Flaws) {
+    if object.at("metadata.resourceVersion").text().is_empty() {
+        out.required(&object.at("resourceVersion"), "");
+    }
+}
+
 pub fn claim_status(object: &Place<'_>, out: &mut Flaws) {
     if object.at("spec.accessModes").count() == 0 {
         out.required(&object.at("spec.accessModes").moved("Spec.accessModes"), "");
@@ -293,6 +300,63 @@ pub fn volume_change(new: &Place<'_>, old: &Place<'_>, out: &mut Flaws) {
     }
 }
 
+/// A volume that a node has.
+pub fn attachment(object: &Place<'_>, out: &mut Flaws) {
+    let spec = object.at("spec");
+    pods::driver_name(&spec.at("attacher"), out);
+    let source = spec.at("source");
+    let (inline, name) = (source.at("inlineVolumeSpec"), source.at("persistentVolumeName"));
+    let one = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
+    match (inline.is(), name.is()) {
+        (false, false) => out.required(&source, one),
+        (true, true) => out.forbidden(&source, one),
+        (false, true) if name.text().is_empty() => {
+            out.required(&name, "must specify non empty persistentVolumeName");
+        }
+        _ => {}
+    }
+    out.wrong(&spec.at("nodeName"), formats::subdomain(spec.at("nodeName").text()));
+    if name.is() {
+        out.wrong(&name, formats::subdomain(name.text()));
+    }
+}
+
+pub fn attachment_change(new: &Place<'_>, old: &Place<'_>, out: &mut Flaws) {
+    if new.at("spec").value != old.at("spec").value {
+        let shown = inner::shown("storage.VolumeAttachmentSpec", new.at("spec").value);
+        out.invalid_as("spec", &shown, IMMUTABLE);
+    }
+}
+
+/// The drivers of a node.
+pub fn drivers(object: &Place<'_>, out: &mut Flaws) {
+    let mut names: Vec<&str> = Vec::new();
+    for driver in object.each("spec.drivers") {
+        let (name, id) = (driver.at("name"), driver.at("nodeID"));
+        pods::driver_name(&name, out);
+        check(&driver, &[Rule::Need("nodeID")], out);
+        if id.text().len() > 256 {
+            out.invalid_text(&id, "must be 256 characters or less");
+        }
+        if driver.at("allocatable.count").number() < 0 {
+            let field = driver.at("allocatable.count");
+            out.invalid_number(&field, super::place::NEGATIVE);
+        }
+        if names.contains(&name.text()) {
+            out.duplicate(&name);
+        }
+        names.push(name.text());
+        let mut keys: Vec<&str> = Vec::new();
+        for key in driver.each("topologyKeys") {
+            if keys.contains(&key.text()) {
+                out.duplicate(&key);
+            }
+            keys.push(key.text());
+            selectors::key(&key, out);
+        }
+    }
+}
+
 pub fn class(object: &Place<'_>, out: &mut Flaws) {
     let maker = object.at("provisioner");
     if maker.text().is_empty() {
@@ -351,15 +415,17 @@ fn topologies(list: &Place<'_>, out: &mut Flaws) {
             }
             keys.push(one.at("key").text());
         }
-        if seen.contains(&term.value) {
-            out.duplicate_as(term.child("matchLabelExpressions"), "\"\"");
-        }
+        // One that says nothing is counted as often as there are any: so does the original.
+        let empty = if keys.is_empty() { list.count() } else { 0 };
+        let same = seen.iter().filter(|known| **known == term.value).count();
+        (0..empty + same).for_each(|_| out.duplicate_as(term.child("matchLabelExpressions"), "\"\""));
         seen.push(term.value);
     }
 }
 
 pub fn class_change(new: &Place<'_>, old: &Place<'_>, out: &mut Flaws) {
-    for key in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
-        out.fixed(&new.at(key), old.at(key).value);
-    }
+    out.fixed(&new.at("parameters"), old.at("parameters").value);
+    out.fixed_text(&new.at("provisioner"), &old.at("provisioner"));
+    out.fixed(&new.at("reclaimPolicy"), old.at("reclaimPolicy").value);
+    out.fixed(&new.at("volumeBindingMode"), old.at("volumeBindingMode").value);
 }

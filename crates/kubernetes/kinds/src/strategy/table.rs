@@ -5,7 +5,8 @@ use podium_objects::Kind;
 use super::metadata::{self, NameRule};
 use super::place::{Flaws, Place};
 use super::{
-    access, autoscaling, config, jobs, limits, network, pods, services, storage, webhooks, workloads,
+    access, autoscaling, config, job_status, jobs, limits, network, pods, services, storage, webhooks,
+    workloads,
 };
 
 /// One step of the checks of a kind.
@@ -130,7 +131,7 @@ static ROWS: &[Row] = &[
             &[Meta, Check(limits::quota), Check(limits::quota_status)],
             &[MetaChange, Check(limits::quota), Change(limits::quota_change)],
         ),
-        &[("status", &[MetaChange, Check(limits::quota_status)])],
+        &[("status", &[MetaChange, Check(storage::has_version), Check(limits::quota_status)])],
     ),
     with_status(
         row(
@@ -147,7 +148,7 @@ static ROWS: &[Row] = &[
                 Change(storage::volume_change),
             ],
         ),
-        &[("status", &[MetaChange])],
+        &[("status", &[MetaChange, Check(storage::has_version)])],
     ),
     with_status(
         row(
@@ -157,7 +158,7 @@ static ROWS: &[Row] = &[
             &[Meta, Check(storage::claim)],
             &[MetaChange, Meta, Check(storage::claim), Change(storage::claim_change)],
         ),
-        &[("status", &[MetaChange, Check(storage::claim_status)])],
+        &[("status", &[MetaChange, Check(storage::has_version), Check(storage::claim_status)])],
     ),
     row("", "ServiceAccount", SUBDOMAIN, &[Meta], &[MetaChange, Meta]),
     row("", "Event", SUBDOMAIN, &[Check(limits::event)], &[Check(limits::event)]),
@@ -246,7 +247,7 @@ static ROWS: &[Row] = &[
     ),
     with_status(
         row("batch", "Job", SUBDOMAIN, &[Meta, Check(jobs::job)], &[Meta, Change(jobs::job_change)]),
-        &[("status", &[MetaChange, Check(jobs::job_status), Change(jobs::job_status_change)])],
+        &[("status", &[MetaChange, Check(job_status::job_status), Change(job_status::job_status_change)])],
     ),
     with_status(
         row(
@@ -346,6 +347,17 @@ static ROWS: &[Row] = &[
         &[Meta, Check(storage::class)],
         &[Meta, Check(storage::class), MetaChange, Change(storage::class_change)],
     ),
+    with_status(
+        row(
+            STORAGE,
+            "VolumeAttachment",
+            SUBDOMAIN,
+            &[Meta, Check(storage::attachment)],
+            &[Meta, Check(storage::attachment), Change(storage::attachment_change)],
+        ),
+        &[("status", &[Meta, Check(storage::attachment), Change(storage::attachment_change)])],
+    ),
+    row(STORAGE, "CSINode", SUBDOMAIN, &[Meta, Check(storage::drivers)], &[Meta, Check(storage::drivers)]),
     row(
         "node.k8s.io",
         "RuntimeClass",

@@ -8,6 +8,7 @@ use super::addresses;
 use super::amounts;
 use super::formats;
 use super::place::Place;
+use super::warn_pods::pod;
 use crate::typed::json::quote;
 
 /// Labels of nodes that have other names by now.
@@ -34,19 +35,7 @@ const OLD_LABELS: &[(&str, &str)] = &[
     ("node-role.kubernetes.io/master", "use \"node-role.kubernetes.io/control-plane\" instead"),
 ];
 
-const OLD_ANNOTATIONS: &[(&str, &str)] = &[
-    (
-        "scheduler.alpha.kubernetes.io/critical-pod",
-        "non-functional in v1.16+; use the \"priorityClassName\" field instead",
-    ),
-    ("security.alpha.kubernetes.io/sysctls", "non-functional in v1.11+; use the \"sysctls\" field instead"),
-    (
-        "security.alpha.kubernetes.io/unsafe-sysctls",
-        "non-functional in v1.11+; use the \"sysctls\" field instead",
-    ),
-];
-
-const OLD_VOLUMES: &[(&str, &str, &str)] = &[
+pub(super) const OLD_VOLUMES: &[(&str, &str, &str)] = &[
     ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
     ("gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
     ("scaleIO", "scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
@@ -78,7 +67,9 @@ pub fn warnings(kind: &Kind, new: &serde_json::Value, old: Option<&serde_json::V
                 name(&object, "this is used in Pod names and hostnames", &mut out);
             }
             if !same_generation {
-                pod(&object.at("spec.template"), &mut out);
+                // The old one's template is looked at here: so does the original.
+                let before = old.as_ref().filter(|_| kind.kind == "ReplicationController");
+                pod(&before.unwrap_or(&object).at("spec.template"), &mut out);
             }
         }
         "DaemonSet" => {
@@ -114,6 +105,9 @@ pub fn warnings(kind: &Kind, new: &serde_json::Value, old: Option<&serde_json::V
             }
         }
         "Service" => service(&object, &mut out),
+        "Secret" if object.at("type").text() == "kubernetes.io/tls" => {
+            out.extend(key_pair(&object.at("data")))
+        }
         "Ingress" => {
             let class = "kubernetes.io/ingress.class";
             if old.is_none()
@@ -208,11 +202,11 @@ fn name(object: &Place<'_>, what: &str, out: &mut Vec<String>) {
     }
 }
 
-fn old_label(key: &str) -> Option<&'static str> {
+pub(super) fn old_label(key: &str) -> Option<&'static str> {
     OLD_LABELS.iter().find(|(old, _)| *old == key).map(|(_, detail)| *detail)
 }
 
-fn node_term(term: &Place<'_>, values: bool, out: &mut Vec<String>) {
+pub(super) fn node_term(term: &Place<'_>, values: bool, out: &mut Vec<String>) {
     for one in term.each("matchExpressions") {
         let key = one.at("key");
         if let Some(detail) = old_label(key.text()) {
@@ -226,14 +220,14 @@ fn node_term(term: &Place<'_>, values: bool, out: &mut Vec<String>) {
     }
 }
 
-fn fraction(place: &Place<'_>, out: &mut Vec<String>) {
+pub(super) fn fraction(place: &Place<'_>, out: &mut Vec<String>) {
     if let Some(amount) = amounts::amount(place.value).filter(|amount| !amounts::is_whole(amount)) {
         let value = quote(&amount.to_string());
         out.push(format!("{}: fractional byte value {value} is invalid, must be an integer", place.path));
     }
 }
 
-fn claim(spec: &Place<'_>, out: &mut Vec<String>) {
+pub(super) fn claim(spec: &Place<'_>, out: &mut Vec<String>) {
     fraction(&spec.at("resources.requests").key("storage"), out);
     fraction(&spec.at("resources.limits").key("storage"), out);
 }
@@ -268,189 +262,50 @@ fn stateful_set(object: &Place<'_>, changed: bool, same: bool, out: &mut Vec<Str
     }
 }
 
-/// A pod, or a template of pods.
-fn pod(place: &Place<'_>, out: &mut Vec<String>) {
-    let (spec, annotations) = (place.at("spec"), place.at("metadata.annotations"));
-    for (key, field) in spec.at("nodeSelector").members() {
-        if let Some(detail) = old_label(key) {
-            out.push(format!("{}: {detail}", field.path));
-        }
-    }
-    let (required, preferred) =
-        ("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution");
-    let nodes = spec.at("affinity.nodeAffinity");
-    for term in nodes.at(required).each("nodeSelectorTerms") {
-        node_term(&term, false, out);
-    }
-    for term in nodes.each(preferred) {
-        node_term(&term.at("preference"), true, out);
-    }
-    for one in spec.each("topologySpreadConstraints") {
-        let key = one.at("topologyKey");
-        if let Some(detail) = old_label(key.text()) {
-            out.push(format!("{}: {} is {detail}", key.path, key.text()));
-        }
-        no_selector(&one, out);
-    }
-    for (key, detail) in OLD_ANNOTATIONS {
-        if annotations.key(key).is() {
-            out.push(format!("{}: {detail}", annotations.key(key).path));
-        }
-    }
-    volumes(&spec, out);
-    repeated(&spec, out);
-    for key in ["memory", "ephemeral-storage"] {
-        fraction(&spec.at("overhead").key(key), out);
-    }
-    containers(place, &spec, &annotations, out);
-    ports(&spec, out);
-    if spec.at("terminationGracePeriodSeconds").number() < 0 {
-        let detail = "must be >= 0; negative values are invalid and will be treated as 1";
-        out.push(format!("{}: {detail}", spec.child("terminationGracePeriodSeconds")));
-    }
-    for key in ["affinity.podAffinity", "affinity.podAntiAffinity"] {
-        spec.at(key).each(required).iter().for_each(|one| no_selector(one, out));
-        spec.at(key).each(preferred).iter().for_each(|one| no_selector(&one.at("podAffinityTerm"), out));
-    }
-    for server in spec.each("dnsConfig.nameservers") {
-        out.extend(addresses::warning(&server.path, server.text()));
-    }
-    for alias in spec.each("hostAliases") {
-        out.extend(addresses::warning(&alias.at("ip").path, alias.at("ip").text()));
-    }
+/// The kinds of blocks that a text in PEM has.
+fn blocks(place: &Place<'_>) -> Vec<String> {
+    let bytes = crate::typed::decode_base64(place.text().as_bytes()).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let starts =
+        text.lines().filter_map(|line| line.trim_end().strip_prefix("-----BEGIN ")?.strip_suffix("-----"));
+    let whole = starts.filter(|kind| text.contains(&format!("-----END {kind}-----")));
+    whole.map(str::to_owned).collect()
 }
 
-fn no_selector(term: &Place<'_>, out: &mut Vec<String>) {
-    if !term.has("labelSelector") {
-        out.push(format!("{}: a null labelSelector results in matching no pod", term.child("labelSelector")));
-    }
-}
-
-fn volumes(spec: &Place<'_>, out: &mut Vec<String>) {
-    for volume in spec.each("volumes") {
-        for (key, shown, detail) in OLD_VOLUMES.iter().filter(|(key, ..)| volume.has(key)) {
-            if *key == "ephemeral" {
-                claim(&volume.at("ephemeral.volumeClaimTemplate.spec"), out);
-            } else {
-                out.push(format!("{}: {detail}", volume.child(shown)));
+/// Why a certificate and a key are none, as far as that can be seen without reading what is in them.
+fn key_pair(data: &Place<'_>) -> Option<String> {
+    let (certificates, keys) = (blocks(&data.key("tls.crt")), blocks(&data.key("tls.key")));
+    let is_key = |kind: &String| kind == "PRIVATE KEY" || kind.ends_with(" PRIVATE KEY");
+    let list = |kinds: &[String]| format!("[{}]", kinds.join(" "));
+    if !certificates.iter().any(|kind| kind == "CERTIFICATE") {
+        return Some(match certificates.as_slice() {
+            [] => "tls: failed to find any PEM data in certificate input".to_owned(),
+            [one] if one.ends_with("PRIVATE KEY") => {
+                "tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM \
+                 inputs may have been switched"
+                    .to_owned()
             }
-        }
+            others => format!(
+                "tls: failed to find \"CERTIFICATE\" PEM block in certificate input after skipping PEM blocks of the \
+                 following types: {}",
+                list(others)
+            ),
+        });
     }
-}
-
-fn repeated(spec: &Place<'_>, out: &mut Vec<String>) {
-    for (list, key) in [("hostAliases", "ip"), ("imagePullSecrets", "name")] {
-        let mut seen: Vec<&str> = Vec::new();
-        for one in spec.each(list) {
-            let field = one.at(key);
-            if seen.contains(&field.text()) {
-                out.push(format!("{}: duplicate {key} {}", field.path, quote(field.text())));
-            } else {
-                seen.push(field.text());
-            }
-        }
+    if keys.iter().any(is_key) {
+        return None;
     }
-    for one in spec.each("imagePullSecrets").iter().filter(|one| one.at("name").text().is_empty()) {
-        out.push(format!("{}: invalid empty name \"\"", one.child("name")));
-    }
-}
-
-fn all_containers<'p>(spec: &Place<'p>) -> Vec<Place<'p>> {
-    ["initContainers", "containers", "ephemeralContainers"].iter().flat_map(|list| spec.each(list)).collect()
-}
-
-fn containers(place: &Place<'_>, spec: &Place<'_>, annotations: &Place<'_>, out: &mut Vec<String>) {
-    let seccomp = "seccomp.security.alpha.kubernetes.io/pod";
-    let detail = "non-functional in v1.27+; use the \"seccompProfile\" field instead";
-    if !spec.has("securityContext.seccompProfile") && annotations.key(seccomp).is() {
-        out.push(format!("{}: {detail}", annotations.key(seccomp).path));
-    }
-    for container in all_containers(spec) {
-        let name = container.at("name").text();
-        let own = annotations.key(&format!("container.{seccomp}")).path;
-        let key = format!("container.seccomp.security.alpha.kubernetes.io/{name}");
-        debug_assert!(!own.is_empty());
-        if !container.has("securityContext.seccompProfile") && annotations.key(&key).is() {
-            out.push(format!("{}: {detail}", annotations.key(&key).path));
+    Some(match keys.as_slice() {
+        [] => "tls: failed to find any PEM data in key input".to_owned(),
+        [one] if one == "CERTIFICATE" => {
+            "tls: found a certificate rather than a key in the PEM for the private key".to_owned()
         }
-        let armor = annotations.key(&format!("container.apparmor.security.beta.kubernetes.io/{name}"));
-        if !place.path.is_empty()
-            && !container.has("securityContext.appArmorProfile")
-            && armor.is()
-            && !spec.has("securityContext.appArmorProfile")
-        {
-            let detail = "deprecated since v1.30; use the \"appArmorProfile\" field instead";
-            out.push(format!("{}: {detail}", armor.path));
-        }
-        for name in ["memory", "ephemeral-storage"] {
-            for list in ["resources.limits", "resources.requests"] {
-                fraction(&container.at(list).key(name), out);
-            }
-        }
-        let mut seen: Vec<&str> = Vec::new();
-        for one in container.each("env") {
-            let (name, value) = (one.at("name").text(), one.at("value").text());
-            let refers = format!("$({name})");
-            if !seen.contains(&name) {
-                seen.push(name);
-            } else if one.has("valueFrom") || value == refers || !value.contains(&refers) {
-                out.push(format!(
-                    "{}: hides previous definition of {}, which may be dropped when using apply",
-                    one.path,
-                    quote(name)
-                ));
-            }
-        }
-    }
-}
-
-fn ports(spec: &Place<'_>, out: &mut Vec<String>) {
-    let all: Vec<Place<'_>> = all_containers(spec).iter().flat_map(|one| one.each("ports")).collect();
-    let mut seen: Vec<&Place<'_>> = Vec::new();
-    for port in &all {
-        let of = |place: &Place<'_>| (place.at("hostIP").text().to_owned(), place.at("hostPort").number());
-        let (address, number) = of(port);
-        if !address.is_empty() && number == 0 {
-            out.push(format!(
-                "{}: hostIP set without hostPort: {{Name:{} HostPort:0 ContainerPort:{} Protocol:{} HostIP:{address}}}",
-                port.path,
-                port.at("name").text(),
-                port.at("containerPort").number(),
-                port.at("protocol").text()
-            ));
-        }
-        let same = |other: &Place<'_>| {
-            other.at("containerPort").number() == port.at("containerPort").number()
-                && other.at("protocol").text() == port.at("protocol").text()
-        };
-        for other in seen.iter().filter(|other| same(other)) {
-            let (their_address, their_number) = of(other);
-            let what = if (their_address.as_str(), their_number) == (address.as_str(), number) {
-                "duplicate"
-            } else if number == 0 || their_number == 0 {
-                "overlapping"
-            } else if number == their_number && address.is_empty() != their_address.is_empty() {
-                "dangerously ambiguous"
-            } else {
-                continue;
-            };
-            out.push(format!("{}: {what} port definition with {}", port.path, other.path));
-        }
-        seen.push(port);
-    }
-    let mut names: Vec<(&str, &str)> = Vec::new();
-    for port in all.iter().filter(|port| !port.at("name").text().is_empty()) {
-        let name = port.at("name").text();
-        match names.iter().find(|(known, _)| *known == name) {
-            Some((_, other)) => out.push(format!(
-                "{}: duplicate port name {} with {other}, services and probes that select ports by name will use \
-                 {other}",
-                port.path,
-                quote(name)
-            )),
-            None => names.push((name, &port.path)),
-        }
-    }
+        others => format!(
+            "tls: failed to find PEM block with type ending in \"PRIVATE KEY\" in key input after skipping PEM blocks \
+             of the following types: {}",
+            list(others)
+        ),
+    })
 }
 
 fn service(object: &Place<'_>, out: &mut Vec<String>) {

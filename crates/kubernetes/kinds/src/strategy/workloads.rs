@@ -50,18 +50,13 @@ fn own_selector(spec: &Place<'_>, what: &str, out: &mut Flaws) {
 }
 
 /// The labels of a template, which a selector has to select.
-fn selected(spec: &Place<'_>, empty_too: bool, out: &mut Flaws) -> bool {
-    let selector = spec.at("selector");
-    let template = spec.at("template");
-    let labels = template.at("metadata").at("labels");
-    match selectors::selects(selector.value, labels.value) {
-        None => return false,
-        Some(false) if empty_too || selector.is() && !selectors::is_empty(&selector) => {
-            out.invalid(&labels, "`selector` does not match template `labels`");
-        }
-        Some(_) => {}
+fn selected(spec: &Place<'_>, out: &mut Flaws) -> bool {
+    let labels = spec.at("template").at("metadata").at("labels");
+    let selects = selectors::selects(spec.at("selector").value, labels.value);
+    if selects == Some(false) {
+        out.invalid(&labels, "`selector` does not match template `labels`");
     }
-    true
+    selects.is_some()
 }
 
 fn always(template: &Place<'_>, what: &str, out: &mut Flaws) {
@@ -78,7 +73,7 @@ fn always(template: &Place<'_>, what: &str, out: &mut Flaws) {
 /// A selector and the template that goes with it.
 fn selector_and_template(spec: &Place<'_>, out: &mut Flaws) {
     own_selector(spec, "deployment", out);
-    if selected(spec, false, out) {
+    if selected(spec, out) {
         pods::template(&spec.at("template"), out);
         always(&spec.at("template"), "ReplicaSet", out);
     } else {
@@ -168,7 +163,7 @@ pub fn daemon_set(object: &Place<'_>, out: &mut Flaws) {
     let spec = object.at("spec");
     let selector = spec.at("selector");
     selectors::selector(&selector, out);
-    selected(&spec, true, out);
+    selected(&spec, out);
     if selector.is() && selectors::is_empty(&selector) {
         out.invalid(&selector, "empty selector is invalid for daemonset");
     }
@@ -239,7 +234,7 @@ fn stateful_spec(object: &Place<'_>, new: bool, out: &mut Flaws) {
         check(&spec, &[Rule::Form("serviceName", formats::label)], out);
     }
     own_selector(&spec, "statefulset", out);
-    if selected(&spec, false, out) {
+    if selected(&spec, out) {
         let value = with_claims(spec.value);
         let template = Place { value: &value, path: spec.child("template") };
         pods::template(&template, out);
@@ -287,16 +282,17 @@ fn with_claims(spec: &Value) -> Value {
     let mut template = spec.get("template").cloned().unwrap_or(Value::Null);
     let claims =
         spec.get("volumeClaimTemplates").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let names: Vec<&Value> = claims.iter().filter_map(|claim| claim.pointer("/metadata/name")).collect();
+    let name = |claim: &'_ Value| claim.pointer("/metadata/name").cloned().unwrap_or_else(|| "".into());
+    let names: Vec<Value> = claims.iter().map(name).collect();
     if let Some(pod) = template.get_mut("spec").and_then(Value::as_object_mut) {
         pod.remove("subdomain");
         pod.remove("hostname");
         if !names.is_empty() {
-            let claim = |name: &&Value| serde_json::json!({"name": name, "persistentVolumeClaim": {"claimName": name}});
+            let claim = |name: &Value| serde_json::json!({"name": name, "persistentVolumeClaim": {"claimName": name}});
             let mut volumes: Vec<Value> = names.iter().map(claim).collect();
             volumes.dedup();
             let own = pod.get("volumes").and_then(Value::as_array).cloned().unwrap_or_default();
-            let named = |volume: &Value| volume.get("name").is_some_and(|name| names.contains(&name));
+            let named = |volume: &Value| volume.get("name").is_some_and(|name| names.contains(name));
             volumes.extend(own.into_iter().filter(|volume| !named(volume)));
             pod.insert("volumes".to_owned(), Value::Array(volumes));
         }

@@ -19,7 +19,7 @@ use super::rules::one_of;
 use super::selectors;
 pub use scheduling::{taints, tolerations};
 pub use update::{status as pod_status, update as pod_update};
-pub use volumes::{access_modes, claim_spec, host_path, nfs};
+pub use volumes::{access_modes, claim_spec, driver_name, host_path, nfs};
 
 /// What a pod's parts have to know of the whole.
 pub struct Scene<'p> {

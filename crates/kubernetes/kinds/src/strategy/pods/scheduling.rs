@@ -58,15 +58,12 @@ pub fn taints(list: &Place<'_>, out: &mut Flaws) {
         one_of(&one.at("effect"), EFFECTS, out);
         let key = (one.at("effect").text(), one.at("key").text());
         if seen.contains(&key) {
-            let value = serde_json::json!({});
             let shown = format!(
                 "{{\"Key\":{},\"Value\":{},\"Effect\":{},\"TimeAdded\":{}}}",
                 go_json(&key.1.into()),
                 go_json(&one.at("value").text().into()),
                 go_json(&key.0.into()),
-                go_json(
-                    one.value.get("timeAdded").unwrap_or(value.get("x").unwrap_or(&serde_json::Value::Null))
-                )
+                go_json(one.at("timeAdded").value)
             );
             let detail = "taints must be unique by key and effect pair";
             out.push(podium_objects::Flaw::shown(
