@@ -104,7 +104,10 @@ impl Dictionary {
         if whole != real {
             return whole;
         }
-        tokens(real).into_iter().map(|(mask, part)| mask.map_or(part.to_owned(), |mask| self.word(mask, part))).collect()
+        tokens(real)
+            .into_iter()
+            .map(|(mask, part)| mask.map_or(part.to_owned(), |mask| self.word(mask, part)))
+            .collect()
     }
 
     fn exchange(&self, key: &str, value: &mut Value) {
@@ -179,7 +182,10 @@ fn token(rest: &str, before: &str) -> Option<(Mask, usize)> {
         }
     }
     if rest.starts_with("10.96.") {
-        return Some((Mask::Address, rest.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(rest.len())));
+        return Some((
+            Mask::Address,
+            rest.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(rest.len()),
+        ));
     }
     if before.ends_with("kube-api-access-") {
         let end = bytes.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
@@ -265,6 +271,21 @@ impl<'c> Comparer<'c> {
                     );
                 }
             }
+            (Value::Array(a), Value::Array(b)) if a.len() != b.len() && named(a) && named(b) => {
+                // Only what is missing shall be told, not all that has moved.
+                let place = format!("{path}[]");
+                let find =
+                    |list: &'_ [Value], name: &str| list.iter().position(|item| key_of(item) == Some(name));
+                for item in a {
+                    match find(b, key_of(item).unwrap_or_default()).and_then(|at| b.get(at)) {
+                        Some(other) => self.walk(&place, item, other),
+                        None => self.differ(&place, short(item), "(absent)"),
+                    }
+                }
+                for item in b.iter().filter(|item| find(a, key_of(item).unwrap_or_default()).is_none()) {
+                    self.differ(&place, "(absent)", short(item));
+                }
+            }
             (Value::Array(a), Value::Array(b)) => {
                 let place = format!("{path}[]");
                 for (real, ours) in a.iter().zip(b) {
@@ -294,7 +315,9 @@ impl<'c> Comparer<'c> {
     ) {
         match (key, real, ours) {
             ("description", Value::String(_), Value::String(_)) if place.contains("columnDefinitions") => {}
-            ("resourceVersion", Value::String(a), Value::String(b)) if place.ends_with("metadata.resourceVersion") => {
+            ("resourceVersion", Value::String(a), Value::String(b))
+                if place.ends_with("metadata.resourceVersion") =>
+            {
                 self.dictionary.revision(a, b);
                 let known = !parent.contains_key("name") || self.dictionary.unify(Mask::Revision, a, b);
                 if !known || a.is_empty() != b.is_empty() {
@@ -312,10 +335,11 @@ impl<'c> Comparer<'c> {
                 }
             }
             (_, Value::Number(a), Value::Number(b)) if key.ends_with("odePort") => {
-                let given = |number: &serde_json::Number| number.as_i64().is_some_and(|n| (30000..=32767).contains(&n));
-                let alike = given(a)
-                    && given(b)
-                    && self.dictionary.unify(Mask::Port, &a.to_string(), &b.to_string());
+                let given = |number: &serde_json::Number| {
+                    number.as_i64().is_some_and(|n| (30000..=32767).contains(&n))
+                };
+                let alike =
+                    given(a) && given(b) && self.dictionary.unify(Mask::Port, &a.to_string(), &b.to_string());
                 if !alike && a != b {
                     self.differ(place, a.to_string(), b.to_string());
                 }
@@ -340,7 +364,9 @@ impl<'c> Comparer<'c> {
         a.len() == b.len()
             && a.iter().zip(&b).all(|((mask, real), (other, ours))| match (mask, other) {
                 (None, None) => real == ours,
-                (Some(Mask::Time), Some(Mask::Time)) => real == ours || is_now(real) && is_now(ours) && real.len() == ours.len(),
+                (Some(Mask::Time), Some(Mask::Time)) => {
+                    real == ours || is_now(real) && is_now(ours) && real.len() == ours.len()
+                }
                 (Some(Mask::Position), Some(Mask::Position)) => true,
                 (Some(mask), Some(other)) if mask == other => self.dictionary.unify(*mask, real, ours),
                 _ => false,
@@ -348,9 +374,24 @@ impl<'c> Comparer<'c> {
     }
 }
 
+/// What an item of a list is called.
+fn key_of(item: &Value) -> Option<&str> {
+    let places = ["/metadata/name", "/name", "/resource", "/subresource", "/version"];
+    places.iter().find_map(|path| item.pointer(path).and_then(Value::as_str))
+}
+
+/// Whether the items of a list are known by their names.
+fn named(list: &[Value]) -> bool {
+    let mut names: Vec<&str> = list.iter().filter_map(key_of).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.len() == list.len()
+}
+
 /// A key as it stands in a path: those of maps are all alike.
 fn general(path: &str, key: &str) -> String {
-    let free = [".data", ".labels", ".annotations", ".binaryData", ".matchLabels", ".nodeSelector", ".parameters"];
+    let free =
+        [".data", ".labels", ".annotations", ".binaryData", ".matchLabels", ".nodeSelector", ".parameters"];
     match () {
         () if path.contains("fieldsV1") => "*".to_owned(),
         () if free.iter().any(|end| path.ends_with(end)) => "*".to_owned(),
@@ -369,7 +410,11 @@ fn is_now(text: &str) -> bool {
 fn is_age(cell: &Value) -> bool {
     let Some(text) = cell.as_str() else { return false };
     let units = text.trim_end_matches(['s', 'm', 'h', 'd', 'y']);
-    text == "<invalid>" || is_now(text) || units.len() < text.len() && units.chars().all(|c| c.is_ascii_digit() || "smhdy".contains(c)) && !units.is_empty()
+    text == "<invalid>"
+        || is_now(text)
+        || units.len() < text.len()
+            && units.chars().all(|c| c.is_ascii_digit() || "smhdy".contains(c))
+            && !units.is_empty()
 }
 
 fn short(value: &Value) -> String {
@@ -390,7 +435,9 @@ const HEADERS: &[(&str, &str)] = &[
 
 /// Compares two answers.
 pub fn answers(dictionary: &mut Dictionary, real: &Answer, ours: &Answer) -> Vec<Difference> {
-    let body = |answer: &Answer| answer.json().map_or_else(|| short(&answer.text.as_str().into()), |value| short(&value));
+    let body = |answer: &Answer| {
+        answer.json().map_or_else(|| short(&answer.text.as_str().into()), |value| short(&value))
+    };
     let said = |answer: &Answer| {
         let value = answer.value();
         let of = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -446,7 +493,8 @@ fn refusals(dictionary: &mut Dictionary, real: &Value, ours: &Value) -> Vec<Diff
     let (a, b) = (causes(real), causes(ours));
     let invalid = real.get("reason").and_then(Value::as_str) == Some("Invalid");
     if invalid && !b.is_empty() && a.len() > b.len() && b.iter().all(|cause| a.contains(cause)) {
-        let text = |value: &Value| value.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text =
+            |value: &Value| value.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
         return vec![Difference { category: FEWER, path: String::new(), real: text(real), ours: text(ours) }];
     }
     let found = Comparer::new(dictionary, "refusal: message").values(real, ours);
@@ -466,7 +514,10 @@ mod tests {
 
     fn found(real: Value, ours: Value) -> Vec<String> {
         let found = Comparer::new(&mut Dictionary::default(), "body").values(&real, &ours);
-        found.into_iter().map(|one| format!("{} {}: {} / {}", one.category, one.path, one.real, one.ours)).collect()
+        found
+            .into_iter()
+            .map(|one| format!("{} {}: {} / {}", one.category, one.path, one.real, one.ours))
+            .collect()
     }
 
     const U1: &str = "11111111-1111-1111-1111-111111111111";
@@ -478,7 +529,8 @@ mod tests {
         let real = json!({"metadata": {"name": "a", "uid": U1, "resourceVersion": "7"}, "labels": {"x": U1}});
         let ours = json!({"metadata": {"name": "a", "uid": U2, "resourceVersion": "3"}, "labels": {"x": U2}});
         assert_eq!(found(real.clone(), ours), [""; 0]);
-        let mixed = json!({"metadata": {"name": "a", "uid": U2, "resourceVersion": "3"}, "labels": {"x": U3}});
+        let mixed =
+            json!({"metadata": {"name": "a", "uid": U2, "resourceVersion": "3"}, "labels": {"x": U3}});
         assert_eq!(found(real, mixed).len(), 1);
     }
 
@@ -508,7 +560,10 @@ mod tests {
         dictionary.revision("7", "3");
         let body = json!({"metadata": {"uid": U1, "resourceVersion": "7"}, "data": {"n": "7"}});
         let ours = dictionary.translate(&Request::put("/x", body).with("resourceVersion", "7"));
-        assert_eq!(ours.body, Body::Json(json!({"metadata": {"uid": U2, "resourceVersion": "3"}, "data": {"n": "7"}})));
+        assert_eq!(
+            ours.body,
+            Body::Json(json!({"metadata": {"uid": U2, "resourceVersion": "3"}, "data": {"n": "7"}}))
+        );
         assert_eq!(ours.address(), "/x?resourceVersion=3");
     }
 

@@ -49,7 +49,11 @@ pub fn sequence(runner: &mut Runner<'_>, random: &mut Random, number: usize) -> 
     let parts = definition.pointer("/spec/versions/0/subresources").and_then(Value::as_object);
     subject.parts = parts.into_iter().flatten().map(|(part, _)| part.clone()).collect();
     subject.seed = value(random, Schema::alone(&schema), "", Taste::Plain, 1);
-    for (key, given) in [("apiVersion", json!("example.com/v1")), ("kind", json!(subject.kind)), ("metadata", json!({"name": "x"}))] {
+    for (key, given) in [
+        ("apiVersion", json!("example.com/v1")),
+        ("kind", json!(subject.kind)),
+        ("metadata", json!({"name": "x"})),
+    ] {
         subject.seed[key] = given;
     }
     let begin = Instant::now();
@@ -187,7 +191,10 @@ fn spoil(random: &mut Random, definition: &mut Value) {
         ("/spec/versions/0/name", json!("V1")),
         ("/spec/versions/0/schema", Value::Null),
         ("/spec/versions/0/schema/openAPIV3Schema/type", json!("string")),
-        ("/spec/versions/0/subresources", json!({"scale": {"specReplicasPath": "x", "statusReplicasPath": ".status.r"}})),
+        (
+            "/spec/versions/0/subresources",
+            json!({"scale": {"specReplicasPath": "x", "statusReplicasPath": ".status.r"}}),
+        ),
         ("/spec/versions/0/additionalPrinterColumns", json!([{"name": "A", "type": "foo", "jsonPath": "x"}])),
         ("/spec/conversion", json!({"strategy": "Webhook"})),
         ("/spec/preserveUnknownFields", json!(true)),
@@ -196,8 +203,14 @@ fn spoil(random: &mut Random, definition: &mut Value) {
         (&format!("{spec}/properties/a"), json!({"type": "wrong"})),
         (&format!("{spec}/properties/a"), json!({"type": "array"})),
         (&format!("{spec}/properties/a"), json!({"type": "string", "default": 5})),
-        (&format!("{spec}/properties/a"), json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "map"})),
-        (&format!("{spec}/properties/a"), json!({"type": "object", "properties": {}, "additionalProperties": false})),
+        (
+            &format!("{spec}/properties/a"),
+            json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "map"}),
+        ),
+        (
+            &format!("{spec}/properties/a"),
+            json!({"type": "object", "properties": {}, "additionalProperties": false}),
+        ),
         (&format!("{spec}/properties/a"), json!({"type": "string", "uniqueItems": true})),
         (&format!("{spec}/properties/a"), json!({"$ref": "#/x"})),
         (&format!("{spec}/x-kubernetes-validations"), json!([{"rule": "self.nope > 1"}])),

@@ -7,7 +7,8 @@ use super::sequence::Sequence;
 use super::wire::{self, Body, Request};
 use crate::random::Random;
 
-const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+const AGGREGATED: &str =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
 /// Bodies that are no objects.
 const BODIES: &[&str] = &[
@@ -64,12 +65,20 @@ pub fn request(random: &mut Random, sequence: &Sequence<'_, '_>) -> Request {
         8 => Request::post(all, json!({"apiVersion": "v1", "kind": "Foo", "metadata": {"name": name}})),
         9 => {
             let mut seed = sequence.seed(&name);
-            let kinds = [("apiVersion", "apps/v1beta1"), ("kind", "Secret"), ("kind", ""), ("apiVersion", ""), ("kind", "Foo")];
+            let kinds = [
+                ("apiVersion", "apps/v1beta1"),
+                ("kind", "Secret"),
+                ("kind", ""),
+                ("apiVersion", ""),
+                ("kind", "Foo"),
+            ];
             let (key, value) = kinds.get(random.below(kinds.len())).copied().unwrap_or_default();
             seed[key] = value.into();
             if random.chance(50) { Request::post(all, seed) } else { Request::put(one, seed) }
         }
-        10 => sequence.selected(Request::get(all)).with(random.pick(&["foo", "timeout", "pretty", ""]), random.pick(&["", "32s", "x"])),
+        10 => sequence
+            .selected(Request::get(all))
+            .with(random.pick(&["foo", "timeout", "pretty", ""]), random.pick(&["", "32s", "x"])),
         _ => {
             let mut request = Request::post(all, sequence.seed(&name)).with("dryRun", "All");
             request.headers.clear();
@@ -81,8 +90,23 @@ pub fn request(random: &mut Random, sequence: &Sequence<'_, '_>) -> Request {
 /// Discovery and what else is about no object.
 pub fn discovery(runner: &mut Runner<'_>) -> Result<(), wire::Error> {
     let mut paths: Vec<String> = [
-        "/api", "/apis", "/api/v1", "/apis/", "/api/", "/openapi/v3", "/version/x", "/nope", "/apis/nope", "/apis/apps/v9",
-        "/api/v2", "/api/v1/nope", "/apis/apps/v1/nope/x", "/api/v1/namespaces/default/nope", "/healthz", "/livez", "/readyz",
+        "/api",
+        "/apis",
+        "/api/v1",
+        "/apis/",
+        "/api/",
+        "/openapi/v3",
+        "/version/x",
+        "/nope",
+        "/apis/nope",
+        "/apis/apps/v9",
+        "/api/v2",
+        "/api/v1/nope",
+        "/apis/apps/v1/nope/x",
+        "/api/v1/namespaces/default/nope",
+        "/healthz",
+        "/livez",
+        "/readyz",
     ]
     .map(str::to_owned)
     .to_vec();

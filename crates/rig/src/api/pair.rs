@@ -111,8 +111,7 @@ impl Pair {
         let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         let request = Request::post("/api/v1/namespaces", object);
         self.both(&request, &request)?;
-        let request =
-            Request::post(format!("/api/v1/namespaces/{name}/serviceaccounts"), default_account());
+        let request = Request::post(format!("/api/v1/namespaces/{name}/serviceaccounts"), default_account());
         self.both(&request, &request)?;
         Ok(())
     }

@@ -33,7 +33,14 @@ pub struct Report {
 
 impl Report {
     /// Counts the differences of a request; whether there were any that are not known.
-    pub fn add(&mut self, kind: &str, verb: &str, request: &Request, real: &Answer, found: &[Difference]) -> bool {
+    pub fn add(
+        &mut self,
+        kind: &str,
+        verb: &str,
+        request: &Request,
+        real: &Answer,
+        found: &[Difference],
+    ) -> bool {
         self.requests += 1;
         *self.codes.entry(real.code).or_default() += 1;
         let writes = matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
@@ -53,7 +60,7 @@ impl Report {
             }
         }
         for category in &categories {
-            *self.counts.entry(category).or_default() += 1;
+            *self.counts.entry(*category).or_default() += 1;
         }
         self.different += usize::from(categories.iter().any(|category| !is_gap(category)));
         !categories.is_empty()
@@ -67,7 +74,10 @@ impl Report {
         let (count, examples) = self.fine.entry(fine).or_default();
         *count += 1;
         if examples.len() < EXAMPLES {
-            examples.push(format!("{request}\n    at   {}\n    real {}\n    ours {}", found.path, found.real, found.ours));
+            examples.push(format!(
+                "{request}\n    at   {}\n    real {}\n    ours {}",
+                found.path, found.real, found.ours
+            ));
         }
     }
 
@@ -123,7 +133,9 @@ impl Report {
             .collect();
         let of = |name: &str| allowed.get(name).copied().unwrap_or(0);
         let counts = self.counts.iter().filter(|(category, count)| **count > of(category));
-        counts.map(|(category, count)| format!("{category}: {count}, at most {} allowed", of(category))).collect()
+        counts
+            .map(|(category, count)| format!("{category}: {count}, at most {} allowed", of(category)))
+            .collect()
     }
 }
 
@@ -142,7 +154,13 @@ mod tests {
         let found = Difference { category: "body", path: ".a".into(), real: "1".into(), ours: "2".into() };
         let answer = Answer { code: 200, ..Answer::default() };
         for _ in 0..3 {
-            assert!(report.add("ConfigMap", "get", &Request::get("/x"), &answer, std::slice::from_ref(&found)));
+            assert!(report.add(
+                "ConfigMap",
+                "get",
+                &Request::get("/x"),
+                &answer,
+                std::slice::from_ref(&found)
+            ));
         }
         assert_eq!(report.over("# none\n3 body\n"), [""; 0]);
         assert_eq!(report.over("2 body"), ["body: 3, at most 2 allowed"]);

@@ -37,7 +37,14 @@ impl<'r> Runner<'r> {
     pub fn new(pair: &'r Pair, seed: u64) -> Result<Self, wire::Error> {
         let subjects = subjects(pair)?;
         let documents = Documents::fetch(pair, &subjects)?;
-        Ok(Self { pair, dictionary: Dictionary::default(), report: Report::default(), documents, subjects, seed })
+        Ok(Self {
+            pair,
+            dictionary: Dictionary::default(),
+            report: Report::default(),
+            documents,
+            subjects,
+            seed,
+        })
     }
 
     /// Sends requests until there were that many, over all kinds in turn or over one.
@@ -66,7 +73,12 @@ impl<'r> Runner<'r> {
     }
 
     /// Sends a request to both and compares; whether they differ.
-    pub fn step(&mut self, kind: &str, verb: &str, request: &Request) -> Result<([Answer; 2], bool), wire::Error> {
+    pub fn step(
+        &mut self,
+        kind: &str,
+        verb: &str,
+        request: &Request,
+    ) -> Result<([Answer; 2], bool), wire::Error> {
         let ours = self.dictionary.translate(request);
         let [real, ours] = self.pair.both(request, &ours)?;
         let found = answers(&mut self.dictionary, &real, &ours);
@@ -114,10 +126,16 @@ impl<'r> Runner<'r> {
         };
         if types(real) != types(ours) {
             let path = String::new();
-            found.push(Difference { category: "header content-type", path, real: types(real), ours: types(ours) });
+            found.push(Difference {
+                category: "header content-type",
+                path,
+                real: types(real),
+                ours: types(ours),
+            });
         }
         for (real, ours) in a.iter().zip(&b).take_while(|(a, b)| a.get(..15) == b.get(..15)) {
-            let [real, ours] = [real, ours].map(|line| serde_json::from_str::<Value>(line).unwrap_or_default());
+            let [real, ours] =
+                [real, ours].map(|line| serde_json::from_str::<Value>(line).unwrap_or_default());
             found.extend(Comparer::new(&mut self.dictionary, "watch").values(&real, &ours));
         }
         let [real_kinds, ours_kinds] = [&a, &b].map(|lines| kinds_of_events(lines));
@@ -138,8 +156,15 @@ fn is_about(line: &str, names: &BTreeSet<String>) -> bool {
     }
     let value: Value = serde_json::from_str(line).unwrap_or_default();
     // Of rows without an object the first cell is the name.
-    let places = ["/object/metadata/name", "/object/rows/0/object/metadata/name", "/object/rows/0/cells/0", "/object/rows/0/cells/9"];
-    places.iter().any(|path| value.pointer(path).and_then(Value::as_str).is_some_and(|name| names.contains(name)))
+    let places = [
+        "/object/metadata/name",
+        "/object/rows/0/object/metadata/name",
+        "/object/rows/0/cells/0",
+        "/object/rows/0/cells/9",
+    ];
+    places
+        .iter()
+        .any(|path| value.pointer(path).and_then(Value::as_str).is_some_and(|name| names.contains(name)))
 }
 
 fn kinds_of_events(lines: &[String]) -> String {

@@ -71,7 +71,9 @@ impl<'d> Schema<'d> {
         for _ in 0..HOPS {
             let alone = at.get("allOf").and_then(Value::as_array).and_then(|all| all.first());
             let target = at.get("$ref").or_else(|| alone.and_then(|one| one.get("$ref")));
-            let Some(name) = target.and_then(Value::as_str).and_then(|name| name.strip_prefix('#')) else { break };
+            let Some(name) = target.and_then(Value::as_str).and_then(|name| name.strip_prefix('#')) else {
+                break;
+            };
             match self.document.pointer(name) {
                 Some(next) => at = next,
                 None => break,

@@ -63,7 +63,8 @@ impl<'s, 'r> Sequence<'s, 'r> {
     pub fn run(&mut self, random: &mut Random) -> Result<(), wire::Error> {
         let list = self.selected(Request::get(self.collection()));
         let ([real, _], _) = self.runner.step(&self.subject.title(), "list", &list)?;
-        let start = real.value().pointer("/metadata/resourceVersion").and_then(Value::as_str).map(str::to_owned);
+        let start =
+            real.value().pointer("/metadata/resourceVersion").and_then(Value::as_str).map(str::to_owned);
         self.revisions.extend(start.clone());
         let live = steps::watch(random, self, None);
         let streams = self.runner.hear(&live)?;
@@ -86,7 +87,9 @@ impl<'s, 'r> Sequence<'s, 'r> {
     fn finish(&mut self, request: &Request, streams: &[Stream; 2]) {
         let ended = |stream: &Stream| stream.heard().lines.iter().any(|line| line.contains(END));
         let begin = std::time::Instant::now();
-        while begin.elapsed().as_millis() < 1500 && !streams.iter().all(|stream| ended(stream) || stream.count().1) {
+        while begin.elapsed().as_millis() < 1500
+            && !streams.iter().all(|stream| ended(stream) || stream.count().1)
+        {
             std::thread::sleep(std::time::Duration::from_millis(3));
             if request.query.iter().any(|(key, _)| key == "fieldSelector") {
                 self.runner.pair.settle(streams, 0);
@@ -122,7 +125,10 @@ impl<'s, 'r> Sequence<'s, 'r> {
             self.page = value.pointer("/metadata/continue").and_then(Value::as_str).map(str::to_owned);
         }
         // What a deletion leaves is looked at.
-        if verb.starts_with("delete") || real.code == 404 || value.pointer("/metadata/deletionTimestamp").is_some() {
+        if verb.starts_with("delete")
+            || real.code == 404
+            || value.pointer("/metadata/deletionTimestamp").is_some()
+        {
             for name in self.names.clone() {
                 let request = Request::get(self.object(&name));
                 let ([real, _], _) = self.runner.step(&self.subject.title(), "get", &request)?;
@@ -145,7 +151,8 @@ impl<'s, 'r> Sequence<'s, 'r> {
                 self.runner.quietly(&Request::patch(&place, "application/merge-patch+json", none))?;
             }
             if self.subject.kind == "Namespace" {
-                let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "spec": {}});
+                let body =
+                    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "spec": {}});
                 self.runner.quietly(&Request::delete(&place))?;
                 self.runner.quietly(&Request::put(format!("{place}/finalize"), body))?;
             } else {
@@ -187,7 +194,11 @@ impl<'s, 'r> Sequence<'s, 'r> {
 
     /// A request about many objects sees only those of this sequence.
     pub fn selected(&self, request: Request) -> Request {
-        if self.subject.namespaced { request } else { request.with("labelSelector", format!("case={}", self.case)) }
+        if self.subject.namespaced {
+            request
+        } else {
+            request.with("labelSelector", format!("case={}", self.case))
+        }
     }
 }
 

@@ -64,7 +64,9 @@ pub fn watch(random: &mut Random, sequence: &Sequence<'_, '_>, from: Option<Stri
     match random.below(6) {
         0 => request.header("Accept", TABLE),
         1 => request.header("Accept", META),
-        2 if !live => request.header("Accept", TABLE).with("includeObject", random.pick(&["None", "Object", "Metadata"])),
+        2 if !live => request
+            .header("Accept", TABLE)
+            .with("includeObject", random.pick(&["None", "Object", "Metadata"])),
         _ => request,
     }
 }
@@ -102,10 +104,12 @@ fn options(random: &mut Random, mut request: Request) -> Request {
         request = request.with("dryRun", random.pick_or(&["All"], 8, &["", "all", "None"]));
     }
     if random.chance(45) {
-        request = request.with("fieldValidation", random.pick_or(&["Ignore", "Warn", "Strict"], 4, &["strict", ""]));
+        request = request
+            .with("fieldValidation", random.pick_or(&["Ignore", "Warn", "Strict"], 4, &["strict", ""]));
     }
     if random.chance(40) && !request.query.iter().any(|(key, _)| key == "fieldManager") {
-        request = request.with("fieldManager", random.pick_or(&["m1", "m2", "kubectl", "helm"], 3, &["", "ä", "a\tb"]));
+        request = request
+            .with("fieldManager", random.pick_or(&["m1", "m2", "kubectl", "helm"], 3, &["", "ä", "a\tb"]));
     }
     if random.chance(4) {
         request = request.header("Accept", random.pick(&[TABLE, META, "application/yaml"]));
@@ -151,10 +155,15 @@ fn read(random: &mut Random, sequence: &Sequence<'_, '_>) -> Request {
     let request = Request::get(sequence.object(&name(random, sequence)));
     let request = match random.below(12) {
         0 | 1 => request.header("Accept", TABLE),
-        2 => request.header("Accept", TABLE).with("includeObject", random.pick(&["None", "Object", "Metadata", "x"])),
+        2 => request
+            .header("Accept", TABLE)
+            .with("includeObject", random.pick(&["None", "Object", "Metadata", "x"])),
         3 | 4 => request.header("Accept", META),
         5 => request.header("Accept", "application/yaml"),
-        6 => request.header("Accept", random.pick(&["text/html", "application/xml, */*", "application/json;as=Foo", "*/*"])),
+        6 => request.header(
+            "Accept",
+            random.pick(&["text/html", "application/xml, */*", "application/json;as=Foo", "*/*"]),
+        ),
         7 => request.with("resourceVersion", random.pick(&["0", "1", "x"])),
         8 => request.with("pretty", "true"),
         _ => request,
@@ -173,14 +182,37 @@ fn list(random: &mut Random, sequence: &Sequence<'_, '_>) -> Request {
     let mut request = match random.below(10) {
         0 | 1 => request.with("labelSelector", format!("case={case},app=web")),
         2 => {
-            let odd = ["app in (web,db)", "app notin (web)", "!app", "app!=web", "app==web", "n gt 1", "a in", "(", "a=b=c", "x y", "=a"];
+            let odd = [
+                "app in (web,db)",
+                "app notin (web)",
+                "!app",
+                "app!=web",
+                "app==web",
+                "n gt 1",
+                "a in",
+                "(",
+                "a=b=c",
+                "x y",
+                "=a",
+            ];
             request.with("labelSelector", format!("case={case},{}", random.pick(&odd)))
         }
         3 | 4 => {
             let fields = [
-                "metadata.name=a", "metadata.namespace!=x", "spec.nodeName=", "status.phase=Pending", "type=Opaque",
-                "data.x=1", "spec.type=ClusterIP", "involvedObject.kind=Pod", "reason=Started", "a", "status.replicas=0",
-                "metadata.name!=a,metadata.name!=b", "status.successful=0", "spec.restartPolicy!=Never",
+                "metadata.name=a",
+                "metadata.namespace!=x",
+                "spec.nodeName=",
+                "status.phase=Pending",
+                "type=Opaque",
+                "data.x=1",
+                "spec.type=ClusterIP",
+                "involvedObject.kind=Pod",
+                "reason=Started",
+                "a",
+                "status.replicas=0",
+                "metadata.name!=a,metadata.name!=b",
+                "status.successful=0",
+                "spec.restartPolicy!=Never",
             ];
             let field = random.pick(&fields).replace("=a", &format!("={case}-a"));
             sequence.selected(request).with("fieldSelector", field)
@@ -190,10 +222,12 @@ fn list(random: &mut Random, sequence: &Sequence<'_, '_>) -> Request {
     match random.below(9) {
         0 | 1 => request = request.with("limit", random.pick(&["1", "2", "500", "0", "-1", "x"])),
         2 => {
-            let revision = sequence.revisions.get(random.below(sequence.revisions.len())).cloned().unwrap_or_default();
+            let revision =
+                sequence.revisions.get(random.below(sequence.revisions.len())).cloned().unwrap_or_default();
             request = request.with("resourceVersion", revision);
             if random.chance(60) {
-                request = request.with("resourceVersionMatch", random.pick(&["Exact", "NotOlderThan", "", "x"]));
+                request =
+                    request.with("resourceVersionMatch", random.pick(&["Exact", "NotOlderThan", "", "x"]));
             }
             if random.chance(30) {
                 request = request.with("limit", "1");
@@ -201,7 +235,13 @@ fn list(random: &mut Random, sequence: &Sequence<'_, '_>) -> Request {
         }
         3 => request = request.with("resourceVersion", random.pick(&["0", "x", "-1", ""])),
         4 if random.chance(30) => {
-            let odd = [("resourceVersionMatch", "Exact"), ("sendInitialEvents", "true"), ("continue", "abc"), ("continue", "e30"), ("timeoutSeconds", "x")];
+            let odd = [
+                ("resourceVersionMatch", "Exact"),
+                ("sendInitialEvents", "true"),
+                ("continue", "abc"),
+                ("continue", "e30"),
+                ("timeoutSeconds", "x"),
+            ];
             let (key, value) = odd.get(random.below(odd.len())).copied().unwrap_or_default();
             request = request.with(key, value);
         }
@@ -209,7 +249,9 @@ fn list(random: &mut Random, sequence: &Sequence<'_, '_>) -> Request {
     }
     match random.below(12) {
         0 | 1 => request.header("Accept", TABLE),
-        2 => request.header("Accept", TABLE).with("includeObject", random.pick(&["None", "Object", "Metadata"])),
+        2 => request
+            .header("Accept", TABLE)
+            .with("includeObject", random.pick(&["None", "Object", "Metadata"])),
         3 => request.header("Accept", META_LIST),
         4 => request.header("Accept", random.pick(&[META, "application/yaml", "text/plain"])),
         _ => request,
@@ -345,7 +387,9 @@ fn merge_patch(random: &mut Random, sequence: &Sequence<'_, '_>, kind: &str) -> 
     let name = name(random, sequence);
     let live = sequence.live.get(&name).cloned().unwrap_or_else(|| sequence.seed(&name));
     let mut patch = match random.below(10) {
-        0 => json!({"metadata": {"labels": {"tier": random.pick(&["a", "b"]), "app": random.pick(&["web", "db"])}}}),
+        0 => {
+            json!({"metadata": {"labels": {"tier": random.pick(&["a", "b"]), "app": random.pick(&["web", "db"])}}})
+        }
         1 => json!({"metadata": {"annotations": {"note": random.pick(&["1", "2"])}}}),
         2 => json!({"metadata": {"finalizers": random.pick(&[None, Some(["example.com/wait"])])}}),
         3 => json!({}),
@@ -454,15 +498,24 @@ fn scale(random: &mut Random, sequence: &Sequence<'_, '_>) -> (&'static str, Req
         0 => Request::get(place),
         1 => options(random, Request::put(place, whole)),
         2 => options(random, Request::patch(place, MERGE, json!({"spec": {"replicas": replicas}}))),
-        _ => options(random, Request::apply(place, "m1", json!({"apiVersion": "autoscaling/v1", "kind": "Scale",
-            "metadata": {"name": name}, "spec": {"replicas": replicas}}))),
+        _ => options(
+            random,
+            Request::apply(
+                place,
+                "m1",
+                json!({"apiVersion": "autoscaling/v1", "kind": "Scale",
+            "metadata": {"name": name}, "spec": {"replicas": replicas}}),
+            ),
+        ),
     };
     ("scale", request)
 }
 
 /// What is said with a deletion.
 fn delete_options(random: &mut Random, live: Option<&Value>, request: Request) -> Request {
-    let of = |key: &str| live.and_then(|live| live.pointer(&format!("/metadata/{key}"))).cloned().unwrap_or_default();
+    let of = |key: &str| {
+        live.and_then(|live| live.pointer(&format!("/metadata/{key}"))).cloned().unwrap_or_default()
+    };
     let options = json!({"apiVersion": "v1", "kind": "DeleteOptions"});
     let with = |request: Request, key: &str, value: Value| {
         let mut options = options.clone();
@@ -470,7 +523,11 @@ fn delete_options(random: &mut Random, live: Option<&Value>, request: Request) -
         request.json("application/json", options)
     };
     match random.below(14) {
-        0 | 1 => with(request, "propagationPolicy", random.pick(&["Background", "Foreground", "Orphan", "x"]).into()),
+        0 | 1 => with(
+            request,
+            "propagationPolicy",
+            random.pick(&["Background", "Foreground", "Orphan", "x"]).into(),
+        ),
         2 => with(request, "gracePeriodSeconds", random.pick(&[0_i64, 5, -1]).into()),
         3 => with(request, "preconditions", json!({"uid": of("uid")})),
         4 => with(request, "preconditions", json!({"uid": "11111111-2222-3333-4444-555555555555"})),

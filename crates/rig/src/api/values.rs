@@ -10,13 +10,23 @@ const DEEP: usize = 6;
 
 /// Names that are good, and some that are not.
 const NAMES: &[&str] = &["a", "b", "web", "x-1", "data", "conf", "c", "http"];
-const ODD_NAMES: &[&str] = &["A", "x_y", "-a", "a.b", "", "a/b", "sehr-lang-sehr-lang-sehr-lang-sehr-lang-sehr-lang-sehr-lang-sehr-lang", "ä"];
+const ODD_NAMES: &[&str] = &[
+    "A",
+    "x_y",
+    "-a",
+    "a.b",
+    "",
+    "a/b",
+    "sehr-lang-sehr-lang-sehr-lang-sehr-lang-sehr-lang-sehr-lang-sehr-lang",
+    "ä",
+];
 const TEXTS: &[&str] = &["a", "b", "hello", "1", "x.y", "example.com/z", "80", "http", "/data", "TCP"];
 const ODD_TEXTS: &[&str] = &["", "A_b C", "true", "null", "ü\u{1F600}", "a\nb", "..", "-1", "1e9", "*"];
 const QUANTITIES: &[&str] = &["1", "100m", "1Gi", "0.5", "1024Ki", "1e3", "0", "2000000", "1.5Gi"];
 const ODD_QUANTITIES: &[&str] = &["", "1GiB", "-1", "abc", "1 Gi", "0.0001m"];
 const TIMES: &[&str] = &["2024-01-02T03:04:05Z", "2030-12-31T23:59:59Z"];
-const ODD_TIMES: &[&str] = &["2024-01-02", "", "2024-01-02T03:04:05+02:00", "2024-01-02T03:04:05.123456Z", "now"];
+const ODD_TIMES: &[&str] =
+    &["2024-01-02", "", "2024-01-02T03:04:05+02:00", "2024-01-02T03:04:05.123456Z", "now"];
 const NUMBERS: &[i64] = &[1, 2, 3, 5, 10, 80, 443, 8080];
 const ODD_NUMBERS: &[i64] = &[0, -1, 65535, 65536, 100_000, i32::MAX as i64 + 1, i64::MAX];
 
@@ -141,7 +151,14 @@ pub fn change(random: &mut Random, schema: Schema<'_>, target: &mut Value, taste
 /// Where changes are of no use: they are the server's, or would name another object.
 const FIXED: &[&str] = &["apiVersion", "kind", "managedFields", "name", "namespace", "generateName", "uid"];
 
-fn descend(random: &mut Random, schema: Schema<'_>, target: &mut Value, key: &str, taste: Taste, depth: usize) {
+fn descend(
+    random: &mut Random,
+    schema: Schema<'_>,
+    target: &mut Value,
+    key: &str,
+    taste: Taste,
+    depth: usize,
+) {
     let full = schema;
     let schema = schema.resolved();
     match target {
@@ -194,14 +211,19 @@ fn descend(random: &mut Random, schema: Schema<'_>, target: &mut Value, key: &st
 
 /// Makes something wrong on purpose: what a careless client would send.
 pub fn spoil(random: &mut Random, target: &mut Value) {
-    let odd_labels = ["a b", "-x", "ok", "sehr-lang-sehr-lang-sehr-lang-sehr-lang-sehr-lang-sehr-lang-sehr-lang"];
+    let odd_labels =
+        ["a b", "-x", "ok", "sehr-lang-sehr-lang-sehr-lang-sehr-lang-sehr-lang-sehr-lang-sehr-lang"];
     let meta = |target: &mut Value, key: &str, value: Value| {
         if let Some(metadata) = target.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert(key.to_owned(), value);
         }
     };
     match random.below(14) {
-        0 => meta(target, "labels", json!({random.pick(&["a/b/c", "x y", "", "k8s.io/x"]): random.pick(&odd_labels)})),
+        0 => meta(
+            target,
+            "labels",
+            json!({random.pick(&["a/b/c", "x y", "", "k8s.io/x"]): random.pick(&odd_labels)}),
+        ),
         1 => meta(target, "annotations", json!({random.pick(&["A/b", "x y", "", "a.b/c"]): "v"})),
         2 => meta(target, "finalizers", json!([random.pick(&["x", "a.b/c", "kubernetes", "A B"])])),
         3 => meta(
@@ -254,7 +276,17 @@ fn spoil_inside(random: &mut Random, target: &mut Value, depth: usize) {
             }
         }
         plain => {
-            let all = [json!("x"), json!(""), json!(5), json!(-1), json!(true), Value::Null, json!([]), json!({}), json!(1.5)];
+            let all = [
+                json!("x"),
+                json!(""),
+                json!(5),
+                json!(-1),
+                json!(true),
+                Value::Null,
+                json!([]),
+                json!({}),
+                json!(1.5),
+            ];
             *plain = all.get(random.below(all.len())).cloned().unwrap_or_default();
         }
     }

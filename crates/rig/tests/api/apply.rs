@@ -62,7 +62,8 @@ fn force_takes_fields_from_others() {
     let mut case = Case::new("apply-5");
     case.expect(201, &Request::apply(case.maps("c"), "m1", map("c", json!({"a": "1"}))));
     case.expect(200, &Request::apply(case.maps("c"), "m2", map("c", json!({"c": "3"}))));
-    let request = Request::apply(case.maps("c"), "m1", map("c", json!({"a": "x", "c": "y"}))).with("force", "true");
+    let request =
+        Request::apply(case.maps("c"), "m1", map("c", json!({"a": "x", "c": "y"}))).with("force", "true");
     assert_eq!(owned(&case.expect(200, &request), "m2"), None);
 }
 
@@ -111,8 +112,12 @@ fn two_managers_own_different_items_of_lists() {
     let two = json!([{"name": "c", "env": [{"name": "B", "value": "2"}]}, {"name": "d", "image": "j"}]);
     let both = case.expect(200, &Request::apply(case.deployments("d"), "m2", deployment("d", two)));
     let containers = both.pointer("/spec/template/spec/containers").unwrap();
-    let names = |list: &Value| list.as_array().unwrap().iter().map(|one| one["name"].clone()).collect::<Vec<_>>();
-    assert_eq!((names(containers), names(&containers[0]["env"])), (vec![json!("c"), json!("d")], vec![json!("A"), json!("B")]));
+    let names =
+        |list: &Value| list.as_array().unwrap().iter().map(|one| one["name"].clone()).collect::<Vec<_>>();
+    assert_eq!(
+        (names(containers), names(&containers[0]["env"])),
+        (vec![json!("c"), json!("d")], vec![json!("A"), json!("B")])
+    );
 }
 
 #[test]
@@ -124,7 +129,10 @@ fn an_item_that_is_left_out_goes_alone() {
     case.expect(201, &Request::apply(case.deployments("d"), "m1", both));
     let one = env(json!([{"name": "A", "value": "1"}]));
     let left = case.expect(200, &Request::apply(case.deployments("d"), "m1", one));
-    assert_eq!(left.pointer("/spec/template/spec/containers/0/env"), Some(&json!([{"name": "A", "value": "1"}])));
+    assert_eq!(
+        left.pointer("/spec/template/spec/containers/0/env"),
+        Some(&json!([{"name": "A", "value": "1"}]))
+    );
     assert_eq!(left["metadata"]["generation"], 2);
 }
 
@@ -184,9 +192,7 @@ fn keys_of_list_items_have_their_defaults() {
 #[ignore = "needs the pinned originals: make tools"]
 fn finalizers_of_two_managers_are_a_set() {
     let mut case = Case::new("apply-14");
-    let with = |finalizers: Value| {
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "finalizers": finalizers}})
-    };
+    let with = |finalizers: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "finalizers": finalizers}});
     case.expect(201, &Request::apply(case.maps("c"), "m1", with(json!(["a.b/one"]))));
     let both = case.expect(200, &Request::apply(case.maps("c"), "m2", with(json!(["a.b/two"]))));
     assert_eq!(both["metadata"]["finalizers"], json!(["a.b/one", "a.b/two"]));
@@ -199,7 +205,8 @@ fn finalizers_of_two_managers_are_a_set() {
 fn owner_references_are_items_as_a_whole() {
     let mut case = Case::new("apply-15");
     let owner = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u1"}]);
-    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "ownerReferences": owner}});
+    let object =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "ownerReferences": owner}});
     let made = case.expect(201, &Request::apply(case.maps("c"), "m1", object));
     let fields = &owned(&made, "m1").unwrap()["f:metadata"]["f:ownerReferences"];
     assert_eq!(fields, &json!({"k:{\"uid\":\"u1\"}": {}}));
@@ -257,7 +264,10 @@ fn defined_kinds_have_their_own_keys_and_defaults() {
     case.expect(201, &Request::apply(&place, "m1", object(json!({"list": [{"k": "a"}]}))));
     let both = case.expect(200, &Request::apply(&place, "m2", object(json!({"list": [{"k": "b"}]}))));
     assert_eq!(both["spec"]["list"], json!([{"k": "a", "v": "d"}, {"k": "b", "v": "d"}]));
-    assert_eq!(owned(&both, "m1").unwrap()["f:spec"]["f:list"]["k:{\"k\":\"a\"}"], json!({".": {}, "f:k": {}}));
+    assert_eq!(
+        owned(&both, "m1").unwrap()["f:spec"]["f:list"]["k:{\"k\":\"a\"}"],
+        json!({".": {}, "f:k": {}})
+    );
 }
 
 #[test]

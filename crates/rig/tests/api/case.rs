@@ -63,7 +63,10 @@ impl Case {
     /// What was heard, once there are so many lines; both have to be alike.
     pub fn heard(&mut self, streams: &[Stream; 2], least: usize) -> Vec<Value> {
         self.pair.settle(streams, least);
-        assert_eq!((streams[0].code, &streams[0].headers["content-type"]), (streams[1].code, &streams[1].headers["content-type"]));
+        assert_eq!(
+            (streams[0].code, &streams[0].headers["content-type"]),
+            (streams[1].code, &streams[1].headers["content-type"])
+        );
         let [real, ours] = [&streams[0], &streams[1]].map(|stream| {
             let lines = stream.heard().lines;
             lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()

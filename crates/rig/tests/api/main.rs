@@ -1,5 +1,9 @@
 //! Our API server beside the real one: generated requests to both, and every answer compared.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests, and the figures are for people")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "helpers of tests, and the figures are for people"
+)]
 
 mod apply;
 mod case;

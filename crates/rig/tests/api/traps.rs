@@ -27,7 +27,8 @@ fn bodies_may_be_protobuf() {
     let mut case = Case::new("trap-1");
     let object = message(&[(1, &message(&[(1, "c")])), (2, &message(&[(1, "a"), (2, "1")]))]);
     let kind = message(&[(1, "v1"), (2, "ConfigMap")]);
-    let mut request = Request::new("POST", case.maps("")).header("Content-Type", "application/vnd.kubernetes.protobuf");
+    let mut request =
+        Request::new("POST", case.maps("")).header("Content-Type", "application/vnd.kubernetes.protobuf");
     request.body = Body::Text(format!("k8s\0{}", message(&[(1, &kind), (2, &object), (3, ""), (4, "")])));
     request = request.header("Accept", "application/json");
     assert_eq!(case.expect(201, &request)["data"], json!({"a": "1"}));
@@ -47,7 +48,10 @@ fn a_streaming_list_says_when_all_was_sent() {
     let events = case.heard(&streams, 2);
     let bookmark = events.last().unwrap();
     assert_eq!(bookmark["type"], "BOOKMARK");
-    assert_eq!(bookmark.pointer("/object/metadata/annotations/k8s.io~1initial-events-end"), Some(&json!("true")));
+    assert_eq!(
+        bookmark.pointer("/object/metadata/annotations/k8s.io~1initial-events-end"),
+        Some(&json!("true"))
+    );
     case.expect(201, &Request::post(case.maps(""), map("d", json!({}))));
     assert_eq!(case.heard(&streams, 3)[2]["type"], "ADDED");
 }
@@ -84,7 +88,10 @@ fn who_leaves_a_selection_is_deleted_there() {
     let types: Vec<&Value> = events.iter().map(|event| &event["type"]).collect();
     assert_eq!(types, ["ADDED", "DELETED"]);
     assert_eq!(events[1].pointer("/object/metadata/labels/app"), Some(&json!("x")));
-    assert_eq!(events[1].pointer("/object/metadata/resourceVersion"), Some(&last["metadata"]["resourceVersion"]));
+    assert_eq!(
+        events[1].pointer("/object/metadata/resourceVersion"),
+        Some(&last["metadata"]["resourceVersion"])
+    );
 }
 
 #[test]
@@ -121,7 +128,10 @@ fn openapi_tells_of_patches_with_field_validation() {
             let patch = &value["paths"][path]["patch"];
             assert!(patch["x-kubernetes-group-version-kind"]["kind"].is_string(), "{patch}");
             let parameters = patch["parameters"].as_array().unwrap();
-            assert!(parameters.iter().any(|one| one["name"] == "fieldValidation" && one["in"] == "query"), "{patch}");
+            assert!(
+                parameters.iter().any(|one| one["name"] == "fieldValidation" && one["in"] == "query"),
+                "{patch}"
+            );
         }
     }
 }
@@ -130,11 +140,17 @@ fn openapi_tells_of_patches_with_field_validation() {
 #[ignore = "needs the pinned originals: make tools"]
 fn what_changes_nothing_writes_nothing() {
     let mut case = Case::new("trap-7");
-    let made = case.expect(201, &Request::post(case.deployments(""), deployment("d", json!([{"name": "c", "image": "i"}]))));
+    let made = case.expect(
+        201,
+        &Request::post(case.deployments(""), deployment("d", json!([{"name": "c", "image": "i"}]))),
+    );
     let again = case.expect(200, &Request::put(case.deployments("d"), made.clone()));
     assert_eq!(made["metadata"]["resourceVersion"], again["metadata"]["resourceVersion"]);
     case.expect(200, &Request::patch(case.deployments("d"), MERGE, json!({})));
-    let labelled = case.expect(200, &Request::patch(case.deployments("d"), MERGE, json!({"metadata": {"labels": {"a": "b"}}})));
+    let labelled = case.expect(
+        200,
+        &Request::patch(case.deployments("d"), MERGE, json!({"metadata": {"labels": {"a": "b"}}})),
+    );
     assert_eq!(labelled["metadata"]["generation"], 1);
     let place = format!("{}/status", case.deployments("d"));
     let status = case.expect(200, &Request::patch(place, MERGE, json!({"status": {"replicas": 1}})));
@@ -145,7 +161,10 @@ fn what_changes_nothing_writes_nothing() {
 #[ignore = "needs the pinned originals: make tools"]
 fn a_template_has_the_same_defaults_wherever_it_is() {
     let mut case = Case::new("trap-8");
-    let made = case.expect(201, &Request::post(case.deployments(""), deployment("d", json!([{"name": "c", "image": "i"}]))));
+    let made = case.expect(
+        201,
+        &Request::post(case.deployments(""), deployment("d", json!([{"name": "c", "image": "i"}]))),
+    );
     let set = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "d"},
         "spec": {"selector": {"matchLabels": {"app": "x"}}, "template": made["spec"]["template"]}});
     let set = case.expect(201, &Request::post(case.place("/apis/apps/v1", "replicasets", ""), set));
@@ -164,7 +183,10 @@ fn refusals_say_why_where_and_about_what() {
     assert_eq!((&cause["reason"], &cause["field"]), (&json!("FieldValueInvalid"), &json!("metadata.name")));
     assert_eq!((&answer["details"]["kind"], &answer["code"]), (&json!("ConfigMap"), &json!(422)));
     let answer = case.expect(404, &Request::get(case.deployments("nope")));
-    assert_eq!((&answer["details"]["kind"], &answer["details"]["group"]), (&json!("deployments"), &json!("apps")));
+    assert_eq!(
+        (&answer["details"]["kind"], &answer["details"]["group"]),
+        (&json!("deployments"), &json!("apps"))
+    );
 }
 
 #[test]
@@ -218,7 +240,13 @@ fn status_and_the_rest_are_written_apart() {
     let place = format!("{}/status", case.deployments("d"));
     let part = case.expect(200, &Request::patch(place, MERGE, both).with("fieldManager", "s"));
     assert_eq!((&part["spec"]["replicas"], &part["status"]["replicas"]), (&json!(9), &json!(2)));
-    assert!(part["metadata"]["managedFields"].as_array().unwrap().iter().any(|entry| entry["subresource"] == "status"));
+    assert!(
+        part["metadata"]["managedFields"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|entry| entry["subresource"] == "status")
+    );
     assert!(owned(&part, "s").is_some());
 }
 
@@ -227,7 +255,8 @@ fn status_and_the_rest_are_written_apart() {
 fn a_watch_begins_before_its_first_event() {
     let mut case = Case::new("trap-13");
     let begin = Instant::now();
-    let streams = case.hear(&Request::get(case.maps("")).with("watch", "1").with("labelSelector", "no=thing"));
+    let streams =
+        case.hear(&Request::get(case.maps("")).with("watch", "1").with("labelSelector", "no=thing"));
     assert!(begin.elapsed() < Duration::from_secs(10));
     assert_eq!(case.heard(&streams, 0).len(), 0);
 }
@@ -243,7 +272,8 @@ fn strategic_patches_have_keys_of_their_own() {
     let patch = json!({"spec": {"ports": [{"port": 53, "name": "x"}], "$setElementOrder/ports": [{"port": 80}, {"port": 53}]}});
     let place = case.place("/api/v1", "services", "s");
     let patched = case.expect(200, &Request::patch(place, STRATEGIC, patch));
-    let names: Vec<&Value> = patched["spec"]["ports"].as_array().unwrap().iter().map(|port| &port["name"]).collect();
+    let names: Vec<&Value> =
+        patched["spec"]["ports"].as_array().unwrap().iter().map(|port| &port["name"]).collect();
     assert_eq!(names, ["b", "x"]);
     // Lists without a key are one value.
     let object = deployment("d", json!([{"name": "c", "image": "i", "args": ["a", "b"]}]));
