@@ -80,7 +80,7 @@ impl Api {
             Some(Address::Resource(place)) => {
                 let served = self.served();
                 let Some(resource) = served.resource(&place.group, &place.version, &place.plural) else {
-                    return Ok(no_page());
+                    return nothing(&place.group, &place.version);
                 };
                 self.resource(call, &caller, resource, &place, body).await
             }
@@ -151,8 +151,9 @@ impl Api {
                 discovery::group(&served, group).map_or_else(|| Ok(no_page()), wanted)
             }
             (_, group, Some(version)) => {
-                discovery::resource_list(&served, group.unwrap_or_default(), version)
-                    .map_or_else(|| Ok(no_page()), wanted)
+                let group = group.unwrap_or_default();
+                discovery::resource_list(&served, group, version)
+                    .map_or_else(|| nothing(group, version), wanted)
             }
             _ => Ok(no_page()),
         }
@@ -174,13 +175,13 @@ impl Api {
         }
         // Objects that have no namespace are at one address only.
         if !place.namespace.is_empty() && !resource.namespaced {
-            return Ok(no_page());
+            return nothing(&place.group, &place.version);
         }
         let everywhere = resource.namespaced && place.namespace.is_empty();
         let named = !place.name.is_empty();
         let verb = match (call.method.as_str(), named) {
-            ("GET" | "HEAD", true) => "get",
-            ("GET" | "HEAD", false) => "list",
+            ("GET", true) => "get",
+            ("GET", false) => "list",
             ("POST", false) => "create",
             ("PUT", true) => "update",
             ("PATCH", true) => "patch",
@@ -189,7 +190,8 @@ impl Api {
             _ => return Err(Refusal::not_allowed()),
         };
         if !resource.allows(verb) || everywhere && (named || !matches!(verb, "list")) {
-            return if everywhere && named { Ok(no_page()) } else { Err(Refusal::not_allowed()) };
+            let nowhere = everywhere && named;
+            return if nowhere { nothing(&place.group, &place.version) } else { Err(Refusal::not_allowed()) };
         }
         let include = call.query.get("includeObject");
         let wanted = Wanted::read(&call.headers, &call.query)?;
@@ -321,4 +323,13 @@ fn aggregated_type(clause: &str) -> Option<&'static str> {
         && has("v=v2")
         && has("as=APIGroupDiscoveryList");
     fits.then_some("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+}
+
+/// The answer at an address where nothing is served: it is another one in groups of the server itself.
+fn nothing(group: &str, version: &str) -> Outcome<Answer> {
+    let mut rows = podium_kinds::kinds().rows();
+    if group.is_empty() || rows.any(|row| row.group == group && row.version == version) {
+        return Err(Refusal::no_such());
+    }
+    Ok(no_page())
 }

@@ -50,18 +50,6 @@ impl ListOptions {
     /// Reads the options; a watch may have others than a list.
     pub fn read(query: &Query, watch: bool) -> Outcome<Self> {
         let given = query.get("resourceVersion");
-        let revision = match given {
-            "" => None,
-            text => Some(text.parse::<Revision>().map_err(|_| {
-                let why = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
-                Refusal::invalid(
-                    "meta.k8s.io",
-                    "ListOptions",
-                    "",
-                    &[Flaw::invalid("resourceVersion", &text.into(), &why)],
-                )
-            })?),
-        };
         let initial = query.truth("sendInitialEvents");
         let matching = query.get("resourceVersionMatch");
         let next = query.get("continue");
@@ -107,6 +95,15 @@ impl ListOptions {
         if !flaws.is_empty() {
             return Err(Refusal::invalid("meta.k8s.io", "ListOptions", "", &flaws));
         }
+        let revision = match given {
+            "" => None,
+            text => Some(text.parse::<Revision>().map_err(|_| {
+                Refusal::bad_request(format!(
+                    "invalid resource version: resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing \
+                     {text:?}: invalid syntax"
+                ))
+            })?),
+        };
         let limit = query.number("limit")?.unwrap_or(0);
         Ok(Self {
             revision,

@@ -44,7 +44,12 @@ pub async fn handle(
     place: &Place,
     body: Incoming,
 ) -> Outcome<Answer> {
-    let Some(part) = resource.part(&place.part) else { return Ok(no_page()) };
+    let Some(part) = resource.part(&place.part) else {
+        return Err(match resource.custom {
+            Some(_) => Refusal::not_found(resource, &place.name),
+            None => Refusal::no_such(),
+        });
+    };
     let verb = match call.method {
         Method::GET => "get",
         Method::POST => "create",

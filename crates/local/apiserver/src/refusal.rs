@@ -60,6 +60,13 @@ impl Refusal {
         refusal
     }
 
+    /// 404 of an address at which nothing is served, in a group that is.
+    pub fn no_such() -> Self {
+        let mut refusal = Self::new(404, "NotFound", "the server could not find the requested resource");
+        refusal.details = Some(json!({}));
+        refusal
+    }
+
     /// 404 of an object.
     pub fn not_found(resource: &Resource, name: &str) -> Self {
         let message = format!("{} \"{name}\" not found", resource.qualified());

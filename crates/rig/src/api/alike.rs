@@ -271,6 +271,21 @@ impl<'c> Comparer<'c> {
                     );
                 }
             }
+            (Value::Array(a), Value::Array(b)) if a.len() != b.len() && named(a) && named(b) => {
+                // Only what is missing shall be told, not all that has moved.
+                let place = format!("{path}[]");
+                let find =
+                    |list: &'_ [Value], name: &str| list.iter().position(|item| key_of(item) == Some(name));
+                for item in a {
+                    match find(b, key_of(item).unwrap_or_default()).and_then(|at| b.get(at)) {
+                        Some(other) => self.walk(&place, item, other),
+                        None => self.differ(&place, short(item), "(absent)"),
+                    }
+                }
+                for item in b.iter().filter(|item| find(a, key_of(item).unwrap_or_default()).is_none()) {
+                    self.differ(&place, "(absent)", short(item));
+                }
+            }
             (Value::Array(a), Value::Array(b)) => {
                 let place = format!("{path}[]");
                 for (real, ours) in a.iter().zip(b) {
@@ -357,6 +372,20 @@ impl<'c> Comparer<'c> {
                 _ => false,
             })
     }
+}
+
+/// What an item of a list is called.
+fn key_of(item: &Value) -> Option<&str> {
+    let places = ["/metadata/name", "/name", "/resource", "/subresource", "/version"];
+    places.iter().find_map(|path| item.pointer(path).and_then(Value::as_str))
+}
+
+/// Whether the items of a list are known by their names.
+fn named(list: &[Value]) -> bool {
+    let mut names: Vec<&str> = list.iter().filter_map(key_of).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.len() == list.len()
 }
 
 /// A key as it stands in a path: those of maps are all alike.

@@ -60,7 +60,7 @@ impl Report {
             }
         }
         for category in &categories {
-            *self.counts.entry(category).or_default() += 1;
+            *self.counts.entry(*category).or_default() += 1;
         }
         self.different += usize::from(categories.iter().any(|category| !is_gap(category)));
         !categories.is_empty()
