@@ -30,7 +30,7 @@ tools: ## build the pinned originals that are missing (helm 3 and 4, probes, Kub
 	@tools/build.sh
 
 # The tests on a real API server, a file each.
-CLUSTER_TESTS = access clients cluster controllers crds diff dry_run faults fuzz_resources kind_table kinds project release_write releases runtime stacks stories
+CLUSTER_TESTS = access api clients cluster controllers crds diff dry_run faults fuzz_resources kind_table kinds project release_write releases runtime stacks stories
 
 test-real: tools ## compare with the originals (under 15 min when they are built)
 	$(CARGO) build --profile fast --locked -p podium -p podium-rig
@@ -40,11 +40,13 @@ test-real: tools ## compare with the originals (under 15 min when they are built
 	$(CARGO) test --profile fast --locked -p podium-apply --test originals -- --ignored --skip record
 	$(CARGO) test --profile fast --locked -p podium-rig --lib $(CLUSTER_TESTS:%=--test %) -- --ignored
 	$(CARGO) test --profile fast --locked -p podium-rig --test operator -- --ignored --test-threads=8
+	PODIUM_SERVER=podium $(CARGO) test --profile fast --locked -p podium-rig --test operator -- --ignored --test-threads=8
 
 bench: tools build ## measure against the originals and print ratios (minutes)
 	$(CARGO) build --profile fast --locked -p podium-rig
 	$(CARGO_TARGET_DIR)/fast/bench --podium $(BIN)
 	$(CARGO_TARGET_DIR)/fast/bench-operator --podium $(BIN)
+	PODIUM_BIN=$(BIN) $(CARGO_TARGET_DIR)/fast/bench-api
 
 soak: tools fuzz ## compare and fuzz for hours
 	$(CARGO) build --profile fast --locked -p podium -p podium-rig
@@ -79,5 +81,5 @@ kinds: tools ## write the table of the built-in kinds anew, from a real server
 roles: tools ## write the roles anew that a server begins with, from a real server
 	$(CARGO) run --locked -q -p podium-rig --bin roles -- crates/local/access/roles.txt
 
-up: build ## build podium and show its first minute
+up: build ## build podium, bring up a cluster of this machine, and an inference stack in it
 	@examples/first-minute.sh $(BIN)

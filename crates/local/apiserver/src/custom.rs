@@ -18,8 +18,9 @@ use crate::refusal::{Outcome, Refusal};
 use crate::served::{Part, Resource, place};
 
 /// What can be done with every kind that is defined.
-pub const VERBS: &[&str] =
-    &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+/// What can still be done when the definition is on its way out.
+const ENDING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
 const PART_VERBS: &[&str] = &["get", "patch", "update"];
 
 /// A kind that is defined.
@@ -113,7 +114,7 @@ impl Custom {
             Resource {
                 plural: self.plural.clone(),
                 namespaced,
-                verbs: verbs(VERBS),
+                verbs: verbs(self.verbs()),
                 parts,
                 place: place(&self.group, &self.plural),
                 stored: stored.clone(),
@@ -134,6 +135,16 @@ impl Custom {
     pub fn accepted_names(&self) -> &Value {
         let accepted = self.definition.pointer("/status/acceptedNames");
         accepted.or_else(|| self.definition.pointer("/spec/names")).unwrap_or(&Value::Null)
+    }
+
+    /// Whether it was deleted, and only waits for its objects to go.
+    pub fn is_ending(&self) -> bool {
+        meta::is_deleted(&self.definition)
+    }
+
+    /// What can be done with it now.
+    pub fn verbs(&self) -> &'static [&'static str] {
+        if self.is_ending() { ENDING_VERBS } else { VERBS }
     }
 
     /// Whether its objects live in namespaces.

@@ -86,7 +86,7 @@ fn rows(custom: &Custom) -> Vec<(&str, Row<'_>)> {
                 singular: text("singular"),
                 kind: &custom.kind,
                 namespaced: custom.is_namespaced(),
-                verbs: crate::custom::VERBS.to_vec(),
+                verbs: custom.verbs().to_vec(),
                 short_names: words("shortNames"),
                 categories: words("categories"),
                 storage_hash: "",

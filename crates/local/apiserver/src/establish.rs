@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use podium_apply::managed;
 use podium_schema::establish::{accept, establish};
 use podium_store::{Expect, Key, Query};
 use serde_json::Value;
 use tokio::time::sleep;
 
 use crate::api::{Api, DEFINITIONS};
-use crate::clock;
+use crate::served::Resource;
+use crate::{clock, model};
 
 /// Looks after all definitions, for ever.
 pub async fn run(api: &Api) {
@@ -48,9 +50,19 @@ async fn settle_all(api: &Api) {
         }
         let served = api.served();
         let resource = served.resource("apiextensions.k8s.io", "v1", "customresourcedefinitions");
-        let Some(draft) = resource.and_then(|resource| resource.draft(&new).ok()) else { return };
+        let Some(resource) = resource else { return };
+        let new = owned(resource, definition, new, &now);
+        let Ok(draft) = resource.draft(&new) else { return };
         let key = Key::new(DEFINITIONS, "", object.name());
         // If somebody was faster, the next look shows it.
         let _ = api.store().put(key, Expect::At(object.revision()), draft).await;
     }
+}
+
+/// What the server itself writes into a status is its own.
+fn owned(resource: &Resource, live: &Value, new: Value, now: &str) -> Value {
+    let version = resource.kind.api_version();
+    let tracked = resource.tracked("status");
+    let scope = model::scope(resource, &tracked, &version, "status", now);
+    managed::update_or_forget(&scope, Some(live), new, "kube-apiserver")
 }

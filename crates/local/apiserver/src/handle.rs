@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::address::{self, Address, Place};
-use crate::answer::{Answer, JSON, Wanted, answer, no_page, object, refused};
+use crate::answer::{Answer, JSON, Wanted, answer, no_page, object, refused, warn};
 use crate::api::{Api, Caller};
 use crate::delete::{Delete, DeleteOptions};
 use crate::list::{self, ListOptions};
@@ -82,7 +82,9 @@ impl Api {
                 let Some(resource) = served.resource(&place.group, &place.version, &place.plural) else {
                     return nothing(&place.group, &place.version);
                 };
-                self.resource(call, &caller, resource, &place, body).await
+                let mut answer = self.resource(call, &caller, resource, &place, body).await?;
+                warn(&mut answer, &resource.deprecation());
+                Ok(answer)
             }
         }
     }

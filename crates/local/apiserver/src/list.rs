@@ -263,6 +263,12 @@ pub fn answer(
             fields.insert("remainingItemCount".to_owned(), remaining.into());
         }
     }
+    // Lists of kinds that users define always say whether there is more.
+    if let Some(fields) =
+        metadata.as_object_mut().filter(|_| resource.custom.is_some() && wanted.form == Form::Object)
+    {
+        fields.entry("continue").or_insert_with(|| "".into());
+    }
     match wanted.form {
         Form::Metadata => Err(not_acceptable(&format!(
             "you requested PartialObjectMetadata, but the requested object is a list ({}List)",

@@ -106,8 +106,10 @@ pub fn given_labels(body: &[u8], format: Format) -> Option<Value> {
         }
         Format::Protobuf => podium_kinds::typed::protobuf::transcode(body, None).ok()?,
     };
-    let labels = value.pointer("/metadata/labels").cloned().unwrap_or_default();
-    Some(json!({"metadata": {"labels": labels}}))
+    Some(match value.pointer("/metadata/labels") {
+        Some(labels) if !labels.is_null() => json!({"metadata": {"labels": labels}}),
+        _ => json!({}),
+    })
 }
 
 /// Reads JSON; errors that come after the kind was found are refused here.

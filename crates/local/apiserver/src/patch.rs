@@ -270,7 +270,9 @@ fn converted(why: &str) -> Option<String> {
     };
     let number = matches!(value, "int64" | "float64");
     match kind {
-        "int32" | "int64" | "float64" | "string" if number => Some(format!("cannot convert {value} to {kind}")),
+        "int32" | "int64" | "float64" | "string" if number => {
+            Some(format!("cannot convert {value} to {kind}"))
+        }
         "int32" | "int64" | "float64" | "string" | "bool" => Some(format!("unrecognized type: {kind}")),
         _ if kind.starts_with("[]") => Some(format!("cannot restore slice from {value}")),
         _ if kind.starts_with("map[") => Some(format!("cannot restore map from {value}")),

@@ -172,8 +172,7 @@ fn manager_flaws(manager: &str, flaws: &mut Vec<Flaw>) {
     }
     for (at, letter) in manager.char_indices() {
         if letter.is_control() {
-            let detail =
-                format!("should only contain printable characters (got {letter:?} at position {at})");
+            let detail = format!("invalid character U+{:04X} (at position {at})", u32::from(letter));
             flaws.push(Flaw::invalid("fieldManager", &manager.into(), &detail));
             return;
         }

@@ -96,7 +96,7 @@ pub fn prepare_create(write: &Write<'_>, object: &mut Value) {
 }
 
 /// Makes of a changed object what is checked and stored.
-pub fn prepare_update(write: &Write<'_>, new: &mut Value, live: &Value) -> Outcome<()> {
+pub fn prepare_update(write: &Write<'_>, new: &mut Value, live: &Value) {
     let (resource, part) = (write.resource, write.place.part.as_str());
     match &resource.custom {
         Some(custom) => {
@@ -113,13 +113,10 @@ pub fn prepare_update(write: &Write<'_>, new: &mut Value, live: &Value) -> Outco
         },
         None => {
             let kind = &resource.kind;
-            write
-                .with_facts(|facts| strategy::admit_update(kind, part, new, live, facts))
-                .map_err(|refused| write.refuse(refused, live))?;
+            write.with_facts(|facts| strategy::admit_update(kind, part, new, live, facts));
             write.with_facts(|facts| strategy::prepare_update(kind, part, new, live, facts));
         }
     }
-    Ok(())
 }
 
 /// All that is wrong with a new object.
@@ -170,8 +167,15 @@ pub fn warnings(resource: &Resource, new: &Value, live: Option<&Value>) -> Vec<S
     }
 }
 
-/// Refuses roles and bindings that give more than their writer has.
+/// Refuses what may not be done though nothing is wrong with the object: roles and bindings that give more than their
+/// writer has, and what the server's own admission says in the end.
 pub fn authorize_write(write: &Write<'_>, new: &Value, live: Option<&Value>) -> Outcome<()> {
+    if write.resource.custom.is_none() && write.place.part.is_empty() {
+        let kind = &write.resource.kind;
+        write
+            .with_facts(|facts| strategy::admit_checked(kind, new, live, facts))
+            .map_err(|refused| write.refuse(refused, new))?;
+    }
     if write.resource.kind.group != "rbac.authorization.k8s.io" {
         return Ok(());
     }

@@ -96,6 +96,17 @@ impl Resource {
         }
     }
 
+    /// What everybody is told who uses it, if it is not to be used any more.
+    pub fn deprecation(&self) -> Vec<String> {
+        let custom = self.custom.as_ref().and_then(|custom| custom.rules(&self.kind)?.deprecation());
+        if self.is("", "Endpoints") {
+            return vec![
+                "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".to_owned(),
+            ];
+        }
+        custom.map(str::to_owned).into_iter().collect()
+    }
+
     /// Whether something can be done with it.
     pub fn allows(&self, verb: &str) -> bool {
         self.verbs.iter().any(|one| one == verb)

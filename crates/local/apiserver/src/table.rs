@@ -172,9 +172,15 @@ pub fn event(rows: &Rows<'_>, version: &str, object: &Object, first: bool) -> St
 
 /// The table of a bookmark.
 pub fn bookmark(rows: &Rows<'_>, version: &str, bookmark: &str, revision: u64, first: bool) -> String {
+    let value: Value = serde_json::from_str(bookmark).unwrap_or_default();
+    let cells = match &rows.resource.custom {
+        Some(custom) => custom.cells(&rows.resource.kind, &value, rows.now),
+        None => print::row(&rows.resource.kind, &value, rows.now).cells,
+    };
+    let cells = Value::Array(cells);
     let columns = if first { format!("[{}]", rows.columns()) } else { "null".to_owned() };
     format!(
-        r#"{{"kind":"Table","apiVersion":"{version}","metadata":{{"resourceVersion":"{revision}"}},"columnDefinitions":{columns},"rows":[{{"cells":[],"object":{bookmark}}}]}}"#
+        r#"{{"kind":"Table","apiVersion":"{version}","metadata":{{"resourceVersion":"{revision}"}},"columnDefinitions":{columns},"rows":[{{"cells":{cells},"object":{bookmark}}}]}}"#
     )
 }
 

@@ -144,8 +144,8 @@ impl<'w> Write<'w> {
         }
         self.warnings.extend(rules::warnings(resource, &object, None));
         rules::authorize_write(self, &object, None)?;
-        if !meta::text(&object, "resourceVersion").is_empty() && meta::text(&object, "resourceVersion") != "0"
-        {
+        // A version that is no number is none.
+        if meta::text(&object, "resourceVersion").parse::<u64>().is_ok_and(|version| version > 0) {
             return Err(Refusal::failed("resourceVersion should not be set on objects to be created"));
         }
         if self.options.dry_run {
@@ -217,7 +217,7 @@ impl<'w> Write<'w> {
         let part = self.place.part.as_str();
         meta::keep(&mut new, live, "generation");
         let _held = rules::allocate(self, &mut new, Some(live)).await?;
-        rules::prepare_update(self, &mut new, live)?;
+        rules::prepare_update(self, &mut new, live);
         if meta::text(&new, "uid").is_empty() {
             meta::keep(&mut new, live, "uid");
         }

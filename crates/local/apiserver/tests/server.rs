@@ -42,6 +42,10 @@ impl Drop for Folder {
 }
 
 async fn start(folder: &Folder) -> Running {
+    start_with(folder, podium_store::Options::default()).await
+}
+
+async fn start_with(folder: &Folder, store: podium_store::Options) -> Running {
     let users = vec![
         (ADMIN.to_owned(), User::new("admin", &["system:masters"])),
         (BOB.to_owned(), User::new("bob", &[])),
@@ -51,7 +55,7 @@ async fn start(folder: &Folder) -> Running {
         address: "127.0.0.1:0".to_owned(),
         hosts: Vec::new(),
         users,
-        store: podium_store::Options::default(),
+        store,
     };
     run(options).await.unwrap()
 }
@@ -314,5 +318,46 @@ async fn bad_bodies_are_refused_and_hurt_nobody() {
         assert_eq!(admin.get(path).await.0, 404, "{path}");
     }
     assert_eq!(admin.get(MAPS).await.1["items"], json!([]));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_history_has_forgotten_is_expired() {
+    let folder = Folder::new("history");
+    let store = podium_store::Options { history_bytes: 20_000, ..podium_store::Options::default() };
+    let server = start_with(&folder, store).await;
+    let admin = Caller::new(&server, ADMIN);
+    let mut first: u64 = 0;
+    for at in 0..40 {
+        let body = json!({"metadata": {"name": format!("m{at:02}")}, "data": {"x": "y".repeat(1000)}});
+        let (_, made) = admin.json("POST", MAPS, body).await;
+        if at == 0 {
+            first = made["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
+        }
+    }
+    let (_, page) = admin.get(&format!("{MAPS}?limit=2")).await;
+    let next = page["metadata"]["continue"].as_str().unwrap().to_owned();
+    assert_eq!(page["metadata"]["remainingItemCount"], 38);
+    for at in 0..40 {
+        let patch = json!({"data": {"x": "z".repeat(1000)}}).to_string();
+        admin.send("PATCH", &format!("{MAPS}/m{at:02}"), "application/merge-patch+json", patch).await;
+    }
+    // A good answer with one event that says so, and then nothing more.
+    let watch = format!("{MAPS}?watch=1&resourceVersion={first}");
+    let answer = admin.http.request(admin.request("GET", &watch, "application/json", "")).await.unwrap();
+    assert_eq!(answer.status().as_u16(), 200);
+    let text = answer.into_body().collect().await.unwrap().to_bytes();
+    let event: Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(410)));
+    assert_eq!(event["object"]["reason"], "Expired");
+    let exact = format!("{MAPS}?resourceVersion={first}&resourceVersionMatch=Exact");
+    let (code, answer) = admin.get(&exact).await;
+    assert_eq!((code, &answer["reason"]), (410, &json!("Expired")));
+    // A page that is too old comes with a way to go on.
+    let (code, answer) = admin.get(&format!("{MAPS}?limit=2&continue={next}")).await;
+    assert_eq!((code, &answer["reason"]), (410, &json!("Expired")));
+    let next = answer["metadata"]["continue"].as_str().unwrap();
+    let (code, page) = admin.get(&format!("{MAPS}?limit=2&continue={next}")).await;
+    assert_eq!((code, &page["items"][0]["metadata"]["name"]), (200, &json!("m02")));
     server.stop().await;
 }

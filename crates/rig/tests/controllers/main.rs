@@ -1,6 +1,6 @@
 //! The controllers of the one-machine cluster on a real API server, beside kube-controller-manager.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 mod api;
 mod stories;

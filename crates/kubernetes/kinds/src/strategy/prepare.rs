@@ -306,7 +306,7 @@ fn new_job(map: &mut Object, facts: &Facts<'_>) {
     let own = map.get("metadata").and_then(|meta| meta.get("labels"));
     let given = facts.given.and_then(|given| given.pointer("/metadata/labels"));
     // A job without labels shares those of its pods, also what comes to them now.
-    let shares = own.is_some() && own == template && given.is_none_or(is_empty);
+    let shares = own == template && given.is_none_or(is_empty);
     let Some(spec) = part(map, "spec") else { return };
     if spec.get("manualSelector") == Some(&Value::Bool(true)) {
         return;
