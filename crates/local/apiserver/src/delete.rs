@@ -89,11 +89,7 @@ impl DeleteOptions {
                     .map_err(|error| Refusal::bad_request(error.to_string()))?,
                 _ => podium_kinds::typed::json::read(podium_kinds::kinds(), &body, &kind)
                     .map(|read| read.value)
-                    .map_err(|error| {
-                        Refusal::bad_request(format!(
-                            "the object provided is unrecognized (must be of type DeleteOptions): {error}"
-                        ))
-                    })?,
+                    .map_err(|error| Refusal::bad_request(error.to_string()))?,
             }
         };
         Self::of(&value)
@@ -214,6 +210,17 @@ impl Delete<'_> {
             }
             Deleted::Tried(value) => Ok(self.done(&value, wanted)),
         }
+    }
+
+    /// What the client is warned of.
+    pub fn warnings(&self) -> Vec<String> {
+        let silent = self.options.policy.is_none() && self.options.orphan.is_none();
+        if silent && self.resource.is("batch", "Job") {
+            let text = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove \
+                        them or set propagationPolicy=Orphan to suppress this warning";
+            return vec![text.to_owned()];
+        }
+        Vec::new()
     }
 
     fn tells(&self) -> bool {

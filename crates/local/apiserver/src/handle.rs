@@ -80,9 +80,11 @@ impl Api {
             Some(Address::Resource(place)) => {
                 let served = self.served();
                 let Some(resource) = served.resource(&place.group, &place.version, &place.plural) else {
-                    return nothing(&place.group, &place.version);
+                    return nothing(&place.group);
                 };
-                let mut answer = self.resource(call, &caller, resource, &place, body).await?;
+                let answered = self.resource(call, &caller, resource, &place, body).await;
+                let wanted = Wanted::read(&call.headers, &call.query).ok();
+                let mut answer = answered.unwrap_or_else(|refusal| refused(&refusal, wanted));
                 warn(&mut answer, &resource.deprecation());
                 Ok(answer)
             }
@@ -154,8 +156,7 @@ impl Api {
             }
             (_, group, Some(version)) => {
                 let group = group.unwrap_or_default();
-                discovery::resource_list(&served, group, version)
-                    .map_or_else(|| nothing(group, version), wanted)
+                discovery::resource_list(&served, group, version).map_or_else(|| nothing(group), wanted)
             }
             _ => Ok(no_page()),
         }
@@ -177,7 +178,7 @@ impl Api {
         }
         // Objects that have no namespace are at one address only.
         if !place.namespace.is_empty() && !resource.namespaced {
-            return nothing(&place.group, &place.version);
+            return nothing(&place.group);
         }
         let everywhere = resource.namespaced && place.namespace.is_empty();
         let named = !place.name.is_empty();
@@ -193,7 +194,7 @@ impl Api {
         };
         if !resource.allows(verb) || everywhere && (named || !matches!(verb, "list")) {
             let nowhere = everywhere && named;
-            return if nowhere { nothing(&place.group, &place.version) } else { Err(Refusal::not_allowed()) };
+            return if nowhere { nothing(&place.group) } else { Err(Refusal::not_allowed()) };
         }
         let include = call.query.get("includeObject");
         let wanted = Wanted::read(&call.headers, &call.query)?;
@@ -228,11 +229,14 @@ impl Api {
                 let body = read_body(body).await?;
                 let options = DeleteOptions::read(&body, call.header(&CONTENT_TYPE), &call.query)?;
                 let delete = Delete { api: self, resource, options };
-                if named {
-                    return delete.one(place, wanted, include).await;
-                }
-                let (selection, options) = selected(call, resource, false)?;
-                delete.all(&place.namespace, &selection, &options, wanted).await
+                let mut answer = if named {
+                    delete.one(place, wanted, include).await?
+                } else {
+                    let (selection, options) = selected(call, resource, false)?;
+                    delete.all(&place.namespace, &selection, &options, wanted).await?
+                };
+                warn(&mut answer, &delete.warnings());
+                Ok(answer)
             }
         }
     }
@@ -279,11 +283,15 @@ impl Api {
     }
 }
 
-/// What a list or a watch is about.
+/// What a list or a watch is about. What cannot be read is refused before what makes no sense.
 fn selected(call: &Call, resource: &Resource, watch: bool) -> Outcome<(Selection, ListOptions)> {
-    let selection =
-        Selection::read(resource, call.query.get("labelSelector"), call.query.get("fieldSelector"))?;
-    Ok((selection, ListOptions::read(&call.query, watch)?))
+    for name in ["limit", "timeoutSeconds"] {
+        call.query.number(name)?;
+    }
+    let labels = call.query.get("labelSelector");
+    Selection::read(resource, labels, "")?;
+    let options = ListOptions::read(&call.query, watch)?;
+    Ok((Selection::read(resource, labels, call.query.get("fieldSelector"))?, options))
 }
 
 /// How the body is written.
@@ -328,9 +336,9 @@ fn aggregated_type(clause: &str) -> Option<&'static str> {
 }
 
 /// The answer at an address where nothing is served: it is another one in groups of the server itself.
-fn nothing(group: &str, version: &str) -> Outcome<Answer> {
+fn nothing(group: &str) -> Outcome<Answer> {
     let mut rows = podium_kinds::kinds().rows();
-    if group.is_empty() || rows.any(|row| row.group == group && row.version == version) {
+    if group.is_empty() || rows.any(|row| row.group == group) {
         return Err(Refusal::no_such());
     }
     Ok(no_page())

@@ -37,6 +37,7 @@ mod table;
 mod version;
 mod watch;
 mod write;
+mod wrong_selector;
 
 pub use api::Api;
 pub use home::Home;

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::answer::{Answer, Body, Form, JSON, Pieces, Wanted, not_acceptable, object};
+use crate::model::package;
 use crate::query::{Query, unsupported};
 use crate::refusal::{Outcome, Refusal, of_store};
 use crate::select::Selection;
@@ -271,8 +272,11 @@ pub fn answer(
     }
     match wanted.form {
         Form::Metadata => Err(not_acceptable(&format!(
-            "you requested PartialObjectMetadata, but the requested object is a list ({}List)",
-            resource.kind.kind
+            "you requested PartialObjectMetadata, but the requested object is a list (*{})",
+            match &resource.custom {
+                Some(_) => "unstructured.UnstructuredList".to_owned(),
+                None => format!("{}.{}List", package(&resource.stored.group), resource.kind.kind),
+            }
         ))),
         Form::Table(version) => {
             let rows = Rows::new(resource, include, now)?;

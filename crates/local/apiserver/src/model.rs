@@ -163,7 +163,8 @@ fn other_kind(said: &Kind, kind: &Kind) -> Refusal {
     ))
 }
 
-fn package(group: &str) -> &str {
+/// The original's name for what it keeps of a group.
+pub fn package(group: &str) -> &str {
     match group.split('.').next() {
         None | Some("") => "core",
         Some(first) => first,

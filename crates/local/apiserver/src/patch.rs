@@ -25,7 +25,7 @@ pub fn patch_type(content_type: &str, custom: bool) -> Outcome<PatchType> {
         STRATEGIC if !custom => Ok(PatchType::Strategic),
         APPLY => Ok(PatchType::Apply),
         _ if custom => Err(Refusal::unsupported_media(&[JSON, MERGE, APPLY])),
-        _ => Err(Refusal::unsupported_media(&[JSON, MERGE, STRATEGIC, APPLY])),
+        _ => Err(Refusal::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")),
     }
 }
 
@@ -142,7 +142,7 @@ impl Patch {
 impl Write<'_> {
     /// Applies a patch to the object.
     pub async fn patch(&mut self, patch: &Patch) -> Outcome<(Written, bool)> {
-        let creates = matches!(patch, Patch::Apply(_));
+        let creates = matches!(patch, Patch::Apply(_)) && self.place.part.is_empty();
         self.change(creates, |write, live| match (patch, live) {
             (Patch::Apply(config), live) => write.apply(live, config),
             (_, None) => Err(Refusal::not_found(write.resource, &write.place.name)),
@@ -165,7 +165,13 @@ impl Write<'_> {
         let kind = &self.resource.kind;
         let text = patched.to_string();
         let given = match &self.resource.custom {
-            Some(custom) => custom.decode(text.as_bytes(), Format::Json, kind)?,
+            Some(custom) => custom.decode(text.as_bytes(), Format::Json, kind).map_err(|refusal| {
+                let handled = format!(" cannot be handled as a {}: ", kind.kind);
+                match refusal.message.split_once(&handled) {
+                    Some((_, why)) => invalid_patch(&shown(), why),
+                    None => refusal,
+                }
+            })?,
             None => {
                 let said = |key: &str| patched.get(key).and_then(Value::as_str).unwrap_or_default();
                 let said = Kind::new(said("apiVersion"), said("kind"));

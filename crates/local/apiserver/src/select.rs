@@ -6,6 +6,7 @@ use podium_store::Object;
 
 use crate::refusal::{Outcome, Refusal};
 use crate::served::Resource;
+use crate::wrong_selector;
 
 /// A selection of objects.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +21,9 @@ impl Selection {
     pub fn read(resource: &Resource, labels: &str, fields: &str) -> Outcome<Self> {
         let labels = match labels {
             "" => None,
-            text => Some(Selector::parse(text).map_err(|error| Refusal::bad_request(error.server_text()))?),
+            text => Some(Selector::parse(text).map_err(|error| {
+                Refusal::bad_request(wrong_selector::why(text).unwrap_or_else(|| error.server_text()))
+            })?),
         };
         let mut selection = Self { labels, fields: Vec::new() };
         for (field, equal, value) in terms(fields)? {

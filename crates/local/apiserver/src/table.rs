@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use podium_kinds::print;
-use podium_objects::{Flaw, Wrong};
 use podium_store::Object;
 use serde_json::{Value, json};
 
@@ -34,9 +33,10 @@ impl<'r> Rows<'r> {
             "None" => Include::None,
             "Object" => Include::Object,
             other => {
-                let detail = "supported values: \"None\", \"Metadata\", \"Object\"";
-                let flaw = Flaw::of(Wrong::NotSupported, "includeObject", &other.into(), detail);
-                return Err(Refusal::invalid("meta.k8s.io", "TableOptions", "", &[flaw]));
+                return Err(Refusal::bad_request(format!(
+                    "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', \
+                     'Object', 'None', or empty"
+                )));
             }
         };
         Ok(Self { resource, include, now })

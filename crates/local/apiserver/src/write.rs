@@ -140,7 +140,7 @@ impl<'w> Write<'w> {
         let name = meta::text(&object, "name").to_owned();
         let flaws = rules::validate_create(self, &object);
         if !flaws.is_empty() {
-            return Err(Refusal::invalid_object(&resource.kind, &name, &flaws));
+            return Err(Refusal::invalid_object(&resource.stored, &name, &flaws));
         }
         self.warnings.extend(rules::warnings(resource, &object, None));
         rules::authorize_write(self, &object, None)?;
@@ -150,7 +150,7 @@ impl<'w> Write<'w> {
         }
         if self.options.dry_run {
             if self.api.store().collection(&resource.place).get(&self.path(&name)).is_some() {
-                return Err(Refusal::exists(resource, &name));
+                return Err(self.taken(Refusal::exists(resource, &name), &name));
             }
             meta::remove(&mut object, "resourceVersion");
             return Ok(Written::Tried(object));
@@ -159,8 +159,18 @@ impl<'w> Write<'w> {
         meta::set(&mut stored, "resourceVersion", "");
         let draft = resource.draft(&stored)?;
         let ticket = self.api.store().put(self.key(&name), Expect::Absent, draft);
-        let written = ticket.await.map_err(|error| of_store(&error, resource, &name))?;
+        let written = ticket.await.map_err(|error| self.taken(of_store(&error, resource, &name), &name))?;
         Ok(Written::Stored(written.object))
+    }
+
+    /// A name that is taken by an object which is on its way out is another matter.
+    fn taken(&self, mut refusal: Refusal, name: &str) -> Refusal {
+        let found = self.api.store().collection(&self.resource.place).get(&self.path(name));
+        let going = found.is_some_and(|found| meta::is_deleted(&self.resource.load(&found)));
+        if refusal.reason == "AlreadyExists" && going {
+            refusal.message = format!("object is being deleted: {}", refusal.message);
+        }
+        refusal
     }
 
     /// Changes an object, or makes it where that is allowed; `make` is asked again when somebody else was faster.
@@ -233,7 +243,7 @@ impl<'w> Write<'w> {
         meta::keep(&mut new, live, "resourceVersion");
         let flaws = rules::validate_update(self, &new, live);
         if !flaws.is_empty() {
-            return Err(Refusal::invalid_object(&resource.kind, name, &flaws).into());
+            return Err(Refusal::invalid_object(&resource.stored, name, &flaws).into());
         }
         if part.is_empty() {
             self.warnings.extend(rules::warnings(resource, &new, Some(live)));
@@ -266,6 +276,7 @@ impl<'w> Write<'w> {
     pub async fn update(&mut self, given: Value) -> Outcome<(Written, bool)> {
         let creates = self.resource.writing.creates && self.place.part.is_empty();
         let uid = meta::text(&given, "uid").to_owned();
+        self.check_name(&mut given.clone())?;
         self.change(creates, |write, live| {
             if let Some(live) = live
                 && !uid.is_empty()
@@ -321,11 +332,10 @@ impl<'w> Write<'w> {
     fn check_name(&self, object: &mut Value) -> Outcome<()> {
         self.settle_namespace(object)?;
         match meta::text(object, "name") {
-            "" => Err(Refusal::bad_request("name is required")).or_else(|refusal: Refusal| {
-                // A body that names nothing is about the address.
-                meta::set(object, "name", self.place.name.as_str());
-                if self.place.name.is_empty() { Err(refusal) } else { Ok(()) }
-            }),
+            "" => Err(Refusal::bad_request(format!(
+                "the name of the object ({} based on URL) was undeterminable: name must be provided",
+                self.place.name
+            ))),
             name if name == self.place.name => Ok(()),
             name => Err(Refusal::bad_request(format!(
                 "the name of the object ({name}) does not match the name on the URL ({})",
@@ -340,9 +350,7 @@ impl<'w> Write<'w> {
         let number = match given {
             "" => 0,
             text => text.parse::<u64>().map_err(|_| {
-                let why = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
-                let flaw = Flaw::invalid("metadata.resourceVersion", &text.into(), &why);
-                Refusal::invalid(&self.resource.kind.group, &self.resource.plural, &self.place.name, &[flaw])
+                Refusal::failed(format!("strconv.ParseUint: parsing {text:?}: invalid syntax"))
             })?,
         };
         if number == found || number == 0 && self.resource.writing.unconditional {
