@@ -114,7 +114,11 @@ impl Custom {
             Resource {
                 plural: self.plural.clone(),
                 namespaced,
-                verbs: verbs(self.verbs()),
+                // What is on its way out can still be changed: whoever has to be asked takes their finalizers away.
+                verbs: verbs(VERBS)
+                    .into_iter()
+                    .filter(|verb| verb != "create" || !self.is_ending())
+                    .collect(),
                 parts,
                 place: place(&self.group, &self.plural),
                 stored: stored.clone(),
@@ -142,7 +146,7 @@ impl Custom {
         meta::is_deleted(&self.definition)
     }
 
-    /// What can be done with it now.
+    /// What discovery says can be done with it now.
     pub fn verbs(&self) -> &'static [&'static str] {
         if self.is_ending() { ENDING_VERBS } else { VERBS }
     }
