@@ -40,6 +40,6 @@ pub use explain::explain;
 pub use health::{Health, health, health_at, health_with_jobs, health_with_pods, paused};
 pub use pods::{has_pods, pod_selector};
 pub use selectable::{check_field, field_value, selectable_fields};
-pub use table::{Column, Group, Kinds, Row, Subresource, Version, kinds};
+pub use table::{Column, Group, Kinds, Row, Subresource, Version, kinds, kinds_with};
 pub use usual::{all_usual, usual};
 pub use writing::{Writing, reset_fields, writing};

@@ -20,7 +20,8 @@ pub fn schemas<'k>(wanted: impl IntoIterator<Item = &'k Kind>) -> Map<String, Va
         }
     }
     let mut out = Map::new();
-    while let Some(id) = open.pop() {
+    let mut open = Open { structs: open, plain: BTreeMap::new() };
+    while let Some(id) = open.structs.pop() {
         let one = types.struct_(id);
         let name = one.schema_name();
         if out.contains_key(&name) {
@@ -52,7 +53,24 @@ pub fn schemas<'k>(wanted: impl IntoIterator<Item = &'k Kind>) -> Map<String, Va
         }
         out.insert(name, schema);
     }
+    out.extend(open.plain);
     out
+}
+
+/// What is still to be described.
+struct Open {
+    structs: Vec<StructId>,
+    /// Types that have a name and no fields; clients show their names.
+    plain: BTreeMap<String, Value>,
+}
+
+impl Open {
+    fn named(&mut self, name: &str, schema: Value) -> Value {
+        let name = format!("io.k8s.apimachinery.pkg.{name}");
+        let reference = json!({"$ref": format!("#/components/schemas/{name}")});
+        self.plain.insert(name, schema);
+        reference
+    }
 }
 
 /// A kind as OpenAPI has it.
@@ -61,7 +79,7 @@ pub fn full(kind: &Kind) -> Value {
 }
 
 /// A field: its type, its default, and how it is merged.
-fn property(types: &Types, field: &Field, open: &mut Vec<StructId>) -> Value {
+fn property(types: &Types, field: &Field, open: &mut Open) -> Value {
     let mut schema = schema(types, field.ty, open);
     let mut extra = Map::new();
     let mut rest = field.rest;
@@ -107,7 +125,7 @@ fn property(types: &Types, field: &Field, open: &mut Vec<StructId>) -> Value {
     schema
 }
 
-fn schema(types: &Types, id: TypeId, open: &mut Vec<StructId>) -> Value {
+fn schema(types: &Types, id: TypeId, open: &mut Open) -> Value {
     let reference = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
     match types.target(id).1.form {
         Form::String | Form::Duration => json!({"type": "string"}),
@@ -116,17 +134,24 @@ fn schema(types: &Types, id: TypeId, open: &mut Vec<StructId>) -> Value {
         Form::Int64 => json!({"type": "integer", "format": "int64"}),
         Form::Float64 => json!({"type": "number", "format": "double"}),
         Form::Bytes => json!({"type": "string", "format": "byte"}),
-        Form::Time | Form::MicroTime => json!({"type": "string", "format": "date-time"}),
-        Form::Quantity => json!({"oneOf": [{"type": "string"}, {"type": "number"}]}),
-        Form::IntOrString => {
-            json!({"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"})
+        Form::Time => open.named("apis.meta.v1.Time", json!({"type": "string", "format": "date-time"})),
+        Form::MicroTime => {
+            open.named("apis.meta.v1.MicroTime", json!({"type": "string", "format": "date-time"}))
         }
-        Form::Raw | Form::Fields => json!({"type": "object"}),
+        Form::Quantity => {
+            open.named("api.resource.Quantity", json!({"oneOf": [{"type": "string"}, {"type": "number"}]}))
+        }
+        Form::IntOrString => open.named(
+            "util.intstr.IntOrString",
+            json!({"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"}),
+        ),
+        Form::Raw => open.named("runtime.RawExtension", json!({"type": "object"})),
+        Form::Fields => open.named("apis.meta.v1.FieldsV1", json!({"type": "object"})),
         Form::Json | Form::SchemaOrBool | Form::SchemaOrArray | Form::SchemaOrStrings => json!({}),
         Form::List(items) => json!({"type": "array", "items": schema(types, items, open)}),
         Form::Map(values) => json!({"type": "object", "additionalProperties": schema(types, values, open)}),
         Form::Struct(id) => {
-            open.push(id);
+            open.structs.push(id);
             reference(&types.struct_(id).schema_name())
         }
         Form::Pointer(inner) => schema(types, inner, open),

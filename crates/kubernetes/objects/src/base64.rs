@@ -30,6 +30,60 @@ fn letters(bytes: &[u8], alphabet: &[u8; 64]) -> String {
     out
 }
 
+/// The bytes of a text with the usual letters, as Go reads it, or the place where it is wrong. Line breaks are passed
+/// over.
+pub fn decode(text: &[u8]) -> Result<Vec<u8>, usize> {
+    let mut out = Vec::with_capacity(text.len() / 4 * 3);
+    let mut signs = text.iter().enumerate().filter(|(_, sign)| !matches!(sign, b'\r' | b'\n'));
+    loop {
+        let mut group = [0_u8; 4];
+        let mut count = 0;
+        while count < 4 {
+            let Some((at, sign)) = signs.next() else {
+                // An end in the middle is reported where the group begins to lack.
+                return if count == 0 { Ok(out) } else { Err(text.len() - count) };
+            };
+            if *sign == b'=' {
+                padding(text, at, count, &mut signs)?;
+                append(&mut out, group, count);
+                return match signs.next() {
+                    Some((at, _)) => Err(at),
+                    None => Ok(out),
+                };
+            }
+            let value = STANDARD.iter().position(|one| one == sign).ok_or(at)?;
+            if let Some(place) = group.get_mut(count) {
+                *place = value as u8;
+            }
+            count += 1;
+        }
+        append(&mut out, group, 4);
+    }
+}
+
+fn padding<'a>(
+    text: &[u8],
+    at: usize,
+    count: usize,
+    signs: &mut impl Iterator<Item = (usize, &'a u8)>,
+) -> Result<(), usize> {
+    match count {
+        0 | 1 => Err(at),
+        2 => match signs.next() {
+            None => Err(text.len()),
+            Some((_, b'=')) => Ok(()),
+            Some((at, _)) => Err(at),
+        },
+        _ => Ok(()),
+    }
+}
+
+fn append(out: &mut Vec<u8>, group: [u8; 4], count: usize) {
+    let bits = group.iter().fold(0_u32, |bits, six| bits << 6 | u32::from(*six));
+    let bytes = [(bits >> 16) as u8, (bits >> 8) as u8, bits as u8];
+    out.extend(bytes.iter().take(count.saturating_sub(1)));
+}
+
 /// The bytes of what [`encode_url`] has written; nothing if it is something else.
 pub fn decode_url(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
@@ -66,8 +120,18 @@ mod tests {
             assert_eq!(decode_url(&encode_url(bytes.as_bytes())).as_deref(), Some(bytes.as_bytes()));
         }
         assert_eq!(encode_url(&[0xfb, 0xff]), "-_8");
-        for bad in ["A", "Zh", "Zg==", "a+bc"] {
+        for bad in ["A", "Zh", "Zm9", "Zg==", "a+bc", "Z g", "Zm9vY"] {
             assert_eq!(decode_url(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn bytes_go_both_ways_and_errors_have_a_place() {
+        for bytes in [&b""[..], b"a", b"ab", b"abc", b"\xff\xfe\x00\x01"] {
+            assert_eq!(decode(encode(bytes).as_bytes()), Ok(bytes.to_vec()));
+        }
+        assert_eq!(encode(b"hello"), "aGVsbG8=");
+        assert_eq!(decode(b"YQ=\n="), Ok(b"a".to_vec()));
+        assert_eq!(decode(b"YQ!="), Err(2));
     }
 }

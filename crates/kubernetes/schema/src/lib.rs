@@ -34,7 +34,7 @@ mod go;
 mod jsonpath;
 mod lists;
 pub mod metadata;
-mod names;
+pub mod names;
 mod node;
 mod path;
 mod problem;
@@ -49,6 +49,7 @@ mod version;
 
 pub use columns::{Columns, Heading};
 pub use custom::{Custom, Scale};
+pub use formats::Url;
 pub use go::settle;
 pub use jsonpath::JsonPath;
 pub use path::Path;

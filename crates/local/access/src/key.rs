@@ -9,8 +9,9 @@ use ring::signature::{
     KeyPair, UnparsedPublicKey,
 };
 
-use crate::base64;
 use crate::certificate::der::{self, tag};
+use crate::pem;
+use podium_objects::base64;
 
 /// What is wrong with a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,10 +52,10 @@ impl Key {
 
     /// From PEM, in either of the two forms that are in use.
     pub fn from_pem(text: &str) -> Result<Self, Error> {
-        if let Some(pkcs8) = base64::from_pem(text, "PRIVATE KEY") {
+        if let Some(pkcs8) = pem::read(text, "PRIVATE KEY") {
             return Self::from_pkcs8(pkcs8);
         }
-        let inner = base64::from_pem(text, "EC PRIVATE KEY").ok_or(Error::NoKey)?;
+        let inner = pem::read(text, "EC PRIVATE KEY").ok_or(Error::NoKey)?;
         // The kind of key, as it stands in a public key too.
         let kind = PUBLIC.get(2..23).unwrap_or_default();
         Self::from_pkcs8(der::sequence(&[&der::integer(&[0]), kind, &der::tlv(tag::OCTETS, &[&inner])]))
@@ -68,7 +69,7 @@ impl Key {
 
     /// As PEM, to be kept secret.
     pub fn to_pem(&self) -> String {
-        base64::pem("PRIVATE KEY", &self.pkcs8)
+        pem::write("PRIVATE KEY", &self.pkcs8)
     }
 
     /// The point of the public key, uncompressed.
@@ -83,7 +84,7 @@ impl Key {
 
     /// What tells it from other keys, without giving it away.
     pub fn id(&self) -> String {
-        base64::url(digest(&SHA256, &self.public()).as_ref())
+        base64::encode_url(digest(&SHA256, &self.public()).as_ref())
     }
 
     /// A signature of two numbers of 32 bytes.
@@ -132,7 +133,7 @@ mod tests {
             reader.any()?;
             reader.read(tag::OCTETS)
         });
-        let old = base64::pem("EC PRIVATE KEY", old.unwrap());
+        let old = pem::write("EC PRIVATE KEY", old.unwrap());
         assert_eq!(Key::from_pem(&old).unwrap().id(), key.id());
         assert_eq!(Key::from_pem("").map(drop), Err(Error::NoKey));
         assert!(!format!("{key:?}").contains(&key.to_pem()));

@@ -12,7 +12,6 @@
 
 pub mod aggregate;
 pub mod attributes;
-mod base64;
 pub mod bootstrap;
 pub mod certificate;
 mod covers;
@@ -20,6 +19,7 @@ pub mod escalation;
 pub mod impersonate;
 pub mod key;
 mod names;
+mod pem;
 pub mod policy;
 pub mod refusal;
 pub mod review;

@@ -50,11 +50,7 @@ impl Wanted {
         }
         for clause in accept.split(',') {
             let mut parts = clause.split(';').map(str::trim);
-            let yaml = match parts.next().unwrap_or_default() {
-                "*/*" | "application/*" | "application/json" | "application/vnd.kubernetes.protobuf" => false,
-                "application/yaml" => true,
-                _ => continue,
-            };
+            let Some(yaml) = is_yaml(parts.next().unwrap_or_default()) else { continue };
             let (mut r#as, mut group, mut version) = ("", "", "");
             for (key, value) in parts.filter_map(|part| part.split_once('=')) {
                 match key.trim() {
@@ -77,6 +73,21 @@ impl Wanted {
         Err(not_acceptable(
             "only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf",
         ))
+    }
+
+    /// Whether the client names a type that the server can send, in whatever form.
+    pub fn names_a_type(headers: &HeaderMap) -> bool {
+        let accept = headers.get(&ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        accept.split(',').any(|clause| is_yaml(clause.split(';').next().unwrap_or_default().trim()).is_some())
+    }
+}
+
+/// Whether a type that the server can send is YAML; nothing for types that it cannot send.
+fn is_yaml(media: &str) -> Option<bool> {
+    match media {
+        "*/*" | "application/*" | "application/json" | "application/vnd.kubernetes.protobuf" => Some(false),
+        "application/yaml" => Some(true),
+        _ => None,
     }
 }
 
@@ -215,6 +226,7 @@ pub fn refused(refusal: &Refusal, wanted: Option<Wanted>) -> Answer {
     if let Some(seconds) = refusal.retry() {
         answer.headers_mut().insert("retry-after", HeaderValue::from(seconds));
     }
+    warn(&mut answer, &refusal.warnings);
     answer
 }
 

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::language;
 use crate::meta;
-use crate::model::{Format, Given, yaml_to_json};
+use crate::model::{Format, Given, no_yaml, unrecognized, yaml_to_json};
 use crate::refusal::{Outcome, Refusal};
 use crate::served::{Part, Resource, place};
 
@@ -203,30 +203,20 @@ impl Custom {
     /// Reads a body.
     pub fn decode(&self, body: &[u8], format: Format, kind: &Kind) -> Outcome<Given> {
         let text;
+        let given = body;
         let body = match format {
             Format::Yaml => {
-                text = yaml_to_json(body).map_err(Refusal::bad_request)?;
+                text = yaml_to_json(body).map_err(|why| unrecognized(kind, &no_yaml(&why), given))?;
                 text.as_bytes()
             }
             _ => body,
         };
         let none = Kind::default();
-        let said = typed::kind_of(body, &none).map_err(|error| {
-            Refusal::bad_request(format!(
-                "the object provided is unrecognized (must be of type {}): {error}",
-                kind.kind
-            ))
-        })?;
+        let said =
+            typed::kind_of(body, &none).map_err(|error| unrecognized(kind, &error.to_string(), given))?;
         let mut object: Value =
             serde_json::from_slice(body).map_err(|error| Refusal::bad_request(error.to_string()))?;
         podium_schema::settle(&mut object);
-        if said.api_version() != kind.api_version() {
-            return Err(Refusal::bad_request(format!(
-                "the API version in the data ({}) does not match the expected API version ({})",
-                said.api_version(),
-                kind.api_version()
-            )));
-        }
         let Some(version) = self.version(kind) else { return Ok(Given { object, strict: Vec::new() }) };
         let unknown = version.rules.decode(&mut object, false).map_err(|why| {
             Refusal::bad_request(format!(
@@ -234,6 +224,13 @@ impl Custom {
                 said.kind, said.version, kind.kind
             ))
         })?;
+        if said.api_version() != kind.api_version() {
+            return Err(Refusal::bad_request(format!(
+                "the API version in the data ({}) does not match the expected API version ({})",
+                said.api_version(),
+                kind.api_version()
+            )));
+        }
         let strict = unknown.into_iter().map(|path| format!("unknown field {path:?}")).collect();
         Ok(Given { object, strict })
     }
@@ -271,7 +268,8 @@ impl Custom {
     /// Whether lists can be narrowed by a field; an error is the server's.
     pub fn check_field(&self, kind: &Kind, field: &str) -> Result<(), String> {
         let own = self.version(kind).map(|version| version.selectable.as_slice()).unwrap_or_default();
-        if matches!(field, "metadata.name" | "metadata.namespace") || own.iter().any(|one| one == field) {
+        let spaced = field == "metadata.namespace" && self.is_namespaced();
+        if field == "metadata.name" || spaced || own.iter().any(|one| one == field) {
             return Ok(());
         }
         Err(format!("field label not supported: {field}"))

@@ -34,6 +34,11 @@ const TOLD: &[(&str, &str)] = &[
     ("", "Namespace"),
     ("", "PodTemplate"),
     ("", "ResourceQuota"),
+    ("storage.k8s.io", "CSIDriver"),
+    ("storage.k8s.io", "CSINode"),
+    ("storage.k8s.io", "StorageClass"),
+    ("storage.k8s.io", "VolumeAttachment"),
+    ("storage.k8s.io", "VolumeAttributesClass"),
 ];
 
 /// Namespaces that stay.
@@ -196,8 +201,10 @@ impl Delete<'_> {
     pub async fn one(&self, place: &Place, wanted: Wanted, include: &str) -> Outcome<Answer> {
         let name = place.name.as_str();
         let namespace = if self.resource.namespaced { place.namespace.as_str() } else { "" };
+        // Who asked in the old way that all goes at once is told that it has only begun.
+        let begun = if self.options.orphan == Some(false) { 202 } else { 200 };
         match self.delete(namespace, name).await? {
-            Deleted::Marked(object) => form::answer(self.resource, 200, wanted, include, &object),
+            Deleted::Marked(object) => form::answer(self.resource, begun, wanted, include, &object),
             Deleted::Gone(object) if self.tells() => {
                 form::answer(self.resource, 200, wanted, include, &object)
             }
@@ -206,7 +213,7 @@ impl Delete<'_> {
                 Ok(self.done(&value, wanted))
             }
             Deleted::Tried(value) if self.tells() || meta::is_deleted(&value) => {
-                Ok(answer_object(200, wanted, Bytes::from(self.resource.text(&value) + "\n")))
+                form::tried(self.resource, 200, wanted, include, &value)
             }
             Deleted::Tried(value) => Ok(self.done(&value, wanted)),
         }
@@ -318,8 +325,15 @@ impl Delete<'_> {
 
     /// It is the object that the client means.
     fn check(&self, live: &Value, name: &str, marked: bool) -> Outcome<()> {
-        let kind = &self.resource.kind;
+        let kind = &self.resource.stored;
+        let namespace = self.resource.is("", "Namespace");
         let differs = |what: &str, wanted: &str, found: &str, end: &str| {
+            if namespace {
+                let why = format!(
+                    "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+                );
+                return Refusal::conflict(self.resource, name, &why);
+            }
             let full = if kind.group.is_empty() {
                 kind.kind.clone()
             } else {
@@ -332,6 +346,9 @@ impl Delete<'_> {
             let mut refusal = Refusal::about(409, "Conflict", message, self.resource, name);
             if let Some(details) = refusal.details.as_mut().and_then(Value::as_object_mut) {
                 details.insert("kind".to_owned(), kind.kind.as_str().into());
+                if kind.group.is_empty() {
+                    details.remove("group");
+                }
             }
             refusal
         };
@@ -360,7 +377,7 @@ impl Delete<'_> {
         let mut new = live.clone();
         let finalizers: Vec<String> = {
             let old = meta::finalizers(live);
-            let policy = if resource.is("", "Event") {
+            let policy = if resource.is("", "Event") || resource.is("events.k8s.io", "Event") {
                 Policy::Background
             } else {
                 self.options.policy(resource, &old)
@@ -409,15 +426,15 @@ impl Delete<'_> {
     fn pod_step(&self, live: &Value, mut new: Value, finalizers: &[String], now: i64) -> Step {
         let pending = !finalizers.is_empty();
         if meta::is_deleted(live) {
-            let Some(left) = meta::number(live, "deletionGracePeriodSeconds") else {
-                return if pending { Step::Wait } else { Step::Remove };
-            };
-            let Some(asked) = self.options.grace else { return Step::Wait };
-            let asked = if asked < 0 { 1 } else { asked };
-            if asked >= left {
-                // Who has no time left and waits for nobody can go.
-                return if left == 0 && !pending { Step::Remove } else { Step::Wait };
+            let left = meta::number(live, "deletionGracePeriodSeconds").unwrap_or(0);
+            // Who has no time left waits for others at most, like everything else.
+            if left == 0 {
+                set_finalizers(&mut new, finalizers);
+                mark(&mut new, now, 0);
+                return if pending { Step::Mark(new, false) } else { Step::Remove };
             }
+            let asked = self.options.grace.map(|asked| if asked < 0 { 1 } else { asked });
+            let Some(asked) = asked.filter(|asked| *asked < left) else { return Step::Wait };
             let until = time::seconds(meta::text(live, "deletionTimestamp")).unwrap_or(now) - left + asked;
             meta::set(&mut new, "deletionTimestamp", time::text(until));
             meta::set(&mut new, "deletionGracePeriodSeconds", asked);

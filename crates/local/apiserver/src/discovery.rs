@@ -158,7 +158,7 @@ pub fn api_versions(host: &str) -> Value {
 }
 
 /// A name for a content.
-pub fn etag(text: &str) -> String {
+pub fn etag(text: &[u8]) -> String {
     let mut first = DefaultHasher::new();
     text.hash(&mut first);
     let mut second = DefaultHasher::new();

@@ -162,6 +162,6 @@ pub fn attributes(call: &Call) -> Outcome<Attributes> {
 impl From<podium_access::Refusal> for Refusal {
     fn from(refusal: podium_access::Refusal) -> Self {
         let details = refusal.status().get("details").cloned();
-        Self { code: refusal.code, reason: refusal.reason, message: refusal.message, details, next: None }
+        Self { details, ..Self::new(refusal.code, refusal.reason, refusal.message) }
     }
 }

@@ -14,21 +14,25 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::address::{self, Address, Place};
-use crate::answer::{Answer, JSON, Wanted, answer, no_page, object, refused, warn};
+use crate::answer::{Answer, JSON, Wanted, answer, no_page, not_acceptable, object, refused, warn};
 use crate::api::{Api, Caller};
 use crate::delete::{Delete, DeleteOptions};
 use crate::list::{self, ListOptions};
 use crate::model::Format;
-use crate::patch::{Patch, patch_type};
+use crate::patch::patch_type;
 use crate::query::{Query, WriteOptions};
 use crate::refusal::{Outcome, Refusal};
 use crate::select::Selection;
 use crate::served::{Page, Resource};
 use crate::write::Write;
-use crate::{clock, discovery, form, guard, parts, review, version, watch};
+use crate::{clock, discovery, form, guard, openapi2, parts, query, review, version, watch};
 
 /// The largest body.
 const LARGEST: usize = 3 << 20;
+
+/// How much of a larger one is read all the same, and for how long, so that the client gets to the answer.
+const REST: usize = 16 << 20;
+const LINGER: Duration = Duration::from_secs(2);
 /// How long a body may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -57,6 +61,10 @@ impl Api {
         let (mut head, body) = request.into_parts();
         let peer = head.extensions.remove::<Peer>().unwrap_or_default();
         let query = Query::parse(head.uri.query().unwrap_or_default());
+        // In HTTP/2 it is a part of the address.
+        if let Some(host) = head.uri.authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok()) {
+            head.headers.entry(HOST).or_insert(host);
+        }
         let call =
             Call { method: head.method, path: head.uri.path().to_owned(), query, headers: head.headers };
         let wanted = Wanted::read(&call.headers, &call.query).ok();
@@ -70,9 +78,30 @@ impl Api {
         let user = self.guard().authenticate(call, peer)?;
         let attributes = guard::attributes(call)?;
         self.guard().authorize(&user, &attributes)?;
+        let long = call.query.truth("watch").unwrap_or(false);
+        if let Some(why) =
+            query::wrong_duration(call.query.get("timeout")).filter(|_| call.query.has("timeout"))
+            && !long
+            && !call.query.get("timeout").is_empty()
+        {
+            let message = format!("invalid timeout specified in the request URL - {why}");
+            return Err(Refusal::bad_request(message));
+        }
         let caller = Caller { user };
         match address::read(&call.path) {
-            None => Ok(no_page()),
+            None => {
+                let mut parts = call.path.trim_start_matches('/').split('/');
+                match (parts.next(), parts.next(), parts.next()) {
+                    (Some("api"), Some("v1"), _) => Err(Refusal::no_such()),
+                    (Some("apis"), Some(group), Some(_)) => match self.beyond(&call.path) {
+                        Some((resource, place)) => {
+                            parts::handle(self, call, &caller, &resource, &place, body).await
+                        }
+                        None => nothing(group),
+                    },
+                    _ => Ok(no_page()),
+                }
+            }
             Some(Address::Path) => self.page(call),
             Some(Address::Discovery { grouped, group, version }) => {
                 self.discovery(call, grouped, group.as_deref(), version.as_deref())
@@ -85,10 +114,37 @@ impl Api {
                 let answered = self.resource(call, &caller, resource, &place, body).await;
                 let wanted = Wanted::read(&call.headers, &call.query).ok();
                 let mut answer = answered.unwrap_or_else(|refusal| refused(&refusal, wanted));
-                warn(&mut answer, &resource.deprecation());
+                // Where nothing is served, nothing is old.
+                let served = place.part.is_empty() || resource.part(&place.part).is_some();
+                let unknown = answer.status() == 406 && !Wanted::names_a_type(&call.headers)
+                    || answer.status() == 415 && call.method == Method::PATCH;
+                if served && !unknown && answer.status() != 405 {
+                    let others: Vec<_> = answer.headers().get_all("warning").iter().cloned().collect();
+                    answer.headers_mut().remove("warning");
+                    warn(&mut answer, &resource.deprecation());
+                    for other in others {
+                        answer.headers_mut().append("warning", other);
+                    }
+                }
                 Ok(answer)
             }
         }
+    }
+
+    /// The part of an object of a defined kind that a longer address begins with: nobody asks for the rest.
+    fn beyond(&self, path: &str) -> Option<(Arc<Resource>, Place)> {
+        let served = self.served();
+        let mut path = path;
+        while let Some((start, _)) = path.rsplit_once('/') {
+            path = start;
+            if let Some(Address::Resource(place)) = address::read(path)
+                && let Some(resource) = served.resource(&place.group, &place.version, &place.plural)
+            {
+                let part = resource.custom.is_some() && resource.part(&place.part).is_some();
+                return part.then(|| (Arc::clone(resource), place));
+            }
+        }
+        None
     }
 
     /// Pages that are about no resource.
@@ -109,6 +165,7 @@ impl Api {
                 let keys = format!("https://{}/openid/v1/jwks", call.header(&HOST));
                 Ok(answer(200, JSON, self.guard().issuer().configuration(&keys)))
             }
+            "/openapi/v2" => Ok(self.old_openapi(call)),
             "/openapi/v3" => Ok(cached(call, "text/plain; charset=utf-8", self.served().index(), None)),
             _ => match path.strip_prefix("/openapi/v3/") {
                 Some(rest) => match self.served().documents().get(rest) {
@@ -118,8 +175,20 @@ impl Api {
                     }
                     None => Ok(no_page()),
                 },
+                None if path.starts_with("/version/") => Err(Refusal::no_such()),
                 None => Ok(no_page()),
             },
+        }
+    }
+
+    /// The large document: in the binary form if that is what is asked for first.
+    fn old_openapi(&self, call: &Call) -> Answer {
+        let served = self.served();
+        let first = call.header(&ACCEPT).split(',').next().unwrap_or_default().trim();
+        if first == openapi2::ASKED || first == openapi2::BINARY {
+            cached(call, openapi2::BINARY, served.old_document(true), None)
+        } else {
+            cached(call, JSON, served.old_document(false), None)
         }
     }
 
@@ -130,7 +199,8 @@ impl Api {
         group: Option<&str>,
         version: Option<&str>,
     ) -> Outcome<Answer> {
-        if call.method != Method::GET {
+        // Groups are told to whoever asks, in whatever way.
+        if call.method != Method::GET && !(grouped && version.is_none()) {
             return Err(Refusal::not_allowed());
         }
         let served = self.served();
@@ -182,7 +252,12 @@ impl Api {
         }
         let everywhere = resource.namespaced && place.namespace.is_empty();
         let named = !place.name.is_empty();
+        let custom = resource.custom.is_some();
         let verb = match (call.method.as_str(), named) {
+            ("HEAD", true) if custom => "get",
+            ("HEAD", false) if custom => "list",
+            // The name in the address says nothing there.
+            ("POST", true) if custom => "create",
             ("GET", true) => "get",
             ("GET", false) => "list",
             ("POST", false) => "create",
@@ -190,6 +265,12 @@ impl Api {
             ("PATCH", true) => "patch",
             ("DELETE", true) => "delete",
             ("DELETE", false) => "deletecollection",
+            ("PATCH" | "PUT", false) if resource.custom.is_some() => {
+                if call.method == Method::PATCH {
+                    patch_type(call.header(&CONTENT_TYPE), true)?;
+                }
+                return Err(Refusal::bad_request("name must be provided"));
+            }
             _ => return Err(Refusal::not_allowed()),
         };
         if !resource.allows(verb) || everywhere && (named || !matches!(verb, "list")) {
@@ -197,7 +278,10 @@ impl Api {
             return if nowhere { nothing(&place.group) } else { Err(Refusal::not_allowed()) };
         }
         let include = call.query.get("includeObject");
-        let wanted = Wanted::read(&call.headers, &call.query)?;
+        let wanted = Wanted::read(&call.headers, &call.query).map_err(|refusal| {
+            let known = Wanted::names_a_type(&call.headers) || resource.custom.is_some();
+            if known { refusal } else { no_representation(verb == "list") }
+        })?;
         match verb {
             "get" => self.get(call, resource, place, wanted).await,
             "list" => self.list(call, resource, place, wanted).await,
@@ -205,14 +289,16 @@ impl Api {
                 let (options, body) = self.writing(call, "CreateOptions", body).await?;
                 let mut write = Write::new(self, caller, resource, place, options);
                 let object = write.read(&body, content_type(call, resource)?)?;
-                let written = write.create(object).await?;
+                let written = write.create(object).await;
+                let written = write.warned(written)?;
                 write.answer(written, true, wanted, include)
             }
             "update" => {
                 let (options, body) = self.writing(call, "UpdateOptions", body).await?;
                 let mut write = Write::new(self, caller, resource, place, options);
                 let object = write.read(&body, content_type(call, resource)?)?;
-                let (written, created) = write.update(object).await?;
+                let written = write.update(object).await;
+                let (written, created) = write.warned(written)?;
                 write.answer(written, created, wanted, include)
             }
             "patch" => {
@@ -220,20 +306,22 @@ impl Api {
                 let body = read_body(body).await?;
                 let agent = call.header(&USER_AGENT);
                 let options = WriteOptions::read(&call.query, "PatchOptions", agent, Some(kind))?;
-                let patch = Patch::read(kind, &body)?;
+                let patch = parts::read_patch(self, resource, place, kind, &body)?;
                 let mut write = Write::new(self, caller, resource, place, options);
-                let (written, created) = write.patch(&patch).await?;
+                let written = write.patch(&patch).await;
+                let (written, created) = write.warned(written)?;
                 write.answer(written, created, wanted, include)
             }
             _ => {
                 let body = read_body(body).await?;
                 let options = DeleteOptions::read(&body, call.header(&CONTENT_TYPE), &call.query)?;
                 let delete = Delete { api: self, resource, options };
+                let warned = |refusal| Refusal { warnings: delete.warnings().into(), ..refusal };
                 let mut answer = if named {
-                    delete.one(place, wanted, include).await?
+                    delete.one(place, wanted, include).await.map_err(warned)?
                 } else {
                     let (selection, options) = selected(call, resource, false)?;
-                    delete.all(&place.namespace, &selection, &options, wanted).await?
+                    delete.all(&place.namespace, &selection, &options, wanted).await.map_err(warned)?
                 };
                 warn(&mut answer, &delete.warnings());
                 Ok(answer)
@@ -253,8 +341,16 @@ impl Api {
         place: &Place,
         wanted: Wanted,
     ) -> Outcome<Answer> {
-        if let Ok(revision) = call.query.get("resourceVersion").parse() {
-            list::reach(self.store(), revision, resource).await?;
+        match call.query.get("resourceVersion") {
+            "" => {}
+            text => {
+                let revision = text.parse().map_err(|_| {
+                    Refusal::failed(format!(
+                        "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+                    ))
+                })?;
+                list::reach(self.store(), revision, resource).await?;
+            }
         }
         let found = parts::find(self, resource, place)?;
         form::answer(resource, 200, wanted, call.query.get("includeObject"), &found)
@@ -283,6 +379,20 @@ impl Api {
     }
 }
 
+/// 406 of a built-in kind, whose address itself knows what it can be sent as.
+fn no_representation(watched: bool) -> Refusal {
+    let mut message =
+        "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, \
+                       application/vnd.kubernetes.protobuf"
+            .to_owned();
+    if watched {
+        message.push_str(", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch");
+    }
+    let mut refusal = not_acceptable(&message);
+    refusal.details = Some(serde_json::json!({}));
+    refusal
+}
+
 /// What a list or a watch is about. What cannot be read is refused before what makes no sense.
 fn selected(call: &Call, resource: &Resource, watch: bool) -> Outcome<(Selection, ListOptions)> {
     for name in ["limit", "timeoutSeconds"] {
@@ -290,8 +400,9 @@ fn selected(call: &Call, resource: &Resource, watch: bool) -> Outcome<(Selection
     }
     let labels = call.query.get("labelSelector");
     Selection::read(resource, labels, "")?;
-    let options = ListOptions::read(&call.query, watch)?;
-    Ok((Selection::read(resource, labels, call.query.get("fieldSelector"))?, options))
+    ListOptions::check(&call.query, watch)?;
+    let selection = Selection::read(resource, labels, call.query.get("fieldSelector"))?;
+    Ok((selection, ListOptions::read(&call.query, watch)?))
 }
 
 /// How the body is written.
@@ -300,14 +411,28 @@ pub fn content_type(call: &Call, resource: &Resource) -> Outcome<Format> {
 }
 
 /// Reads a body that is not too large and does not take too long.
-pub async fn read_body(body: Incoming) -> Outcome<Bytes> {
-    match timeout(PATIENCE, Limited::new(body, LARGEST).collect()).await {
+pub async fn read_body(mut body: Incoming) -> Outcome<Bytes> {
+    match timeout(PATIENCE, Limited::new(&mut body, LARGEST).collect()).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            // Who is still sending when the connection ends does not read the answer.
+            let _ = timeout(LINGER, drain(body)).await;
             Err(Refusal::too_large(format_args!("limit is {LARGEST}")))
         }
         Ok(Err(error)) => Err(Refusal::bad_request(error.to_string())),
         Err(_) => Err(Refusal::new(408, "Timeout", "the body of the request did not come in time")),
+    }
+}
+
+/// Reads the rest of a body that is not wanted, unless there is too much of it.
+async fn drain(mut body: Incoming) {
+    let mut left = REST;
+    while let Some(Ok(frame)) = body.frame().await {
+        let size = frame.data_ref().map_or(0, Bytes::len);
+        match left.checked_sub(size) {
+            Some(less) => left = less,
+            None => return,
+        }
     }
 }
 

@@ -48,8 +48,8 @@ pub struct ListOptions {
 }
 
 impl ListOptions {
-    /// Reads the options; a watch may have others than a list.
-    pub fn read(query: &Query, watch: bool) -> Outcome<Self> {
+    /// Refuses options that do not go together; a watch may have others than a list.
+    pub fn check(query: &Query, watch: bool) -> Outcome<()> {
         let given = query.get("resourceVersion");
         let initial = query.truth("sendInitialEvents");
         let matching = query.get("resourceVersionMatch");
@@ -96,13 +96,25 @@ impl ListOptions {
         if !flaws.is_empty() {
             return Err(Refusal::invalid("meta.k8s.io", "ListOptions", "", &flaws));
         }
+        Ok(())
+    }
+
+    /// Reads the options; what is no revision is refused in other words for a watch.
+    pub fn read(query: &Query, watch: bool) -> Outcome<Self> {
+        let given = query.get("resourceVersion");
+        let matching = query.get("resourceVersionMatch");
         let revision = match given {
             "" => None,
             text => Some(text.parse::<Revision>().map_err(|_| {
-                Refusal::bad_request(format!(
-                    "invalid resource version: resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing \
-                     {text:?}: invalid syntax"
-                ))
+                let flaw = format!(
+                    "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+                );
+                // The original's watches do not say whose fault it is.
+                if watch {
+                    Refusal::new(500, "", flaw)
+                } else {
+                    Refusal::bad_request(format!("invalid resource version: {flaw}"))
+                }
             })?),
         };
         let limit = query.number("limit")?.unwrap_or(0);
@@ -111,10 +123,10 @@ impl ListOptions {
             given: !given.is_empty(),
             exact: (!matching.is_empty()).then_some(matching == "Exact"),
             limit: usize::try_from(limit).unwrap_or(0),
-            next: next.to_owned(),
+            next: query.get("continue").to_owned(),
             seconds: query.number("timeoutSeconds")?,
             bookmarks: query.truth("allowWatchBookmarks").unwrap_or(false),
-            initial,
+            initial: query.truth("sendInitialEvents"),
         })
     }
 }
@@ -204,6 +216,7 @@ mod token {
     use serde_json::{Value, json};
 
     use super::{Outcome, Refusal, Revision};
+    use crate::patch::decode_error;
 
     pub fn write(revision: Option<Revision>, path: &str) -> String {
         let revision = revision.map_or(-1, |revision| i64::try_from(revision).unwrap_or(i64::MAX));
@@ -215,19 +228,27 @@ mod token {
     }
 
     pub fn read(text: &str) -> Outcome<(Option<Revision>, String)> {
-        let wrong = |why: &str| Refusal::bad_request(format!("continue key is not valid: {why}"));
-        let bytes = decode_url(text).ok_or_else(|| wrong("illegal base64 data"))?;
-        let value: Value = serde_json::from_slice(&bytes).map_err(|error| wrong(&error.to_string()))?;
-        if value.get("v").and_then(Value::as_str) != Some("meta.k8s.io/v1") {
-            return Err(wrong("server does not recognize this encoded version"));
+        let wrong = |why: &str| {
+            Refusal::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
+        };
+        let bytes = decode_url(text).ok_or_else(|| {
+            let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+            let at = text.bytes().position(|byte| !plain(&byte)).unwrap_or(text.len());
+            wrong(&format!("illegal base64 data at input byte {at}"))
+        })?;
+        let value: Value =
+            serde_json::from_slice(&bytes).map_err(|error| wrong(&decode_error(&bytes, &error)))?;
+        let version = value.get("v").and_then(Value::as_str).unwrap_or_default();
+        if version != "meta.k8s.io/v1" {
+            return Err(wrong(&format!("server does not recognize this encoded version {version}")));
         }
-        let start = value.get("start").and_then(Value::as_str).unwrap_or_default();
-        let path = start.strip_suffix('\0').filter(|path| !path.is_empty());
-        let path = path.ok_or_else(|| wrong("encoded start key empty (version meta.k8s.io/v1)"))?;
         let revision = value.get("rv").and_then(Value::as_i64).unwrap_or(0);
         if revision == 0 {
             return Err(wrong("incorrect encoded start resourceVersion (version meta.k8s.io/v1)"));
         }
+        let start = value.get("start").and_then(Value::as_str).unwrap_or_default();
+        let path = start.strip_suffix('\0').filter(|path| !path.is_empty());
+        let path = path.ok_or_else(|| wrong("encoded start key empty (version meta.k8s.io/v1)"))?;
         Ok((u64::try_from(revision).ok(), path.to_owned()))
     }
 
@@ -280,11 +301,21 @@ pub fn answer(
         ))),
         Form::Table(version) => {
             let rows = Rows::new(resource, include, now)?;
-            let text = table::list(&rows, version, &metadata, page.objects.iter());
-            Ok(object(200, wanted, text))
+            if page.objects.is_empty() {
+                return Ok(object(200, wanted, table::empty(&rows, version, &metadata)));
+            }
+            let head = table::head(&rows, version, &metadata) + "[";
+            let items = Items::new(head, page.objects, Style::Row { rows, version }, Convert::new(resource));
+            Ok(items.answer(wanted))
         }
         form => {
             let metadata = ordered(&metadata);
+            if form == Form::MetadataList && page.objects.is_empty() {
+                let text = format!(
+                    r#"{{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{metadata},"items":null}}"#
+                );
+                return Ok(object(200, wanted, text + "\n"));
+            }
             let (head, style) = match form {
                 Form::MetadataList => (
                     format!(
@@ -308,13 +339,7 @@ pub fn answer(
                 ),
             };
             let items = Items::new(head, page.objects, style, Convert::new(resource));
-            if wanted.yaml || wanted.pretty {
-                return Ok(object(200, wanted, items.all()));
-            }
-            let mut response = crate::answer::answer(200, JSON, Bytes::new());
-            *response.body_mut() = Body::Pieces(Box::new(items));
-            response.headers_mut().insert("content-type", HeaderValue::from_static(JSON));
-            Ok(response)
+            Ok(items.answer(wanted))
         }
     }
 }
@@ -358,6 +383,8 @@ enum Style {
     Custom { tail: String },
     /// Only the metadata, with a kind of its own.
     Metadata,
+    /// As rows of a table.
+    Row { rows: Rows, version: &'static str },
 }
 
 /// A list, piece by piece.
@@ -402,10 +429,27 @@ impl Items {
         Some(out.freeze())
     }
 
+    /// The list as an answer: piece by piece, unless it has to be written anew.
+    fn answer(self, wanted: Wanted) -> Answer {
+        if wanted.yaml || wanted.pretty {
+            return object(200, wanted, self.all());
+        }
+        let mut response = crate::answer::answer(200, JSON, Bytes::new());
+        *response.body_mut() = Body::Pieces(Box::new(self));
+        response.headers_mut().insert("content-type", HeaderValue::from_static(JSON));
+        response
+    }
+
     fn item(&self, object: &Object, out: &mut BytesMut) {
+        if let Style::Row { rows, version } = &self.style {
+            let mut row = String::new();
+            rows.row(object, version, &mut row);
+            out.extend_from_slice(row.as_bytes());
+            return;
+        }
         if let Style::Metadata = self.style {
             out.extend_from_slice(METADATA);
-            out.extend_from_slice(object.metadata());
+            out.extend_from_slice(&self.convert.0.metadata(object));
             out.extend_from_slice(b"}");
             return;
         }

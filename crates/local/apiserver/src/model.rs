@@ -1,6 +1,8 @@
 //! What objects of a resource are: read, written, converted, looked at. Built-in kinds by their table, all others by
 //! their definitions.
 
+use std::borrow::Cow;
+
 use podium_apply::FieldSet;
 use podium_apply::managed::{Filter, Scope, Versions, renamed};
 use podium_goyaml::{json as gojson, yaml};
@@ -40,7 +42,6 @@ impl Format {
             "" | JSON | "text/json" => Ok(Self::Json),
             YAML | "text/yaml" | "application/x-yaml" => Ok(Self::Yaml),
             PROTOBUF if !custom => Ok(Self::Protobuf),
-            _ if custom => Err(Refusal::unsupported_media(&[JSON, YAML])),
             _ => Err(Refusal::unsupported_media(&[JSON, YAML, PROTOBUF])),
         }
     }
@@ -58,22 +59,22 @@ pub struct Given {
 /// Reads a body of a kind that is built in.
 pub fn decode_built_in(body: &[u8], format: Format, kind: &Kind) -> Outcome<Given> {
     let yaml_text;
-    let (read, body): (Result<Read, String>, &[u8]) = match format {
+    let read: Result<Read, String> = match format {
         Format::Protobuf => {
             let read = stored::decode_protobuf(body, Some(kind)).map_err(|error| match error {
                 ProtobufError::UnknownKind { .. } => Err(wrong_kind(&error.to_string(), kind)),
                 error => Ok(error.to_string()),
             });
             match read {
-                Ok(read) => (Ok(read), body),
-                Err(Ok(why)) => (Err(why), body),
+                Ok(read) => Ok(read),
+                Err(Ok(why)) => Err(why),
                 Err(Err(refusal)) => return Err(refusal),
             }
         }
-        Format::Json => (decode_json(body, kind)?, body),
+        Format::Json => decode_json(body, kind)?,
         Format::Yaml => {
-            yaml_text = yaml_to_json(body).map_err(Refusal::bad_request)?;
-            (decode_json(yaml_text.as_bytes(), kind)?, yaml_text.as_bytes())
+            yaml_text = yaml_to_json(body).map_err(|why| unrecognized(kind, &no_yaml(&why), body))?;
+            decode_json(yaml_text.as_bytes(), kind)?
         }
     };
     let read = read.map_err(|why| unrecognized(kind, &why, body))?;
@@ -95,10 +96,10 @@ pub fn decode_built_in(body: &[u8], format: Format, kind: &Kind) -> Outcome<Give
     Ok(Given { object: read.value, strict: read.strict })
 }
 
-/// The labels of a body as they were sent; the same place without any if it has none.
-pub fn given_labels(body: &[u8], format: Format) -> Option<Value> {
+/// A body as it was sent, without its managed fields.
+pub fn sent(body: &[u8], format: Format) -> Option<Value> {
     let text;
-    let value: Value = match format {
+    let mut value: Value = match format {
         Format::Json => serde_json::from_slice(body).ok()?,
         Format::Yaml => {
             text = yaml_to_json(body).ok()?;
@@ -106,10 +107,10 @@ pub fn given_labels(body: &[u8], format: Format) -> Option<Value> {
         }
         Format::Protobuf => podium_kinds::typed::protobuf::transcode(body, None).ok()?,
     };
-    Some(match value.pointer("/metadata/labels") {
-        Some(labels) if !labels.is_null() => json!({"metadata": {"labels": labels}}),
-        _ => json!({}),
-    })
+    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    Some(value)
 }
 
 /// Reads JSON; errors that come after the kind was found are refused here.
@@ -171,7 +172,13 @@ pub fn package(group: &str) -> &str {
     }
 }
 
-fn unrecognized(kind: &Kind, why: &str, body: &[u8]) -> Refusal {
+/// What is wrong with YAML, without what was to become of it.
+pub fn no_yaml(why: &str) -> String {
+    why.strip_prefix("error converting YAML to JSON: ").unwrap_or(why).to_owned()
+}
+
+/// A body that cannot be read, whatever it is.
+pub fn unrecognized(kind: &Kind, why: &str, body: &[u8]) -> Refusal {
     Refusal::bad_request(format!(
         "the object provided is unrecognized (must be of type {}): {why} ({})",
         kind.kind,
@@ -272,6 +279,63 @@ impl Resource {
         Ok(draft)
     }
 
+    /// A bookmark: of a built-in kind it has all that every object has.
+    pub fn bookmark(&self, text: String) -> String {
+        let Some(mut zero) = self.zero() else { return text };
+        let own: Value = serde_json::from_str(&text).unwrap_or_default();
+        if let (Some(zero), Value::Object(own)) = (zero.as_object_mut(), own) {
+            zero.extend(own);
+        }
+        // What the server itself keeps as a number is one.
+        let counts = ["Deployment", "ReplicaSet", "StatefulSet"].iter().any(|kind| self.is("apps", kind));
+        if let Some(spec) = zero.get_mut("spec").and_then(Value::as_object_mut).filter(|_| counts) {
+            spec.insert("replicas".to_owned(), json!(0));
+        }
+        if self.is("apps", "DaemonSet")
+            && let Some(metadata) = zero.get_mut("metadata").and_then(Value::as_object_mut)
+        {
+            let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
+            if let Some(annotations) = annotations.as_object_mut() {
+                annotations.insert(TEMPLATES.to_owned(), "0".into());
+            }
+        }
+        self.text(&zero)
+    }
+
+    /// The metadata of a stored object, as it is sent without the rest.
+    pub fn metadata<'o>(&self, object: &'o Object) -> Cow<'o, [u8]> {
+        // The server keeps this as a field, and tells it in an annotation of the whole object only.
+        let told = self.is("apps", "DaemonSet") && has(object.metadata(), TEMPLATES.as_bytes());
+        if !told {
+            return Cow::Borrowed(object.metadata());
+        }
+        Cow::Owned(self.metadata_of(&self.load(object)).into_bytes())
+    }
+
+    /// The metadata of an object in the version of this resource, as it is sent without the rest.
+    pub fn metadata_of(&self, object: &Value) -> String {
+        let mut metadata = object.get("metadata").cloned().unwrap_or_default();
+        if self.is("apps", "DaemonSet")
+            && let Some(fields) = metadata.as_object_mut()
+            && let Some(annotations) = fields.get_mut("annotations").and_then(Value::as_object_mut)
+        {
+            annotations.remove(TEMPLATES);
+            if annotations.is_empty() {
+                fields.remove("annotations");
+            }
+        }
+        let alone = self.text(&json!({"metadata": metadata}));
+        let inner = alone.strip_prefix("{\"metadata\":").and_then(|rest| rest.strip_suffix('}'));
+        inner.unwrap_or("{}").to_owned()
+    }
+
+    /// Makes of an object of a built-in kind what the original's store keeps of it.
+    pub fn forget_empty(&self, object: &mut Value) {
+        if self.custom.is_none() {
+            stored::forget_empty(&self.kind, object);
+        }
+    }
+
     /// An object of a built-in kind that nobody has written anything into.
     pub fn zero(&self) -> Option<Value> {
         let id = kinds().type_of(&self.kind).filter(|_| self.custom.is_none())?;
@@ -303,6 +367,13 @@ impl Resource {
     }
 }
 
+/// The annotation with the number of a DaemonSet's templates.
+const TEMPLATES: &str = "deprecated.daemonset.template.generation";
+
+fn has(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|part| part == word)
+}
+
 /// The versions of a kind, as those who own fields see them.
 pub struct Tracked<'r> {
     resource: &'r Resource,
@@ -330,6 +401,10 @@ impl Versions for Tracked<'_> {
 
     fn filter(&self, _version: &str) -> Option<&Filter> {
         self.filter.as_ref()
+    }
+
+    fn zero(&self) -> Option<Value> {
+        self.resource.zero()
     }
 }
 

@@ -12,13 +12,14 @@ use podium_store::Object;
 use serde_json::{Value, json};
 
 use crate::address::Place;
-use crate::answer::{Answer, Wanted, no_page, object, warn};
+use crate::answer::{Answer, Form, Wanted, no_page, object, warn};
 use crate::api::{Api, Caller};
 use crate::delete::DeleteOptions;
 use crate::handle::{Call, content_type, read_body};
+use crate::list::METADATA;
 use crate::model::{self, Format};
 use crate::patch::{Patch, patch_type};
-use crate::query::WriteOptions;
+use crate::query::{PatchType, WriteOptions};
 use crate::refusal::{Outcome, Refusal};
 use crate::scale::{self, Edit, Paths};
 use crate::served::Resource;
@@ -33,6 +34,22 @@ pub fn find(api: &Api, resource: &Resource, place: &Place) -> Outcome<Object> {
     };
     let found = api.store().collection(&resource.place).get(&path);
     found.ok_or_else(|| Refusal::not_found(resource, &place.name))
+}
+
+/// Reads a patch of an object. What cannot be read is told only if the object is there, but for what is applied.
+pub fn read_patch(
+    api: &Api,
+    resource: &Resource,
+    place: &Place,
+    kind: PatchType,
+    body: &[u8],
+) -> Outcome<Patch> {
+    Patch::read(kind, body).or_else(|refusal| {
+        if kind != PatchType::Apply {
+            find(api, resource, place)?;
+        }
+        Err(refusal)
+    })
 }
 
 /// Answers a request about a part of an object, or a review.
@@ -75,7 +92,8 @@ pub async fn handle(
             let body = read_body(body).await?;
             let mut write = Write::new(api, caller, resource, place, options);
             let object = write.read(&body, content_type(call, resource)?)?;
-            let (written, created) = write.update(object).await?;
+            let written = write.update(object).await;
+            let (written, created) = write.warned(written)?;
             write.answer(written, created, wanted, include)
         }
         "patch" => {
@@ -83,9 +101,10 @@ pub async fn handle(
             let options =
                 WriteOptions::read(&call.query, "PatchOptions", call.header(&USER_AGENT), Some(kind))?;
             let body = read_body(body).await?;
-            let patch = Patch::read(kind, &body)?;
+            let patch = read_patch(api, resource, place, kind, &body)?;
             let mut write = Write::new(api, caller, resource, place, options);
-            let (written, created) = write.patch(&patch).await?;
+            let written = write.patch(&patch).await;
+            let (written, created) = write.warned(written)?;
             write.answer(written, created, wanted, include)
         }
         _ => Err(Refusal::not_allowed()),
@@ -104,10 +123,15 @@ async fn scale(
 ) -> Outcome<Answer> {
     let wanted = Wanted::read(&call.headers, &call.query)?;
     let Some(paths) = Paths::of(resource) else { return Ok(no_page()) };
-    let kind = Kind::new("autoscaling/v1", "Scale");
     if verb == "get" {
         let value = scale::of(resource, &paths, &resource.load(&find(api, resource, place)?))?;
-        return Ok(object(200, wanted, to_json(&kind, &value) + "\n"));
+        if let Form::Table(version) = wanted.form
+            && resource.custom.is_none()
+        {
+            let table = scale::table(&value, version, clock::seconds());
+            return Ok(object(200, wanted, table.to_string() + "\n"));
+        }
+        return Ok(shown_scale(&value, wanted));
     }
     let owner = Place { part: String::new(), ..place.clone() };
     let agent = call.header(&USER_AGENT);
@@ -132,9 +156,20 @@ async fn scale(
         Written::Tried(value) => value,
     };
     let value = scale::of(resource, &paths, &value)?;
-    let mut answer = object(200, wanted, to_json(&kind, &value) + "\n");
+    let mut answer = shown_scale(&value, wanted);
     warn(&mut answer, &write.warnings);
     Ok(answer)
+}
+
+/// A scale as the client wants it.
+fn shown_scale(value: &Value, wanted: Wanted) -> Answer {
+    let kind = Kind::new("autoscaling/v1", "Scale");
+    if wanted.form == Form::Metadata {
+        let alone = to_json(&kind, &json!({"metadata": value.get("metadata")}));
+        let inner = alone.strip_prefix("{\"metadata\":").unwrap_or("{}}");
+        return object(200, wanted, format!("{}{inner}\n", String::from_utf8_lossy(METADATA)));
+    }
+    object(200, wanted, to_json(&kind, value) + "\n")
 }
 
 /// What is done with an object by sending something else.

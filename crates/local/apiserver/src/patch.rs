@@ -1,16 +1,18 @@
 //! Patches of all kinds, and configurations that are applied.
 
+use std::collections::BTreeSet;
+
 use podium_apply::managed;
 use podium_apply::patch::{self, JsonError, StrategicError};
 use podium_kinds::kinds;
 use podium_objects::{Flaw, Kind};
 use serde_json::{Map, Value, json};
 
-use crate::meta;
 use crate::model::{self, Format};
 use crate::query::{PatchType, Strictness};
 use crate::refusal::{Outcome, Refusal};
 use crate::write::{Write, Written};
+use crate::{meta, shown};
 
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
@@ -25,7 +27,11 @@ pub fn patch_type(content_type: &str, custom: bool) -> Outcome<PatchType> {
         STRATEGIC if !custom => Ok(PatchType::Strategic),
         APPLY => Ok(PatchType::Apply),
         _ if custom => Err(Refusal::unsupported_media(&[JSON, MERGE, APPLY])),
-        _ => Err(Refusal::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")),
+        _ => {
+            let mut refusal = Refusal::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
+            refusal.details = Some(json!({}));
+            Err(refusal)
+        }
     }
 }
 
@@ -92,6 +98,25 @@ impl Patch {
         }
     }
 
+    /// The objects and lists of a live object that it goes through.
+    pub fn touched(&self, live: &Value) -> BTreeSet<String> {
+        let mut all = BTreeSet::from([String::new()]);
+        match self {
+            Self::Json(operations) => {
+                for operation in operations.as_array().into_iter().flatten() {
+                    for path in ["path", "from"].iter().filter_map(|key| operation.get(key)?.as_str()) {
+                        all.extend(
+                            path.match_indices('/').filter_map(|(at, _)| path.get(..at)).map(str::to_owned),
+                        );
+                    }
+                }
+            }
+            Self::Merge(patch) => merged(live, patch, "", &mut all),
+            Self::Strategic(_) | Self::Apply(_) => {}
+        }
+        all
+    }
+
     /// What it makes of a live object of a kind: a value that was not read as an object yet.
     pub fn of(&self, kind: &Kind, live: &Value) -> Outcome<Value> {
         match self {
@@ -142,7 +167,7 @@ impl Patch {
 impl Write<'_> {
     /// Applies a patch to the object.
     pub async fn patch(&mut self, patch: &Patch) -> Outcome<(Written, bool)> {
-        let creates = matches!(patch, Patch::Apply(_)) && self.place.part.is_empty();
+        let creates = matches!(patch, Patch::Apply(_)) && self.may_create();
         self.change(creates, |write, live| match (patch, live) {
             (Patch::Apply(config), live) => write.apply(live, config),
             (_, None) => Err(Refusal::not_found(write.resource, &write.place.name)),
@@ -150,7 +175,8 @@ impl Write<'_> {
                 let patched = patch.of(&write.resource.kind, live)?;
                 let shown = || match patch {
                     Patch::Strategic(map) => podium_apply::plain(&Value::Object(map.clone())),
-                    _ => patched.to_string(),
+                    _ if write.resource.custom.is_some() => patched.to_string(),
+                    patch => shown::text(&write.resource.text(live), &patched, &patch.touched(live)),
                 };
                 let strategic = matches!(patch, Patch::Strategic(_));
                 let new = write.reread(&patched, &shown, strategic)?;
@@ -160,11 +186,39 @@ impl Write<'_> {
         .await
     }
 
+    /// An object that has lost its version: the server reads it into a type that has none of its fields.
+    fn unread(&mut self, patched: &Value, shown: &dyn Fn() -> String) -> Outcome<Value> {
+        let keys = patched.as_object().into_iter().flatten().map(|(key, _)| key.as_str());
+        let unknown: Vec<String> = keys
+            .filter(|key| !matches!(*key, "apiVersion" | "kind"))
+            .map(|key| format!("unknown field {key:?}"))
+            .collect();
+        match self.options.strictness {
+            Strictness::Strict if !unknown.is_empty() => {
+                let why = format!("strict decoding error: {}", unknown.join(", "));
+                return Err(invalid_patch(&shown(), &why));
+            }
+            Strictness::Warn => self.warnings.extend(unknown),
+            _ => {}
+        }
+        Ok(
+            json!({"apiVersion": self.resource.kind.api_version(), "kind": self.resource.kind.kind, "metadata": {}}),
+        )
+    }
+
     /// Reads a patched value as an object, with the complaints of strict reading.
     fn reread(&mut self, patched: &Value, shown: &dyn Fn() -> String, strategic: bool) -> Outcome<Value> {
         let kind = &self.resource.kind;
+        self.given = self.resource.custom.is_none().then(|| patched.clone());
         let text = patched.to_string();
         let given = match &self.resource.custom {
+            Some(_) if patched.get("kind").is_none_or(|kind| kind == "") => {
+                return Err(invalid_patch(&shown(), &format!("Object 'Kind' is missing in '{text}'")));
+            }
+            Some(_) if patched.get("apiVersion").is_none_or(|version| version == "") => {
+                let why = "Object 'apiVersion' is missing in 'object has no apiVersion field'";
+                return Err(Refusal::internal(why));
+            }
             Some(custom) => custom.decode(text.as_bytes(), Format::Json, kind).map_err(|refusal| {
                 let handled = format!(" cannot be handled as a {}: ", kind.kind);
                 match refusal.message.split_once(&handled) {
@@ -174,6 +228,9 @@ impl Write<'_> {
             })?,
             None => {
                 let said = |key: &str| patched.get(key).and_then(Value::as_str).unwrap_or_default();
+                if said("apiVersion").is_empty() && said("kind") == kind.kind {
+                    return self.unread(patched, shown);
+                }
                 let said = Kind::new(said("apiVersion"), said("kind"));
                 if said.kind != kind.kind && !said.kind.is_empty() || said.api_version() != kind.api_version()
                 {
@@ -225,10 +282,13 @@ impl Write<'_> {
         {
             meta::keep(&mut merged, live, "resourceVersion");
         }
+        self.given = self.resource.custom.is_none().then(|| merged.clone());
         let text = merged.to_string();
         let given = match &self.resource.custom {
             Some(custom) => custom.decode(text.as_bytes(), Format::Json, kind)?,
             None => {
+                podium_kinds::stored::wrap_numbers(kind, &mut merged);
+                let text = merged.to_string();
                 let read = podium_kinds::stored::decode(text.as_bytes(), kind);
                 let read = read.map_err(|error| {
                     Refusal::failed(format!(
@@ -286,6 +346,17 @@ fn converted(why: &str) -> Option<String> {
     }
 }
 
+/// The objects that are merged into.
+fn merged(live: &Value, patch: &Value, at: &str, all: &mut BTreeSet<String>) {
+    for (key, value) in patch.as_object().into_iter().flatten() {
+        if let Some(inner) = live.get(key).filter(|inner| inner.is_object() && value.is_object()) {
+            let at = format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"));
+            all.insert(at.clone());
+            merged(inner, value, &at, all);
+        }
+    }
+}
+
 /// A patch whose result is no object of the kind.
 pub fn invalid_patch(shown: &str, why: &str) -> Refusal {
     Refusal::invalid("", "", "", &[Flaw::invalid("patch", &shown.into(), why)])
@@ -304,13 +375,6 @@ fn type_name(value: &Value) -> &'static str {
 }
 
 /// What Go says of JSON that is none.
-fn decode_error(body: &[u8], error: &serde_json::Error) -> String {
-    let at =
-        body.split(|byte| *byte == b'\n').take(error.line().saturating_sub(1)).map(|line| line.len() + 1);
-    let at = at.sum::<usize>() + error.column().saturating_sub(1);
-    match body.get(at).filter(|_| !error.is_eof()) {
-        Some(byte) => format!("invalid character {:?} looking for beginning of value", char::from(*byte))
-            .replace('"', "'"),
-        None => "unexpected end of JSON input".to_owned(),
-    }
+pub fn decode_error(body: &[u8], error: &serde_json::Error) -> String {
+    podium_goyaml::json::parse(body, 0).map_or_else(|error| error.to_string(), |_| error.to_string())
 }

@@ -188,6 +188,34 @@ fn manager(given: &str, agent: &str) -> String {
     first.chars().filter(|letter| !letter.is_control()).take(LONGEST_MANAGER).collect()
 }
 
+/// Why a text is no duration as Go writes them, in its words.
+pub fn wrong_duration(text: &str) -> Option<String> {
+    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let invalid = || Some(format!("time: invalid duration {text:?}"));
+    if rest == "0" {
+        return None;
+    }
+    if rest.is_empty() {
+        return invalid();
+    }
+    while !rest.is_empty() {
+        let number = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        let after = number.strip_prefix('.').unwrap_or(number);
+        let unit = after.trim_start_matches(|c: char| c.is_ascii_digit());
+        let digits = (rest.len() - number.len()) + (after.len() - unit.len());
+        if digits == 0 {
+            return invalid();
+        }
+        rest = unit.trim_start_matches(|c: char| c != '.' && !c.is_ascii_digit());
+        match unit.get(..unit.len() - rest.len()).unwrap_or_default() {
+            "" => return Some(format!("time: missing unit in duration {text:?}")),
+            "ns" | "us" | "µs" | "μs" | "ms" | "s" | "m" | "h" => {}
+            other => return Some(format!("time: unknown unit {other:?} in duration {text:?}")),
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,5 +252,20 @@ mod tests {
             refused("", Some(PatchType::Apply)),
             "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch"
         );
+    }
+
+    #[test]
+    fn durations_are_refused_in_gos_words() {
+        for good in ["0", "1h", "-1s", "1.5h30m", ".5s", "10µs"] {
+            assert_eq!(wrong_duration(good), None, "{good}");
+        }
+        for (bad, why) in [
+            ("x", "time: invalid duration \"x\""),
+            (".s", "time: invalid duration \".s\""),
+            ("32", "time: missing unit in duration \"32\""),
+            ("1q", "time: unknown unit \"q\" in duration \"1q\""),
+        ] {
+            assert_eq!(wrong_duration(bad).as_deref(), Some(why));
+        }
     }
 }

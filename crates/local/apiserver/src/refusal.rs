@@ -20,6 +20,8 @@ pub struct Refusal {
     pub details: Option<Value>,
     /// What the list can be continued with, for pages that are too old.
     pub next: Option<String>,
+    /// What the client is warned of all the same.
+    pub warnings: Box<[String]>,
 }
 
 /// An answer, or why there is none.
@@ -28,7 +30,7 @@ pub type Outcome<T> = Result<T, Refusal>;
 impl Refusal {
     /// One without details.
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None, next: None }
+        Self { code, reason, message: message.into(), details: None, next: None, warnings: Box::default() }
     }
 
     /// 400.
@@ -105,7 +107,7 @@ impl Refusal {
                 details.insert(key.to_owned(), value.into());
             }
         }
-        Self { code, reason, message, details: Some(Value::Object(details)), next: None }
+        Self { details: Some(Value::Object(details)), ..Self::new(code, reason, message) }
     }
 
     /// 422: fields are wrong. The kind is `Kind` or `resource.group`, as the server says it in each place.
@@ -133,7 +135,7 @@ impl Refusal {
         if !flaws.is_empty() {
             details.insert("causes".to_owned(), flaws.iter().map(cause).collect());
         }
-        Self { code: 422, reason: "Invalid", message, details: Some(Value::Object(details)), next: None }
+        Self { details: Some(Value::Object(details)), ..Self::new(422, "Invalid", message) }
     }
 
     /// 422 of an object of a kind.

@@ -1,7 +1,8 @@
 //! What is decided for each kind when an object is written: what is filled in, what is refused, what is given.
 
-use podium_kinds::strategy::{self, Facts, Refused, Want};
-use podium_objects::Flaw;
+use podium_kinds::stored::convert;
+use podium_kinds::strategy::{self, Facts, NameRule, Refused, Want, metadata};
+use podium_objects::{Flaw, Kind};
 use podium_schema::definition;
 use podium_store::{Object, Query};
 use serde_json::{Value, json};
@@ -28,7 +29,7 @@ impl Write<'_> {
             now: &self.now,
             suffix: &suffix,
             lookup: &look_up,
-            given: self.labels.as_ref(),
+            given: self.given.as_ref(),
             user: Some(&user),
         })
     }
@@ -81,6 +82,15 @@ pub fn admit_create(write: &Write<'_>, object: &mut Value) -> Outcome<()> {
         .map_err(|refused| write.refuse(refused, object))
 }
 
+/// Puts an object into the version that is kept, where what is prepared has other fields than what was sent.
+fn as_kept<'r>(resource: &'r Resource, object: &mut Value) -> &'r Kind {
+    if resource.kind.group != "autoscaling" {
+        return &resource.kind;
+    }
+    convert(object, &resource.stored);
+    &resource.stored
+}
+
 /// Makes of a new object what is checked and stored.
 pub fn prepare_create(write: &Write<'_>, object: &mut Value) {
     let resource = write.resource;
@@ -91,8 +101,22 @@ pub fn prepare_create(write: &Write<'_>, object: &mut Value) {
             }
         }
         None if is_definition(resource) => definition::prepare_create(object),
-        None => write.with_facts(|facts| strategy::prepare_create(&resource.kind, object, facts)),
+        None => {
+            let kept = as_kept(resource, object);
+            write.with_facts(|facts| strategy::prepare_create(kept, object, facts));
+            convert(object, &resource.kind);
+        }
     }
+}
+
+/// Whether the original stores a new object without what it fills in whenever it reads it: then the first change, even
+/// to the same, stores another one.
+pub fn settles_late(resource: &Resource, object: &Value) -> bool {
+    let labels = object.pointer("/metadata/labels").and_then(Value::as_object);
+    let own = object.pointer("/spec/manualSelector") == Some(&Value::Bool(true));
+    // A claim's phase; the labels that a job takes over from its template, which gets them later.
+    resource.is("", "PersistentVolumeClaim")
+        || resource.is("batch", "Job") && !own && labels.is_none_or(serde_json::Map::is_empty)
 }
 
 /// Makes of a changed object what is checked and stored.
@@ -112,9 +136,12 @@ pub fn prepare_update(write: &Write<'_>, new: &mut Value, live: &Value) {
             _ => definition::prepare_update(new, live),
         },
         None => {
-            let kind = &resource.kind;
-            write.with_facts(|facts| strategy::admit_update(kind, part, new, live, facts));
-            write.with_facts(|facts| strategy::prepare_update(kind, part, new, live, facts));
+            let kind = as_kept(resource, new);
+            let mut live = live.clone();
+            convert(&mut live, kind);
+            write.with_facts(|facts| strategy::admit_update(kind, part, new, &live, facts));
+            write.with_facts(|facts| strategy::prepare_update(kind, part, new, &live, facts));
+            convert(new, &resource.kind);
         }
     }
 }
@@ -146,7 +173,11 @@ pub fn validate_update(write: &mut Write<'_>, new: &Value, live: &Value) -> Vec<
             });
             let verdict = verdict.unwrap_or_default();
             write.warnings.extend(verdict.warnings);
-            verdict.flaws
+            // What can be said of all objects comes first, and the kind says much of it again.
+            let mut flaws = metadata::validate_create(new, NameRule::Segment, resource.namespaced);
+            flaws.extend(metadata::validate_update(new, live));
+            flaws.extend(verdict.flaws);
+            flaws
         }
         None if is_definition(resource) => match part {
             "status" => definition::validate_status(new, live),
@@ -194,7 +225,12 @@ pub async fn allocate(write: &Write<'_>, object: &mut Value, live: Option<&Value
     }
     let held = write.api.services().clone().lock_owned().await;
     let mut taken = Taken::of(write);
-    let mut give = |want: Want<'_>| taken.give(want);
+    let tried = write.options.dry_run;
+    let mut give = |want: Want<'_>| match want {
+        // Who only tries is given the same address each time.
+        Want::Address(None) if tried => Ok("10.96.0.0".to_owned()),
+        want => taken.give(want),
+    };
     let given = match live {
         None => strategy::allocate_create(object, &mut give),
         Some(live) => strategy::allocate_update(object, live, &mut give),

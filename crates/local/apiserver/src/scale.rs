@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use podium_apply::managed::{self, OneVersion, Scope, scale};
 use podium_kinds::kinds;
+use podium_kinds::typed::write::to_json;
 use podium_objects::{Flaw, Kind};
 use serde_json::{Value, json};
 
@@ -69,16 +70,21 @@ fn put(value: &mut Value, path: &[String], new: Value) {
     }
 }
 
+/// What stands for a number of replicas that an object does not say, while it is being changed.
+const UNSAID: i64 = i32::MIN as i64;
+
 /// The scale of an object.
 pub fn of(resource: &Resource, paths: &Paths, object: &Value) -> Outcome<Value> {
-    let replicas = match at(object, &paths.replicas) {
-        Some(replicas) => replicas.clone(),
-        None if resource.custom.is_some() => {
-            let message = format!("the spec replicas field \".{}\" does not exist", paths.replicas.join("."));
-            return Err(Refusal::internal(message));
-        }
-        None => json!(0),
-    };
+    if resource.custom.is_some() && at(object, &paths.replicas).is_none() {
+        let message = format!("the spec replicas field \".{}\" does not exist", paths.replicas.join("."));
+        return Err(Refusal::internal(message));
+    }
+    Ok(of_any(paths, object, json!(0)))
+}
+
+/// The scale of an object, with a number where it says none.
+fn of_any(paths: &Paths, object: &Value, unsaid: Value) -> Value {
+    let replicas = at(object, &paths.replicas).cloned().unwrap_or(unsaid);
     let mut metadata = json!({});
     for key in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
         if let (Some(value), Some(fields)) =
@@ -104,9 +110,20 @@ pub fn of(resource: &Resource, paths: &Paths, object: &Value) -> Outcome<Value> 
     {
         status.insert("selector".to_owned(), selector.into());
     }
-    Ok(
-        json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}),
-    )
+    json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status})
+}
+
+/// A scale as a row for people.
+pub fn table(scale: &Value, version: &str, now: i64) -> Value {
+    let column = |name: &str, kind: &str, format: &str| json!({"name": name, "type": kind, "format": format, "description": "", "priority": 0});
+    let row = podium_kinds::print::row(&Kind::new("autoscaling/v1", "Scale"), scale, now);
+    let metadata = scale.get("metadata").cloned().unwrap_or_default();
+    json!({"kind": "Table", "apiVersion": version,
+        "metadata": {"resourceVersion": meta::text(scale, "resourceVersion")},
+        "columnDefinitions": [column("Name", "string", "name"), column("Desired", "integer", ""),
+            column("Available", "integer", ""), column("Age", "string", "")],
+        "rows": [{"cells": row.cells,
+            "object": {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": metadata}}]})
 }
 
 /// A selector as text: `a=b,c in (d,e)`.
@@ -136,7 +153,7 @@ pub fn selector_text(selector: &Value) -> String {
         };
         terms.push((key.to_owned(), term));
     }
-    terms.sort();
+    terms.sort_by(|(a, _), (b, _)| a.cmp(b));
     terms.into_iter().map(|(_, term)| term).collect::<Vec<_>>().join(",")
 }
 
@@ -160,7 +177,8 @@ impl Write<'_> {
         let versions: scale::Paths = BTreeMap::from([(resource.kind.api_version(), paths.replicas.clone())]);
         self.change(false, |write, live| {
             let live = live.ok_or_else(|| Refusal::not_found(resource, &write.place.name))?;
-            let mut old = of(resource, paths, live)?;
+            let unsaid = if resource.custom.is_some() { UNSAID } else { 0 };
+            let mut old = of_any(paths, live, json!(unsaid));
             let none = Value::Null;
             let entries = live.pointer("/metadata/managedFields").unwrap_or(&none);
             if let Ok(entries) = scale::to_scale(entries, &versions)
@@ -173,14 +191,21 @@ impl Write<'_> {
                 (None, Edit::Patch(Patch::Apply(config))) => write.apply_scale(&kind, &old, config)?,
                 (None, Edit::Patch(patch)) => {
                     let patched = patch.of(&kind, &old)?;
-                    let read = podium_kinds::stored::decode(patched.to_string().as_bytes(), &kind).map_err(
-                        |error| crate::patch::invalid_patch(&patched.to_string(), &error.to_string()),
-                    )?;
+                    let read = podium_kinds::stored::decode(patched.to_string().as_bytes(), &kind);
+                    let read = read.map_err(|error| {
+                        let text = crate::shown::text(&to_json(&kind, &old), &patched, &patch.touched(&old));
+                        crate::patch::invalid_patch(&text, &error.to_string())
+                    })?;
                     write.track_scale(&kind, &old, read.value)
                 }
                 (None, Edit::Put(..)) => old.clone(),
             };
             let replicas = new.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(0);
+            if replicas == UNSAID && resource.custom.is_some() {
+                let message =
+                    format!("the spec replicas field \".{}\" cannot be empty", paths.replicas.join("."));
+                return Err(Refusal::bad_request(message));
+            }
             if replicas < 0 {
                 let flaw =
                     Flaw::invalid("spec.replicas", &json!(replicas), "must be greater than or equal to 0");
@@ -237,7 +262,7 @@ mod tests {
     fn selectors_are_told_in_order() {
         let selector = json!({"matchLabels": {"b": "1", "a": "2"},
             "matchExpressions": [{"key": "a", "operator": "In", "values": ["z", "y"]}, {"key": "c", "operator": "DoesNotExist"}]});
-        assert_eq!(selector_text(&selector), "a in (y,z),a=2,b=1,!c");
+        assert_eq!(selector_text(&selector), "a=2,a in (y,z),b=1,!c");
         assert_eq!(selector_text(&json!({"x": "y"})), "x=y");
     }
 }

@@ -11,7 +11,7 @@ use podium_objects::Kind;
 use serde_json::json;
 
 use crate::custom::Custom;
-use crate::{discovery, openapi};
+use crate::{discovery, openapi, openapi2};
 
 /// Groups of the table that are not served, because nothing would follow from what is written to them.
 const NOT_YET: &[&str] =
@@ -147,6 +147,7 @@ pub struct Served {
 struct Pages {
     documents: OnceLock<BTreeMap<String, Page>>,
     index: OnceLock<Page>,
+    old: [OnceLock<Page>; 2],
     core: OnceLock<Page>,
     groups: OnceLock<Page>,
 }
@@ -161,9 +162,10 @@ pub struct Page {
 }
 
 impl Page {
-    fn new(text: String) -> Self {
+    fn new(text: impl Into<Bytes>) -> Self {
+        let text = text.into();
         let tag = discovery::etag(&text);
-        Self { text: text.into(), tag }
+        Self { text, tag }
     }
 }
 
@@ -200,6 +202,16 @@ impl Served {
                 (openapi::path(group, version), Page::new(document.to_string()))
             };
             self.versions().map(page).collect()
+        })
+    }
+
+    /// The OpenAPI document of the second version, as JSON or in the binary form.
+    pub fn old_document(&self, binary: bool) -> &Page {
+        let [json, packed] = &self.pages.old;
+        let place = if binary { packed } else { json };
+        place.get_or_init(|| {
+            let document = openapi2::document(self);
+            if binary { Page::new(openapi2::binary(&document)) } else { Page::new(document.to_string()) }
         })
     }
 

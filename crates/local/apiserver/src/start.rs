@@ -23,6 +23,7 @@ pub async fn bootstrap(api: &Api) -> Outcome<()> {
     ensure_all(api, NAMESPACES.iter().map(namespace).collect()).await?;
     let mut rest = podium_access::bootstrap();
     rest.push(service());
+    rest.extend(priorities());
     ensure_all(api, rest).await
 }
 
@@ -46,6 +47,26 @@ fn service() -> Value {
         "spec": {"clusterIP": "10.96.0.1", "clusterIPs": ["10.96.0.1"], "ipFamilies": ["IPv4"],
             "ipFamilyPolicy": "SingleStack", "type": "ClusterIP",
             "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}]}})
+}
+
+/// The priorities of what a cluster cannot do without.
+fn priorities() -> [Value; 2] {
+    let class = |name: &str, value: i64, about: &str| {
+        json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value,
+            "description": about, "preemptionPolicy": "PreemptLowerPriority"})
+    };
+    [
+        class(
+            "system-node-critical",
+            2_000_001_000,
+            "Used for system critical pods that must not be moved from their current node.",
+        ),
+        class(
+            "system-cluster-critical",
+            2_000_000_000,
+            "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+        ),
+    ]
 }
 
 /// Makes an object if it is not there.

@@ -1,12 +1,12 @@
 //! Objects as rows of a table, for people.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use podium_kinds::print;
 use podium_store::Object;
 use serde_json::{Value, json};
 
-use crate::list::METADATA;
 use crate::refusal::{Outcome, Refusal};
 use crate::served::Resource;
 
@@ -19,15 +19,15 @@ enum Include {
 }
 
 /// Makes rows of the objects of a resource.
-pub struct Rows<'r> {
-    resource: &'r Resource,
+pub struct Rows {
+    resource: Arc<Resource>,
     include: Include,
     now: i64,
 }
 
-impl<'r> Rows<'r> {
+impl Rows {
     /// `include` is what the client wants beside each row; `now` is in seconds since 1970.
-    pub fn new(resource: &'r Resource, include: &str, now: i64) -> Outcome<Self> {
+    pub fn new(resource: &Arc<Resource>, include: &str, now: i64) -> Outcome<Self> {
         let include = match include {
             "" | "Metadata" => Include::Metadata,
             "None" => Include::None,
@@ -39,7 +39,7 @@ impl<'r> Rows<'r> {
                 )));
             }
         };
-        Ok(Self { resource, include, now })
+        Ok(Self { resource: Arc::clone(resource), include, now })
     }
 
     fn columns(&self) -> String {
@@ -68,7 +68,8 @@ impl<'r> Rows<'r> {
         columns.join(",")
     }
 
-    fn row(&self, object: &Object, version: &str, out: &mut String) {
+    /// The row of an object.
+    pub fn row(&self, object: &Object, version: &str, out: &mut String) {
         // No column is about who owns which field, which is often most of an object.
         let value = match self.include {
             Include::None | Include::Metadata if self.resource.is_current(object) => {
@@ -76,10 +77,16 @@ impl<'r> Rows<'r> {
             }
             _ => self.resource.load(object),
         };
+        let metadata = self.resource.metadata(object);
+        self.row_of(&value, str::from_utf8(&metadata).unwrap_or("{}"), version, out);
+    }
+
+    /// The row of an object with this metadata.
+    fn row_of(&self, value: &Value, metadata: &str, version: &str, out: &mut String) {
         let (cells, conditions) = match &self.resource.custom {
-            Some(custom) => (custom.cells(&self.resource.kind, &value, self.now), Value::Null),
+            Some(custom) => (custom.cells(&self.resource.kind, value, self.now), Value::Null),
             None => {
-                let row = print::row(&self.resource.kind, &value, self.now);
+                let row = print::row(&self.resource.kind, value, self.now);
                 (row.cells, row.conditions)
             }
         };
@@ -92,24 +99,22 @@ impl<'r> Rows<'r> {
         out.push_str(",\"object\":");
         match self.include {
             Include::None => out.push_str("null"),
-            Include::Object => out.push_str(&self.resource.text(&value)),
-            Include::Metadata => {
-                let head = str::from_utf8(METADATA).unwrap_or_default();
-                out.push_str(&head.replace("meta.k8s.io/v1", version));
-                out.push_str(str::from_utf8(object.metadata()).unwrap_or("{}"));
-                out.push('}');
-            }
+            Include::Object => out.push_str(&self.resource.text(value)),
+            Include::Metadata => out.push_str(&self.partial(metadata, version)),
         }
         out.push('}');
+    }
+
+    /// Metadata as an object of its own.
+    fn partial(&self, metadata: &str, version: &str) -> String {
+        format!(r#"{{"kind":"PartialObjectMetadata","apiVersion":"{version}","metadata":{metadata}}}"#)
     }
 }
 
 /// The JSON of an object without its managed fields. Their key cannot stand in a text: its quotes would be escaped.
 fn without_owners(body: &[u8]) -> Cow<'_, [u8]> {
     const KEY: &[u8] = b"\"managedFields\":[";
-    let Some(start) = body.windows(KEY.len()).position(|part| part == KEY) else {
-        return Cow::Borrowed(body);
-    };
+    let Some(start) = memchr::memmem::find(body, KEY) else { return Cow::Borrowed(body) };
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
     for (at, byte) in body.iter().enumerate().skip(start + KEY.len() - 1) {
         match byte {
@@ -137,29 +142,46 @@ fn without_owners(body: &[u8]) -> Cow<'_, [u8]> {
     Cow::Borrowed(body)
 }
 
-/// A table of objects; the metadata is that of the list.
-pub fn list<'o>(
-    rows: &Rows<'_>,
-    version: &str,
-    metadata: &Value,
-    objects: impl Iterator<Item = &'o Object>,
-) -> String {
-    let mut out = format!(
-        r#"{{"kind":"Table","apiVersion":"{version}","metadata":{metadata},"columnDefinitions":[{}],"rows":["#,
+/// How a table of objects begins, before its rows; the metadata is that of the list.
+pub fn head(rows: &Rows, version: &str, metadata: &Value) -> String {
+    format!(
+        r#"{{"kind":"Table","apiVersion":"{version}","metadata":{metadata},"columnDefinitions":[{}],"rows":"#,
         rows.columns()
-    );
-    for (at, object) in objects.enumerate() {
-        if at > 0 {
-            out.push(',');
-        }
-        rows.row(object, version, &mut out);
-    }
+    )
+}
+
+/// A table without rows.
+pub fn empty(rows: &Rows, version: &str, metadata: &Value) -> String {
+    // Kinds without columns of their own have no rows rather than none.
+    let none = rows.resource.custom.is_none() && print::is_usual(&rows.resource.kind);
+    head(rows, version, metadata) + if none { "null}\n" } else { "[]}\n" }
+}
+
+/// The table of a stored object.
+pub fn of(rows: &Rows, version: &str, object: &Object) -> String {
+    let mut out = head(rows, version, &json!({"resourceVersion": object.revision().to_string()}));
+    out.push('[');
+    rows.row(object, version, &mut out);
+    out.push_str("]}\n");
+    out
+}
+
+/// The table of an object that is not stored.
+pub fn one(rows: &Rows, version: &str, value: &Value, metadata: &str) -> String {
+    let revision = value.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
+    let metadata_of_list = match revision {
+        "" => json!({}),
+        revision => json!({"resourceVersion": revision}),
+    };
+    let mut out = head(rows, version, &metadata_of_list);
+    out.push('[');
+    rows.row_of(value, metadata, version, &mut out);
     out.push_str("]}\n");
     out
 }
 
 /// The table of one event of a watch: only the first one names the columns.
-pub fn event(rows: &Rows<'_>, version: &str, object: &Object, first: bool) -> String {
+pub fn event(rows: &Rows, version: &str, object: &Object, first: bool) -> String {
     let columns = if first { format!("[{}]", rows.columns()) } else { "null".to_owned() };
     let mut out = format!(
         r#"{{"kind":"Table","apiVersion":"{version}","metadata":{{"resourceVersion":"{}"}},"columnDefinitions":{columns},"rows":["#,
@@ -171,7 +193,7 @@ pub fn event(rows: &Rows<'_>, version: &str, object: &Object, first: bool) -> St
 }
 
 /// The table of a bookmark.
-pub fn bookmark(rows: &Rows<'_>, version: &str, bookmark: &str, revision: u64, first: bool) -> String {
+pub fn bookmark(rows: &Rows, version: &str, bookmark: &str, revision: u64, first: bool) -> String {
     let value: Value = serde_json::from_str(bookmark).unwrap_or_default();
     let cells = match &rows.resource.custom {
         Some(custom) => custom.cells(&rows.resource.kind, &value, rows.now),
@@ -179,8 +201,13 @@ pub fn bookmark(rows: &Rows<'_>, version: &str, bookmark: &str, revision: u64, f
     };
     let cells = Value::Array(cells);
     let columns = if first { format!("[{}]", rows.columns()) } else { "null".to_owned() };
+    let object = match rows.include {
+        Include::None => "null".to_owned(),
+        Include::Object => bookmark.to_owned(),
+        Include::Metadata => rows.partial(&rows.resource.metadata_of(&value), version),
+    };
     format!(
-        r#"{{"kind":"Table","apiVersion":"{version}","metadata":{{"resourceVersion":"{revision}"}},"columnDefinitions":{columns},"rows":[{{"cells":{cells},"object":{bookmark}}}]}}"#
+        r#"{{"kind":"Table","apiVersion":"{version}","metadata":{{"resourceVersion":"{revision}"}},"columnDefinitions":{columns},"rows":[{{"cells":{cells},"object":{object}}}]}}"#
     )
 }
 

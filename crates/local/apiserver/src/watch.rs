@@ -236,7 +236,7 @@ impl Telling {
             }
             Form::Metadata | Form::MetadataList => {
                 out.extend_from_slice(METADATA);
-                out.extend_from_slice(object.metadata());
+                out.extend_from_slice(&self.resource.metadata(object));
                 out.extend_from_slice(b"}");
             }
             Form::Object => match self.convert.text(object) {
@@ -259,6 +259,9 @@ impl Telling {
         let mut object = format!(
             r#"{{"kind":"{name}","apiVersion":"{version}","metadata":{{"resourceVersion":"{revision}"{annotation}}}}}"#
         );
+        if !matches!(self.form, Form::Metadata | Form::MetadataList) {
+            object = self.resource.bookmark(object);
+        }
         if let Form::Table(version) = self.form
             && let Ok(rows) = Rows::new(&self.resource, &self.include, 0)
         {

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use podium_apply::managed;
 use podium_objects::Flaw;
 use podium_store::{Error as StoreError, Expect, Key, Object};
 use serde_json::{Value, json};
 
 use crate::address::Place;
-use crate::answer::{Answer, Wanted, object as answer_object, warn};
+use crate::answer::{Answer, Wanted, warn};
 use crate::api::{Api, Caller};
 use crate::model::{self, Format, Given};
 use crate::query::{Strictness, WriteOptions};
@@ -23,6 +22,9 @@ const TRIES: usize = 100;
 const NAMES: usize = 8;
 /// The longest beginning of a name that is made.
 const LONGEST_PREFIX: usize = 58;
+
+/// What is kept beside an object whose first change is one, even if it changes nothing.
+const LATE: &str = "late";
 
 /// A write to an object, or to a part of one.
 pub struct Write<'w> {
@@ -40,8 +42,8 @@ pub struct Write<'w> {
     pub warnings: Vec<String>,
     /// The moment of it.
     pub now: String,
-    /// The labels that the body had, before anything was filled in.
-    pub labels: Option<Value>,
+    /// The body of a built-in kind as it was sent, before anything was filled in.
+    pub given: Option<Value>,
 }
 
 /// What came of a write.
@@ -61,14 +63,12 @@ impl<'w> Write<'w> {
         place: &'w Place,
         options: WriteOptions,
     ) -> Self {
-        Self { api, caller, resource, place, options, warnings: Vec::new(), now: clock::now(), labels: None }
+        Self { api, caller, resource, place, options, warnings: Vec::new(), now: clock::now(), given: None }
     }
 
     /// Reads a body, and complains as strictly as the client wants.
     pub fn read(&mut self, body: &[u8], format: Format) -> Outcome<Value> {
-        if self.resource.is("batch", "Job") {
-            self.labels = model::given_labels(body, format);
-        }
+        self.given = if self.resource.custom.is_none() { model::sent(body, format) } else { None };
         let given = match &self.resource.custom {
             Some(custom) => custom.decode(body, format, &self.resource.kind)?,
             None => model::decode_built_in(body, format, &self.resource.kind)?,
@@ -100,9 +100,13 @@ impl<'w> Write<'w> {
     pub async fn create(&mut self, mut object: Value) -> Outcome<Written> {
         self.settle_namespace(&mut object)?;
         self.check_namespace(true)?;
+        wipe(&mut object);
         let mut object = self.owned(None, object)?;
         dedup_owners(&mut object, &mut self.warnings);
         rules::admit_create(self, &mut object)?;
+        if self.resource.is("", "LimitRange") && names_nothing(&object) {
+            meta::set(&mut object, "name", random::uid());
+        }
         let named = meta::text(&object, "name").to_owned();
         let prefix = meta::text(&object, "generateName").to_owned();
         let makes_name = named.is_empty() && !prefix.is_empty();
@@ -130,16 +134,19 @@ impl<'w> Write<'w> {
     /// Stores an object that is not there yet, if it is as it should be.
     async fn insert(&mut self, mut object: Value) -> Outcome<Written> {
         let resource = self.resource;
-        for key in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
-            meta::remove(&mut object, key);
-        }
+        wipe(&mut object);
         meta::set(&mut object, "uid", random::uid());
         meta::set(&mut object, "creationTimestamp", self.now.as_str());
+        let late = rules::settles_late(resource, &object);
         let _held = rules::allocate(self, &mut object, None).await?;
         rules::prepare_create(self, &mut object);
         let name = meta::text(&object, "name").to_owned();
-        let flaws = rules::validate_create(self, &object);
+        let mut flaws = rules::validate_create(self, &object);
         if !flaws.is_empty() {
+            if let Some(exact) = self.as_sent(&object) {
+                flaws =
+                    Some(rules::validate_create(self, &exact)).filter(|all| !all.is_empty()).unwrap_or(flaws);
+            }
             return Err(Refusal::invalid_object(&resource.stored, &name, &flaws));
         }
         self.warnings.extend(rules::warnings(resource, &object, None));
@@ -148,16 +155,19 @@ impl<'w> Write<'w> {
         if meta::text(&object, "resourceVersion").parse::<u64>().is_ok_and(|version| version > 0) {
             return Err(Refusal::failed("resourceVersion should not be set on objects to be created"));
         }
+        resource.forget_empty(&mut object);
         if self.options.dry_run {
             if self.api.store().collection(&resource.place).get(&self.path(&name)).is_some() {
                 return Err(self.taken(Refusal::exists(resource, &name), &name));
             }
-            meta::remove(&mut object, "resourceVersion");
             return Ok(Written::Tried(object));
         }
         let mut stored = resource.keep(object);
         meta::set(&mut stored, "resourceVersion", "");
-        let draft = resource.draft(&stored)?;
+        let mut draft = resource.draft(&stored)?;
+        if late {
+            draft = draft.field(LATE, "1");
+        }
         let ticket = self.api.store().put(self.key(&name), Expect::Absent, draft);
         let written = ticket.await.map_err(|error| self.taken(of_store(&error, resource, &name), &name))?;
         Ok(Written::Stored(written.object))
@@ -234,20 +244,24 @@ impl<'w> Write<'w> {
         meta::keep(&mut new, live, "creationTimestamp");
         if meta::is_deleted(live) {
             meta::keep(&mut new, live, "deletionTimestamp");
+        }
+        if meta::number(&new, "deletionGracePeriodSeconds").is_none() {
             meta::keep(&mut new, live, "deletionGracePeriodSeconds");
-        } else {
-            meta::remove(&mut new, "deletionTimestamp");
-            meta::remove(&mut new, "deletionGracePeriodSeconds");
         }
         meta::remove(&mut new, "selfLink");
         meta::keep(&mut new, live, "resourceVersion");
-        let flaws = rules::validate_update(self, &new, live);
+        let mut flaws = rules::validate_update(self, &new, live);
         if !flaws.is_empty() {
+            if let Some(exact) = self.as_sent(&new).filter(|_| part.is_empty()) {
+                let all = rules::validate_update(self, &exact, live);
+                flaws = Some(all).filter(|all| !all.is_empty()).unwrap_or(flaws);
+            }
             return Err(Refusal::invalid_object(&resource.stored, name, &flaws).into());
         }
         if part.is_empty() {
             self.warnings.extend(rules::warnings(resource, &new, Some(live)));
         }
+        resource.forget_empty(&mut new);
         managed::keep_times(live, &mut new);
         rules::authorize_write(self, &new, Some(live))?;
         let ends = meta::is_deleted(&new)
@@ -263,7 +277,7 @@ impl<'w> Write<'w> {
             // What is answered is what the object would have become.
             return Ok(Written::Tried(new));
         }
-        if new == *live {
+        if new == *live && found.field(LATE).is_empty() {
             return Ok(Written::Stored(found.clone()));
         }
         let draft = resource.draft(&resource.keep(new))?;
@@ -274,7 +288,7 @@ impl<'w> Write<'w> {
 
     /// Updates an object with the one of a body.
     pub async fn update(&mut self, given: Value) -> Outcome<(Written, bool)> {
-        let creates = self.resource.writing.creates && self.place.part.is_empty();
+        let creates = self.resource.writing.creates && self.may_create();
         let uid = meta::text(&given, "uid").to_owned();
         self.check_name(&mut given.clone())?;
         self.change(creates, |write, live| {
@@ -284,11 +298,19 @@ impl<'w> Write<'w> {
             {
                 return Err(write.other_uid(&uid, meta::text(live, "uid")));
             }
+            if live.is_none() && creates && !uid.is_empty() {
+                return Err(write.other_uid(&uid, ""));
+            }
             let mut new = given.clone();
             write.settle_namespace(&mut new)?;
             write.owned(live, new)
         })
         .await
+    }
+
+    /// Whether something can come into being at this address: also the status of a Service makes it.
+    pub fn may_create(&self) -> bool {
+        self.place.part.is_empty() || self.resource.is("", "Service") && self.place.part == "status"
     }
 
     fn other_uid(&self, given: &str, found: &str) -> Refusal {
@@ -299,6 +321,14 @@ impl<'w> Write<'w> {
             self.path(&self.place.name)
         );
         Refusal::conflict(self.resource, &self.place.name, &why)
+    }
+
+    /// The object with the empty lists that were sent, where there were any: the original shows them.
+    fn as_sent(&self, object: &Value) -> Option<Value> {
+        let sent = self.given.as_ref().filter(|_| self.resource.custom.is_none())?;
+        let mut exact = object.clone();
+        podium_kinds::stored::recall_empty(&self.resource.kind, &mut exact, sent);
+        (exact != *object).then_some(exact)
     }
 
     /// Tells who owns what of an object that somebody has written.
@@ -398,17 +428,31 @@ impl<'w> Write<'w> {
         if self.resource.namespaced { format!("{}/{name}", self.place.namespace) } else { name.to_owned() }
     }
 
+    /// What came of it; a refusal as well has what the client is warned of.
+    pub fn warned<T>(&self, outcome: Outcome<T>) -> Outcome<T> {
+        outcome.map_err(|refusal| Refusal { warnings: self.warnings.clone().into(), ..refusal })
+    }
+
     /// The answer for what was written.
     pub fn answer(&self, written: Written, created: bool, wanted: Wanted, include: &str) -> Outcome<Answer> {
         let code = if created { 201 } else { 200 };
         let mut answer = match written {
             Written::Stored(object) => form::answer(self.resource, code, wanted, include, &object)?,
-            Written::Tried(value) => {
-                answer_object(code, wanted, Bytes::from(self.resource.text(&value) + "\n"))
-            }
+            Written::Tried(value) => form::tried(self.resource, code, wanted, include, &value)?,
         };
         warn(&mut answer, &self.warnings);
         Ok(answer)
+    }
+}
+
+fn names_nothing(object: &Value) -> bool {
+    meta::text(object, "name").is_empty() && meta::text(object, "generateName").is_empty()
+}
+
+/// Takes what only the server says from a new object.
+fn wipe(object: &mut Value) {
+    for key in ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+        meta::remove(object, key);
     }
 }
 

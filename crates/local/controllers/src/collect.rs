@@ -1,6 +1,7 @@
 //! Garbage: objects whose owners are gone, and owners that wait for what they own.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use podium_objects::Resource;
 use podium_runtime::Key;
@@ -27,6 +28,9 @@ struct Spot {
     key: Key,
     version: u64,
 }
+
+/// How long an object stays of which something is to be said first.
+const UNSAID: Duration = Duration::from_millis(200);
 
 /// Does what there is to do with an object.
 pub async fn work(world: Rc<World>, uid: Uid) -> Verdict {
@@ -94,6 +98,10 @@ async fn look(world: &World, suspects: &[Suspect]) -> Result<bool, Error> {
 /// Deletes an object if it still has the owners that it was judged by.
 async fn delete(world: &World, spot: &Spot, propagation: Propagation, same: bool) -> Result<Verdict, Error> {
     let Some(uid) = spot.uid.text() else { return Ok(Verdict::Done) };
+    if world.recorder.is_waiting(&uid) {
+        // Afterwards nobody would know why it went.
+        return Ok(Verdict::After(UNSAID));
+    }
     let version = if same { spot.version } else { 0 };
     let options = act::options(propagation, Some(&uid), version);
     match act::delete(&world.client, &spot.resource, &spot.key, &options).await {
@@ -199,5 +207,29 @@ async fn orphan(world: &Rc<World>, spot: &Spot, dependents: Vec<Uid>) -> Result<
             return Ok(Verdict::Retry);
         }
     }
+    unheard(world, spot).await?;
     release(world, spot, ORPHAN).await
+}
+
+/// Lets dependents stay that no watch has told of yet: without their owner they would be taken for garbage.
+async fn unheard(world: &Rc<World>, spot: &Spot) -> Result<(), Error> {
+    let owner = spot.uid;
+    let namespace = spot.key.namespace().map(str::to_owned);
+    let let_go = |(kind, resource): (Number, Resource)| {
+        let (world, namespace) = (world.clone(), namespace.clone());
+        async move {
+            for found in world.client.list(&resource, namespace.as_deref(), "", Form::Metadata).await? {
+                let Meta { uid, key, version, owners, .. } = Meta::of(&found);
+                if owners.iter().any(|reference| reference.uid == owner) {
+                    let spot = Spot { uid, kind, resource: resource.clone(), key, version };
+                    detach(&world, &spot, &[owner]).await?;
+                }
+            }
+            Ok(())
+        }
+    };
+    // What is in a namespace owns only what is there too.
+    let mut kinds = world.answering();
+    kinds.retain(|(_, resource)| namespace.is_none() || resource.namespaced);
+    gather(kinds, ORPHANS, let_go).await.into_iter().collect()
 }

@@ -12,7 +12,6 @@
 
 mod accounts;
 mod act;
-mod base64;
 mod catalog;
 mod collect;
 mod conditions;

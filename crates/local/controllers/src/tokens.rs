@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use podium_objects::Resource;
+use podium_objects::{Resource, base64};
 use podium_runtime::Key;
 use podium_runtime::client::Error;
 use podium_runtime::queue::Verdict;
@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 
 use crate::Claims;
 use crate::act::{self, written};
-use crate::base64;
 use crate::meta::{annotation, items, text, version};
 use crate::mirror::Mirror;
 use crate::world::{World, object};

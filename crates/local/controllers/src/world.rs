@@ -253,6 +253,13 @@ impl World {
         }
     }
 
+    /// The kinds that can be listed now.
+    pub fn answering(&self) -> Vec<(Number, Resource)> {
+        let watched = self.watched.borrow();
+        let answering = watched.iter().filter(|watched| !watched.state.trouble.get());
+        answering.map(|watched| (watched.number, watched.served.resource.clone())).collect()
+    }
+
     /// Where the objects of a kind are.
     pub fn resource(&self, number: Number) -> Option<Resource> {
         self.resources.borrow().get(&number).cloned()

@@ -167,7 +167,7 @@ fn make_private(path: &Path) -> io::Result<()> {
 
 /// A directory of somebody else is refused, also to root: files of two owners in it would lock one of them out.
 #[cfg(unix)]
-fn check_owner(path: &Path) -> Result<()> {
+pub fn check_owner(path: &Path) -> Result<()> {
     use std::os::unix::fs::MetadataExt;
     let dir = path.display().to_string();
     let owner = fs::metadata(path).map_err(|e| Error::disk("look at", dir.clone(), e))?.uid();
@@ -178,7 +178,8 @@ fn check_owner(path: &Path) -> Result<()> {
     }
 }
 
+/// Elsewhere there are no such owners.
 #[cfg(not(unix))]
-fn check_owner(_: &Path) -> Result<()> {
+pub fn check_owner(_: &Path) -> Result<()> {
     Ok(())
 }

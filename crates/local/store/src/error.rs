@@ -141,7 +141,9 @@ impl Error {
     /// Puts a refusal of the disk into words.
     pub(crate) fn disk(doing: &'static str, file: String, source: io::Error) -> Self {
         match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full { file },
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                Self::Full { file }
+            }
             _ => Self::Disk { doing, file, source: Arc::new(source) },
         }
     }

@@ -98,7 +98,8 @@ impl Kind {
             if part.after < part.prefix { Bound::Included(part.prefix) } else { Bound::Excluded(part.after) };
         let range = (start.map(str::as_bytes), Bound::Unbounded);
         let mut undone = undone.into_iter().peekable();
-        for slot in state.objects.range::<[u8], _>(range).take_while(|slot| all || inside(slot.0.path())) {
+        let of_part = |slot: &&Slot| all || slot.0.path_bytes().starts_with(part.prefix.as_bytes());
+        for slot in state.objects.range::<[u8], _>(range).take_while(of_part) {
             while let Some((_, old)) = undone.next_if(|(path, _)| *path < slot.0.path()) {
                 if old.is_some_and(|old| !each(old)) {
                     return Ok(());

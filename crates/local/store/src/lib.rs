@@ -38,7 +38,7 @@ mod watch;
 
 pub use collection::{Collection, Page, Query};
 pub use commit::Expect;
-pub use disk::{Directory, Disk, DiskFile};
+pub use disk::{Directory, Disk, DiskFile, check_owner};
 pub use error::{Error, Result};
 pub use event::{Change, Event};
 pub use key::Key;

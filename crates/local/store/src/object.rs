@@ -78,7 +78,8 @@ impl Object {
         str::from_utf8(self.path_bytes()).unwrap_or_default()
     }
 
-    fn path_bytes(&self) -> &[u8] {
+    /// The same without a look at its letters, for whoever goes through many.
+    pub(crate) fn path_bytes(&self) -> &[u8] {
         self.bytes(FIXED, self.path_len())
     }
 
@@ -109,18 +110,24 @@ impl Object {
 
     /// The labels, in the order of the JSON.
     pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        let text = |bytes| str::from_utf8(bytes).unwrap_or_default();
+        self.label_bytes().map(move |(name, value)| (text(name), text(value)))
+    }
+
+    fn label_bytes(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let start = FIXED + self.path_len();
         (0..usize::from(self.short(14))).map(move |i| {
             let at = start + i * LABEL;
-            let text =
-                |at| str::from_utf8(self.part(self.word(at), self.short(at + 4).into())).unwrap_or_default();
-            (text(at), text(at + 6))
+            let part = |at| self.part(self.word(at), self.short(at + 4).into());
+            (part(at), part(at + 6))
         })
     }
 
     /// The value of a label.
     pub fn label(&self, name: &str) -> Option<&str> {
-        self.labels().find(|(n, _)| *n == name).map(|(_, value)| value)
+        let mut labels = self.label_bytes();
+        let (_, value) = labels.find(|(n, _)| *n == name.as_bytes())?;
+        Some(str::from_utf8(value).unwrap_or_default())
     }
 
     /// The fields that were given with the object.

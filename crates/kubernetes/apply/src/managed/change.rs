@@ -60,7 +60,7 @@ pub(super) fn apply<'a>(
 ) -> Result<Merged<'a>, Error> {
     let mut merged = bare(live);
     if owners.is_empty() {
-        let empty = scope.empty();
+        let empty = scope.versions.zero().unwrap_or_else(|| scope.empty());
         let before = self::update(scope, &empty, &merged, Owners::default(), BEFORE).map_err(|error| {
             Error::Failed(format!("failed to create manager for existing fields: {error}"))
         })?;

@@ -35,6 +35,11 @@ pub trait Versions {
         let _ = version;
         None
     }
+
+    /// What every object of the kind has though nobody has written it; nothing where that is nothing.
+    fn zero(&self) -> Option<Value> {
+        None
+    }
 }
 
 /// A kind that has one version.

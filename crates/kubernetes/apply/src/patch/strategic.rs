@@ -129,6 +129,13 @@ impl<'a> Strategic<'a> {
         let object = match shape.map(|id| self.shapes.get(id)) {
             Some(Shape::Object(object)) if !object.fields.is_empty() => object,
             Some(Shape::Anything) | None => return Err(self.no_field(shape, key)),
+            // What holds anything at all is a type of its own, without fields.
+            Some(Shape::Object(object)) if object.keeps_unknown && object.whole => {
+                let key = go::quote(key);
+                let text =
+                    format!("unable to find api field in struct RawExtension for the json field {key}");
+                return Err(Error::Failed(text));
+            }
             _ => {
                 let kind = self.kind(shape);
                 let text =

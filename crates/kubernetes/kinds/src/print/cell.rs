@@ -94,7 +94,10 @@ impl Look<'_> {
         let one = match cell {
             Cell::Name => self.text("metadata.name").into(),
             Cell::Age => self.age_of("metadata.creationTimestamp").into(),
-            Cell::Created => at(object, "metadata.creationTimestamp").cloned().unwrap_or(Value::Null),
+            Cell::Created => {
+                let created = at(object, "metadata.creationTimestamp").cloned();
+                created.unwrap_or_else(|| "0001-01-01T00:00:00Z".into())
+            }
             Cell::Text(path) => self.text(path).into(),
             Cell::Or(path, other) => at(object, path).and_then(Value::as_str).unwrap_or(other).into(),
             Cell::OrEmpty(path, other) => match self.text(path) {

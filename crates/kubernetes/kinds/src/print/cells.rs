@@ -210,6 +210,7 @@ pub const PRINTERS: &[(&str, &str, &[Cell])] = &[
             Selector("spec.jobTemplate.spec.selector"),
         ],
     ),
+    ("autoscaling", "Scale", &[Name, Number("spec.replicas"), Number("status.replicas"), Age]),
     (
         "autoscaling",
         "HorizontalPodAutoscaler",

@@ -50,6 +50,11 @@ pub fn columns(kind: &Kind) -> &'static [Column] {
     }
 }
 
+/// Whether a kind has no columns of its own.
+pub fn is_usual(kind: &Kind) -> bool {
+    kinds().columns(kind).is_none() && kind.kind != "APIService"
+}
+
 /// The row of an object, at a moment in seconds since 1970.
 pub fn row(kind: &Kind, object: &Value, now: i64) -> Cells {
     let look = Look { object, now };

@@ -6,6 +6,7 @@
 mod autoscaling;
 mod definitions;
 mod image;
+mod nothing;
 mod pods;
 mod resources;
 mod rules;
@@ -23,6 +24,7 @@ use serde_json::Value;
 use crate::table::kinds;
 use crate::typed::json::{self, JsonError, Read};
 use crate::typed::protobuf::{self, ProtobufError};
+pub use nothing::{forget_empty, recall_empty, wrap_numbers};
 pub use twins::{convert, stored_kind};
 use walk::Rules;
 

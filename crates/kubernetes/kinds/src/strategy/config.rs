@@ -41,7 +41,7 @@ pub fn config_map(object: &Place<'_>, out: &mut Flaws) {
     keys(&binary, out);
     size += binary.members().iter().map(|(_, field)| bytes(field.value).len()).sum::<usize>();
     if size > MOST {
-        out.too_long("", MOST);
+        out.too_long("[]", MOST);
     }
 }
 

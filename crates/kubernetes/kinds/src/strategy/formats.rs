@@ -129,6 +129,22 @@ fn is_key_part(text: &str) -> bool {
         && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
 }
 
+/// The reason of a condition.
+pub fn reason(text: &str) -> Vec<String> {
+    let letter = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphabetic());
+    let end = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"_,:".contains(&byte);
+    if letter(text.bytes().next()) && end(text.bytes().last()) && text.bytes().all(inner) {
+        return Vec::new();
+    }
+    vec![form(
+        "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric \
+         characters or '_,:', and must end with an alphanumeric character or '_'",
+        "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?",
+        &["my_name", "MY_NAME", "MyName", "ReasonA,ReasonB", "ReasonA:ReasonB"],
+    )]
+}
+
 /// The key of a label: a name, with or without a domain before it.
 pub fn key(text: &str) -> Vec<String> {
     let sentence = || {

@@ -24,6 +24,102 @@ pub fn job_status(object: &Place<'_>, out: &mut Flaws) {
     }
 }
 
+/// What is said of pods by their numbers, and of those that are not counted yet.
+fn indexes(new: &Place<'_>, old: &Place<'_>, (ended, finished): (bool, bool), out: &mut Flaws) {
+    let (status, was) = (new.at("status"), old.at("status"));
+    let changed = |key: &str| status.at(key).value != was.at(key).value;
+    let uncounted = status.at("uncountedTerminatedPods");
+    let left = uncounted.each("succeeded").len() + uncounted.each("failed").len();
+    if (ended || changed("uncountedTerminatedPods")) && finished && left > 0 {
+        out.invalid(&uncounted, "must be empty for finished job");
+    }
+    let spec = new.at("spec");
+    let most = spec.has("completions").then(|| spec.at("completions").number());
+    let (completed, failed) = (status.at("completedIndexes"), status.at("failedIndexes"));
+    let per_index = spec.has("backoffLimitPerIndex");
+    if let Some(most) = most {
+        if let Some(why) = order_of(completed.text(), most).filter(|_| changed("completedIndexes")) {
+            out.invalid_text(&completed, &format!("error parsing completedIndexes: {why}"));
+        }
+        if let Some(why) = order_of(failed.text(), most).filter(|_| per_index && changed("failedIndexes")) {
+            out.invalid_text(&failed, &format!("error parsing failedIndexes: {why}"));
+        }
+    }
+    let indexed = spec.at("completionMode").text() == INDEXED;
+    if changed("completedIndexes") && !completed.text().is_empty() && !indexed {
+        let detail = "cannot set non-empty completedIndexes when non-indexed completion mode";
+        out.invalid_text(&completed, detail);
+    }
+    if changed("failedIndexes") && failed.is() && !per_index {
+        out.invalid_text(&failed, "cannot set non-null failedIndexes when backoffLimitPerIndex is null");
+    }
+    if let Some(most) = most
+        && (changed("failedIndexes") || changed("completedIndexes"))
+        && let Some(at) = common(completed.text(), failed.text(), most)
+    {
+        out.invalid_text(&failed, &format!("failedIndexes and completedIndexes overlap at index: {at}"));
+    }
+}
+
+/// A number, or two with a dash between them, both below a limit.
+fn interval(text: &str, most: i64) -> Result<(i64, i64), String> {
+    let mut ends = text.split('-');
+    let (first, last) = (ends.next().unwrap_or_default(), ends.next());
+    if ends.next().is_some() {
+        return Err(format!(
+            "the fragment {text:?} violates the requirement that an index interval can have at most two parts \
+             separated by '-'"
+        ));
+    }
+    let number = |text: &str| match text.parse::<i64>() {
+        Err(_) => Err(format!("cannot convert string to integer for index: {text:?}")),
+        Ok(number) if number >= most => Err(format!("too large index: {text:?}")),
+        Ok(number) => Ok(number),
+    };
+    let first = number(first)?;
+    let Some(last) = last else { return Ok((first, first)) };
+    let last = number(last)?;
+    if first >= last {
+        return Err(format!("non-increasing order, previous: {first}, current: {last}"));
+    }
+    Ok((first, last))
+}
+
+/// Why a list of intervals is none.
+fn order_of(text: &str, most: i64) -> Option<String> {
+    let mut before: Option<i64> = None;
+    for part in text.split(',').filter(|_| !text.is_empty()) {
+        match (interval(part, most), before) {
+            (Err(why), _) => return Some(why),
+            (Ok((first, _)), Some(before)) if before >= first => {
+                return Some(format!("non-increasing order, previous: {before}, current: {first}"));
+            }
+            (Ok((_, last)), _) => before = Some(last),
+        }
+    }
+    None
+}
+
+/// The first number that two lists of intervals have in common.
+fn common(completed: &str, failed: &str, most: i64) -> Option<i64> {
+    let all = |text: &str| -> Vec<(i64, i64)> {
+        text.split(',').filter_map(|part| interval(part, most).ok()).collect()
+    };
+    let (completed, failed) = (all(completed), all(failed));
+    let (mut one, mut other) = (completed.iter().peekable(), failed.iter().peekable());
+    while let (Some((c, d)), Some((f, g))) = (one.peek(), other.peek()) {
+        if c <= g && f <= d {
+            return Some(*c.max(f));
+        }
+        if c <= f {
+            one.next()
+        } else {
+            other.next()
+        };
+    }
+    None
+}
+
 /// What a job's status may become.
 pub fn job_status_change(new: &Place<'_>, old: &Place<'_>, out: &mut Flaws) {
     let (status, was) = (new.at("status"), old.at("status"));
@@ -73,6 +169,7 @@ pub fn job_status_change(new: &Place<'_>, old: &Place<'_>, out: &mut Flaws) {
     if (ended || changed("startTime")) && !empty && !start.is() && finished {
         out.required(&start, "startTime is required for finished job");
     }
+    indexes(new, old, (ended, finished), out);
     if (ended || changed("terminating")) && status.at("terminating").number() > 0 && finished {
         out.invalid_number(&status.at("terminating"), "terminating>0 is invalid for finished job");
     }
@@ -108,5 +205,21 @@ pub fn job_status_change(new: &Place<'_>, old: &Place<'_>, out: &mut Flaws) {
             .any(|one| one.at("type").text() == "Suspended" && one.at("status").text() == "False");
     if changed("startTime") && !resumes && was.has("startTime") && !new.at("spec.suspend").truth() {
         out.invalid(&start, "field is immutable for unsuspended job once set");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_pods_grow_and_are_not_shared() {
+        assert_eq!(order_of("0-2,4", 5), None);
+        assert_eq!(order_of("", 5), None);
+        assert_eq!(order_of("x", 5).unwrap(), "cannot convert string to integer for index: \"x\"");
+        assert_eq!(order_of("2,1", 5).unwrap(), "non-increasing order, previous: 2, current: 1");
+        assert_eq!(order_of("7", 5).unwrap(), "too large index: \"7\"");
+        assert_eq!(common("0-2,4", "1,3", 5), Some(1));
+        assert_eq!(common("0,2", "1,3", 5), None);
     }
 }

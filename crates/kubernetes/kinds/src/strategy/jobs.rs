@@ -498,7 +498,16 @@ fn cron_spec(object: &Place<'_>, old: Option<&Place<'_>>, out: &mut Flaws) {
     out.not_negative(&spec.at("failedJobsHistoryLimit"));
 }
 
-/// The form of a time zone's name; which there are is the machine's knowledge.
+/// The names of time zones by what stands before their last slash, as Go knows them.
+const ZONES: &str = include_str!("zones.txt");
+
+fn is_zone(text: &str) -> bool {
+    let (region, city) = text.rsplit_once('/').unwrap_or(("", text));
+    let mut lines = ZONES.lines().filter_map(|line| line.split_once(": "));
+    lines.any(|(known, cities)| known == region && cities.split(' ').any(|one| one == city))
+}
+
+/// A time zone.
 fn time_zone(zone: &Place<'_>, out: &mut Flaws) {
     let text = zone.text();
     if text.is_empty() {
@@ -518,5 +527,7 @@ fn time_zone(zone: &Place<'_>, out: &mut Flaws) {
             zone,
             "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones",
         );
+    } else if !is_zone(text) {
+        out.invalid_text(zone, &format!("unknown time zone {text}"));
     }
 }

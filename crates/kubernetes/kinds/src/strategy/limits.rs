@@ -251,8 +251,46 @@ pub fn budget(object: &Place<'_>, out: &mut Flaws) {
 }
 
 pub fn budget_status(object: &Place<'_>, out: &mut Flaws) {
+    conditions(&object.at("status").at("conditions"), out);
     for key in ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"] {
         out.not_negative(&object.at("status").at(key));
+    }
+}
+
+/// As much as a condition may say: its reason, and its message.
+const LONGEST_WORDS: (usize, usize) = (1 << 10, 32 << 10);
+
+/// Conditions of the sort that all kinds can have.
+fn conditions(list: &Place<'_>, out: &mut Flaws) {
+    let mut seen: Vec<String> = Vec::new();
+    for condition in list.items() {
+        let (kind, reason) = (condition.at("type"), condition.at("reason"));
+        if seen.iter().any(|one| one == kind.text()) {
+            out.duplicate(&kind);
+        } else {
+            seen.push(kind.text().to_owned());
+        }
+        selectors::key(&kind, out);
+        if !matches!(condition.at("status").text(), "True" | "False" | "Unknown") {
+            out.unsupported(&condition.at("status"), &["False", "True", "Unknown"]);
+        }
+        if condition.at("observedGeneration").number() < 0 {
+            out.invalid_number(&condition.at("observedGeneration"), "must be greater than or equal to zero");
+        }
+        if condition.at("lastTransitionTime").text().is_empty() {
+            out.required(&condition.at("lastTransitionTime"), "");
+        }
+        if reason.text().is_empty() {
+            out.required(&reason, "");
+        } else {
+            out.wrong(&reason, formats::reason(reason.text()));
+            if reason.text().len() > LONGEST_WORDS.0 {
+                out.too_long(&reason.path, LONGEST_WORDS.0);
+            }
+        }
+        if condition.at("message").text().len() > LONGEST_WORDS.1 {
+            out.too_long(&condition.at("message").path, LONGEST_WORDS.1);
+        }
     }
 }
 

@@ -147,7 +147,7 @@ fn owners(place: &Place<'_>, out: &mut Flaws) {
             out.invalid_text(&owner.at("apiVersion"), "version must not be empty");
         }
         for key in ["kind", "name", "uid"] {
-            if owner.at(key).text().is_empty() || key == "kind" && broken {
+            if owner.at(key).text().is_empty() {
                 out.invalid_text(&owner.at(key), "must not be empty");
             }
         }

@@ -57,6 +57,7 @@ pub fn prepare_create(kind: &Kind, object: &mut Value, facts: &Facts<'_>) {
         "CertificateSigningRequest" => new_request(map, facts),
         "EndpointSlice" => drop_topology(map, None),
         "StatefulSet" => no_unavailable(map, None),
+        "Node" => no_source(map, None),
         _ => {}
     }
     dropped(kind, map, None);
@@ -89,7 +90,7 @@ pub fn prepare_update(kind: &Kind, subresource: &str, new: &mut Value, old: &Val
                     None => drop(spec.remove("ephemeralContainers")),
                 }
             }
-            count_change(kind, map, old);
+            count_change(kind, map, old, facts);
         }
         _ => {
             if has_status {
@@ -97,7 +98,11 @@ pub fn prepare_update(kind: &Kind, subresource: &str, new: &mut Value, old: &Val
             }
             of_main(kind, map, old);
             dropped(kind, map, Some(old));
-            count_change(kind, map, old);
+            count_change(kind, map, old, facts);
+            // What is taken away now has counted.
+            if kind.kind == "EndpointSlice" {
+                drop_topology(map, Some(old));
+            }
         }
     }
     settle_metadata(map, old);
@@ -160,6 +165,7 @@ fn of_status(kind: &Kind, map: &mut Object, old: &Value, facts: &Facts<'_>) {
             in_metadata(map, |meta| keep(meta, before, "labels"));
         }
         "Pod" => pod_status(map, old),
+        "DaemonSet" => set_templates(map, templates(old)),
         "PersistentVolume" => volume_phase(map, old, facts),
         name if STATUS_ONLY.contains(&name) => old_metadata(map, old),
         _ => {}
@@ -203,8 +209,7 @@ fn of_main(kind: &Kind, map: &mut Object, old: &Value) {
             label_namespace(map);
         }
         "DaemonSet" => {
-            let before = old.pointer(&format!("/metadata/annotations/{TEMPLATES}")).and_then(Value::as_str);
-            let count: i64 = before.and_then(|count| count.parse().ok()).unwrap_or(0);
+            let count = templates(old);
             let changed =
                 !same(map.get("spec").and_then(|spec| spec.get("template")), old.pointer("/spec/template"));
             set_templates(map, count.saturating_add(i64::from(changed)));
@@ -213,8 +218,8 @@ fn of_main(kind: &Kind, map: &mut Object, old: &Value) {
         "PersistentVolumeClaim" => data_sources(map, old.get("spec")),
         "ServiceAccount" => plain_secrets(map),
         "CertificateSigningRequest" => keep(map, old, "spec"),
-        "EndpointSlice" => drop_topology(map, Some(old)),
         "StatefulSet" => no_unavailable(map, Some(old)),
+        "Node" => no_source(map, Some(old)),
         _ => {}
     }
 }
@@ -238,7 +243,7 @@ fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
 }
 
 /// Counts a change that counts.
-fn count_change(kind: &Kind, map: &mut Object, old: &Value) {
+fn count_change(kind: &Kind, map: &mut Object, old: &Value, facts: &Facts<'_>) {
     let counts = writing(kind).counted && kind.kind != "PriorityClass" || kind.kind == "CSIDriver";
     if !counts {
         return;
@@ -251,6 +256,10 @@ fn count_change(kind: &Kind, map: &mut Object, old: &Value) {
     };
     let changed = match kind.kind.as_str() {
         "Deployment" => differs("spec") || in_meta("annotations"),
+        // Here alone a list that is empty is another one than none.
+        "NetworkPolicy" => {
+            differs("spec") || facts.given.and_then(|given| given.get("spec")).is_some_and(has_empty_list)
+        }
         "PodTemplate" => differs("template"),
         "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => differs("webhooks"),
         "EndpointSlice" => {
@@ -328,6 +337,12 @@ fn new_job(map: &mut Object, facts: &Facts<'_>) {
     }
 }
 
+/// How many templates a stored object has had.
+fn templates(object: &Value) -> i64 {
+    let count = object.pointer(&format!("/metadata/annotations/{TEMPLATES}")).and_then(Value::as_str);
+    count.and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
 fn set_templates(map: &mut Object, count: i64) {
     in_metadata(map, |meta| {
         if let Some(annotations) = made(meta, "annotations") {
@@ -380,6 +395,34 @@ fn drop_topology(map: &mut Object, old: Option<&Value>) {
         if let Some(one) = one.as_object_mut() {
             one.remove("deprecatedTopology");
         }
+    }
+}
+
+/// Whether a part of a network policy has a list or a map without anything in it.
+fn has_empty_list(value: &Value) -> bool {
+    // The types of policies are filled in where there are none.
+    const MANY: [&str; 9] =
+        ["egress", "except", "from", "ingress", "matchExpressions", "matchLabels", "ports", "to", "values"];
+    match value {
+        Value::Object(map) => map.iter().any(|(key, value)| {
+            let empty = match value {
+                Value::Array(list) => list.is_empty(),
+                Value::Object(map) => map.is_empty(),
+                _ => false,
+            };
+            empty && MANY.contains(&key.as_str()) || has_empty_list(value)
+        }),
+        Value::Array(list) => list.iter().any(has_empty_list),
+        _ => false,
+    }
+}
+
+/// Where a node's configuration came from, before that was given up.
+fn no_source(map: &mut Object, old: Option<&Value>) {
+    if old.and_then(|old| old.pointer("/spec/configSource")).is_none()
+        && let Some(spec) = part(map, "spec")
+    {
+        spec.remove("configSource");
     }
 }
 

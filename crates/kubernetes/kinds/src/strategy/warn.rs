@@ -138,9 +138,6 @@ pub fn warnings(kind: &Kind, new: &serde_json::Value, old: Option<&serde_json::V
             }
         }
         "Node" => {
-            if object.has("spec.configSource") {
-                out.push("spec.configSource: the feature is removed".to_owned());
-            }
             if !object.at("spec.externalID").text().is_empty() {
                 let detail = "this field is deprecated, and is unused by Kubernetes";
                 out.push(format!("spec.externalID: {detail}"));

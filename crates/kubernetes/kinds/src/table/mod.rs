@@ -109,7 +109,12 @@ pub struct Column {
 /// The table of the built-in kinds, read at the first call.
 pub fn kinds() -> &'static Kinds {
     static KINDS: OnceLock<Kinds> = OnceLock::new();
-    KINDS.get_or_init(|| read::read(TEXT))
+    KINDS.get_or_init(|| read::read(&[TEXT]))
+}
+
+/// The built-in kinds and more types, in the same form of text: those of programs that put built-in types in their own.
+pub fn kinds_with(more: &'static str) -> Kinds {
+    read::read(&[TEXT, more])
 }
 
 impl Kinds {
@@ -180,6 +185,11 @@ impl Kinds {
     /// The name that OpenAPI documents have for a kind's type, such as `io.k8s.api.core.v1.Pod`.
     pub fn schema_name(&self, kind: &Kind) -> Option<String> {
         self.types.get(self.type_of(kind)?).form.as_struct().map(|id| self.types.struct_(id).schema_name())
+    }
+
+    /// The type of a name in the table, such as `apps/v1.DeploymentSpec`.
+    pub fn named(&self, name: &str) -> Option<TypeId> {
+        self.types.named(name)
     }
 
     pub(crate) fn types(&self) -> &Types {

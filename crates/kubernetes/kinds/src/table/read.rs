@@ -6,13 +6,14 @@ use std::collections::HashMap;
 use super::types::{Field, Form, Struct, StructId, Type, TypeId, Types, WORDS};
 use super::{Column, Group, Kinds, Row, Subresource, Version};
 
-pub fn read(text: &'static str) -> Kinds {
+pub fn read(texts: &[&'static str]) -> Kinds {
     let mut reader = Reader::default();
     // Types refer to each other before they are described: names come first.
-    for line in text.lines() {
+    let lines = || texts.iter().flat_map(|text| text.lines());
+    for line in lines() {
         reader.announce(line);
     }
-    for line in text.lines() {
+    for line in lines() {
         reader.line(line);
     }
     reader.kinds.types.schema = reader.kinds.types.named("apiextensions/v1.JSONSchemaProps");

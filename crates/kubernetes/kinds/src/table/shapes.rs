@@ -66,8 +66,9 @@ impl Built {
             Form::Map(inner) => {
                 return Shape::Object(Object { rest: id(inner), ..Object::default() });
             }
+            // Whatever it is, it is owned as one.
             Form::Raw | Form::Fields => {
-                return Shape::Object(Object { keeps_unknown: true, ..Object::default() });
+                return Shape::Object(Object { keeps_unknown: true, whole: true, ..Object::default() });
             }
             _ => return Shape::Anything,
         };
@@ -75,13 +76,16 @@ impl Built {
     }
 }
 
+/// Fields whose parts are owned one by one, though values of their types are owned as one elsewhere.
+const PARTED: [(&str, &str); 1] = [("core/v1.PersistentVolumeSpec", "claimRef")];
+
 fn object(types: &Types, one: &Struct, built: &mut Built) -> Object {
-    let fields = one.fields.iter().map(|field| shape_field(types, field, built)).collect();
+    let fields = one.fields.iter().map(|field| shape_field(types, one.name, field, built)).collect();
     Object { fields, rest: None, keeps_unknown: false, whole: one.whole }
 }
 
 /// A field; one with rules of its own for merging has a shape of its own.
-fn shape_field(types: &Types, field: &Field, built: &mut Built) -> shape::Field {
+fn shape_field(types: &Types, one: &str, field: &Field, built: &mut Built) -> shape::Field {
     let (target, ty) = types.target(field.ty);
     let mut shape = built.of_type(target);
     let mut patch = Patch::default();
@@ -126,6 +130,12 @@ fn shape_field(types: &Types, field: &Field, built: &mut Built) -> shape::Field 
                 }
             }
         }
+    }
+    if PARTED.contains(&(one, field.key))
+        && let Form::Struct(id) = ty.form
+    {
+        let own = Object { whole: false, ..object(types, types.struct_(id), built) };
+        shape = Some(built.shapes.add(Shape::Object(own)));
     }
     let shape = shape.unwrap_or_else(|| built.shapes.add(Shape::Anything));
     shape::Field { name: field.key.to_owned(), shape, default, required: field.required, patch }

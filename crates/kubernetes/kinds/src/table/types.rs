@@ -203,6 +203,11 @@ impl Struct {
         self.fields.get(at).map(|field| (at, field))
     }
 
+    /// The field whose key differs from this one in case only.
+    pub fn folded(&self, key: &str) -> Option<(usize, &Field)> {
+        self.fields.iter().enumerate().find(|(_, field)| field.key.eq_ignore_ascii_case(key))
+    }
+
     /// The field of a number; own fields only, as messages are nested where JSON is flat.
     pub fn numbered(&self, number: u32) -> Option<&Field> {
         self.own.iter().find(|field| field.number == number)

@@ -92,7 +92,15 @@ pub fn read(table: &Kinds, body: &[u8], usual: &Kind) -> Result<Read, JsonError>
 
 /// Reads well-formed JSON as a value of a type, with the complaints of strict reading.
 pub fn read_as(table: &Kinds, id: TypeId, body: &[u8]) -> Result<(Value, Vec<String>), JsonError> {
-    let mut reader = Reader::new(table.types(), body, 0);
+    finish(Reader::new(table.types(), body, 0), id)
+}
+
+/// Like [`read_as`], for programs that read with Go's own library: a key may differ from its field in case.
+pub fn read_folded_as(table: &Kinds, id: TypeId, body: &[u8]) -> Result<(Value, Vec<String>), JsonError> {
+    finish(Reader { fold: true, ..Reader::new(table.types(), body, 0) }, id)
+}
+
+fn finish(mut reader: Reader<'_, '_>, id: TypeId) -> Result<(Value, Vec<String>), JsonError> {
     let value = match reader.value(id, None) {
         Ok(Got::Value(value)) => value,
         Ok(Got::Nil) => Value::Null,
@@ -167,6 +175,8 @@ struct Reader<'t, 'b> {
     stack: Vec<&'static str>,
     /// The first complaint that does not end the reading.
     saved: Option<Problem>,
+    /// Whether the case of keys does not matter.
+    fold: bool,
 }
 
 impl<'t, 'b> Reader<'t, 'b> {
@@ -180,6 +190,7 @@ impl<'t, 'b> Reader<'t, 'b> {
             inside: None,
             stack: Vec::new(),
             saved: None,
+            fold: false,
         }
     }
 
@@ -318,7 +329,8 @@ impl<'t, 'b> Reader<'t, 'b> {
         let mut seen = [0_u64; 4];
         self.scan.open();
         while let Some(key) = self.scan.key() {
-            let Some((at, field)) = one.field(&key) else {
+            let folded = || one.folded(&key).filter(|_| self.fold);
+            let Some((at, field)) = one.field(&key).or_else(folded) else {
                 self.refuse("unknown", &key);
                 self.scan.skip();
                 continue;

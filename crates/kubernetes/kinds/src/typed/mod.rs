@@ -3,15 +3,14 @@
 //! A body in JSON ([`json`]) or protobuf ([`protobuf`]) becomes the JSON value that the original would write after it
 //! has read the same body into its types.
 
-mod base64;
 pub mod json;
 pub mod protobuf;
 pub mod write;
 
-pub(crate) use base64::{decode as decode_base64, encode as encode_base64};
+pub(crate) use podium_objects::base64::{decode as decode_base64, encode as encode_base64};
 pub(crate) use time::NEVER;
 
-use podium_objects::moment as time;
+use podium_objects::{base64, moment as time};
 use serde_json::{Map, Number, Value};
 
 use crate::table::{Field, Form, StructId, TypeId, Types};

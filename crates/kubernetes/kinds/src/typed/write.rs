@@ -14,6 +14,13 @@ pub fn to_json(kind: &Kind, value: &Value) -> String {
     out
 }
 
+/// A value of a type of a table in JSON, in the original's order of fields.
+pub fn to_json_of(table: &Kinds, id: TypeId, value: &Value) -> String {
+    let mut out = String::new();
+    Writer { types: table.types() }.value(Some(id), value, &mut out);
+    out
+}
+
 /// A value of a type that has this name in the table.
 pub(crate) fn to_json_as(name: &str, value: &Value, out: &mut String) {
     let types = kinds().types();

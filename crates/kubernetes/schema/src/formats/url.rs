@@ -5,10 +5,17 @@ use crate::go;
 /// The parts of a URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Url {
+    /// The scheme, in small letters.
     pub scheme: String,
+    /// The host, with the port.
     pub host: String,
+    /// The name and password before the host.
     pub user: Option<String>,
+    /// The path, unescaped.
+    pub path: String,
+    /// What follows the question mark.
     pub query: String,
+    /// What follows the hash sign, unescaped.
     pub fragment: String,
 }
 
@@ -81,7 +88,7 @@ fn read(text: &str, request: bool) -> Result<Url, String> {
             url.user = Some(user.to_owned());
         }
     }
-    unescape(path, Part::Other)?;
+    url.path = unescape(path, Part::Other)?;
     Ok(url)
 }
 

@@ -100,6 +100,9 @@ impl Out {
 
     /// Writes a text and breaks lines at single spaces. The text has no break.
     fn folded(&mut self, text: &[u8], indent: usize, write: impl Fn(&mut Self, &[u8])) {
+        if !text.contains(&b' ') {
+            return write(self, text);
+        }
         let mut done = 0;
         let mut at = 0;
         while let Some(&byte) = text.get(at) {

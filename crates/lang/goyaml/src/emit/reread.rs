@@ -13,7 +13,8 @@ const PIECE: usize = 512;
 
 /// A string value as it is after reading. The text of an error is found later, by [`problem`].
 pub(super) fn string(text: &[u8]) -> Result<Cow<'_, [u8]>, Error> {
-    if text.iter().all(|&b| b < 0x7f) {
+    // Without an early end in the middle, many bytes are compared at once.
+    if text.chunks(64).all(|part| part.iter().fold(true, |plain, &b| plain & (b < 0x7f))) {
         return Ok(Cow::Borrowed(text));
     }
     let valid = unicode::valid(text);

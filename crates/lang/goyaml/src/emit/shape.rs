@@ -59,6 +59,14 @@ const fn classes() -> [Class; 256] {
     table
 }
 
+/// So many bytes are looked at together.
+const RUN: usize = 16;
+
+/// Whether a byte means nothing inside of a text, unless it is a space behind a break.
+fn is_calm(byte: u8) -> bool {
+    (b' '..=b'~').contains(&byte) & (byte != b':') & (byte != b'#')
+}
+
 /// What came before.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Last {
@@ -82,6 +90,17 @@ pub(super) fn shape(text: &[u8], dialect: Dialect) -> Shape {
     let mut last = Last::Blank;
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
+        // The inside of long texts is mostly letters and single bytes that mean nothing.
+        if at > 0
+            && last != Last::Break
+            && at + RUN < text.len()
+            && let Some(run) = text.get(at..at + RUN)
+            && run.iter().fold(true, |calm, &byte| calm & is_calm(byte))
+        {
+            last = if run.last() == Some(&b' ') { Last::Space } else { Last::Text };
+            at += RUN;
+            continue;
+        }
         let class = CLASSES[usize::from(byte)];
         at += 1;
         if class == Class::Other {

@@ -5,13 +5,15 @@ use super::resolve::Resolved;
 use super::tape::{Entry, Tape};
 use super::text::{coerce, key_text, wanted_of};
 use super::typed::Typed;
-use super::types::{Type, conform};
+use super::types::{Type, conform, conform_strictly};
 use super::walk::{Build, Walk};
-use crate::tree::{List, Map, Node, Value};
+use crate::tree::{List, Map, Node, Pos, Value};
 use crate::unicode;
 
 /// How deep a JSON text may be nested for Go to read it.
 const MAX_JSON_DEPTH: usize = 10_000;
+/// As many keys that came twice are noted; a text with more of them is refused all the same.
+const MOST_TWICE: usize = 1000;
 
 struct TreeBuild {
     origin: Origin,
@@ -19,6 +21,8 @@ struct TreeBuild {
     whole: bool,
     /// Whether a key or number came that JSON cannot have, though it may have been replaced later.
     suspicious: bool,
+    /// The keys that came twice, as Go notes them.
+    twice: Vec<(String, Pos)>,
 }
 
 impl<'t> Build<'t> for TreeBuild {
@@ -54,7 +58,14 @@ impl<'t> Build<'t> for TreeBuild {
 
     fn put(&mut self, map: &mut Map, key: Resolved<'t>, value: Node) {
         match key_text(&key) {
-            Some(text) => drop(map.insert(&*text, value)),
+            Some(text) => {
+                let pos = value.pos;
+                if map.insert(&*text, value).is_some() && self.twice.len() < MOST_TWICE {
+                    let mut key = String::new();
+                    crate::unicode::quote(&mut key, text.as_bytes());
+                    self.twice.push((key, pos));
+                }
+            }
             None => self.suspicious = true,
         }
     }
@@ -64,13 +75,40 @@ impl<'t> Build<'t> for TreeBuild {
     }
 }
 
+/// The value of a document, read into a type, in which no key is twice or unknown.
+pub(super) fn decode_strictly(tape: &Tape<'_>, origin: Origin, ty: &Type) -> Result<Node, Error> {
+    if tape.entries.is_empty() {
+        let nothing = Node { value: Value::Null, pos: Mark::default().pos(origin) };
+        return conform_strictly(nothing, ty, origin);
+    }
+    let mut build = TreeBuild { origin, whole: false, suspicious: false, twice: Vec::new() };
+    let node = Walk::new(tape, &mut build)
+        .run(0, Some(ty))
+        .map_err(|fault| fault.convert(origin))?
+        .unwrap_or_default();
+    if let Some((_, pos)) = build.twice.first() {
+        let line = |(key, pos): &(String, Pos)| {
+            let line = pos.line.saturating_sub(origin.first_line) + 1;
+            format!("  line {line}: key {key} already set in map")
+        };
+        let lines: Vec<String> = build.twice.iter().map(line).collect();
+        let text = format!("yaml: unmarshal errors:\n{}", lines.join("\n"));
+        return Err(Error::Convert { text, pos: *pos });
+    }
+    if build.suspicious {
+        Typed::of(tape, 0, None).check_keys().map_err(|fault| fault.convert(origin))?;
+        Typed::of(tape, 0, Some(ty)).check_numbers().map_err(|fault| fault.convert(origin))?;
+    }
+    conform_strictly(node, ty, origin)
+}
+
 /// The value of a document, read into a type if one is given.
 pub(super) fn decode(tape: &Tape<'_>, origin: Origin, ty: Option<&Type>, whole: bool) -> Result<Node, Error> {
     if tape.entries.is_empty() {
         let nothing = Node { value: Value::Null, pos: Mark::default().pos(origin) };
         return ty.map_or_else(|| Ok(nothing.clone()), |ty| conform(nothing.clone(), ty, origin));
     }
-    let mut build = TreeBuild { origin, whole, suspicious: false };
+    let mut build = TreeBuild { origin, whole, suspicious: false, twice: Vec::new() };
     let node =
         Walk::new(tape, &mut build).run(0, ty).map_err(|fault| fault.convert(origin))?.unwrap_or_default();
     if build.suspicious {

@@ -38,6 +38,13 @@ pub struct Documents<'t> {
     done: bool,
 }
 
+impl Documents<'_> {
+    /// How many bytes and lines have been read: where the next document begins.
+    pub fn position(&self) -> (usize, u32) {
+        (self.at, self.line - 1)
+    }
+}
+
 impl<'t> Iterator for Documents<'t> {
     type Item = Result<Document<'t>, Error>;
 

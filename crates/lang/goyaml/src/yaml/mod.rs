@@ -19,6 +19,7 @@ mod resolve;
 mod scan;
 mod scan_scalar;
 mod scan_tag;
+mod strict;
 mod tape;
 mod text;
 mod timestamp;
@@ -50,6 +51,20 @@ pub fn parse_as(text: &[u8], origin: impl Into<Origin>, ty: &Type) -> Result<Nod
     read(text, origin.into(), Some(ty), false)
 }
 
+/// Reads the first document into a Go type, and refuses keys that come twice or that the type does not have
+/// (`yaml.UnmarshalStrict`).
+pub fn parse_strict(text: &[u8], origin: impl Into<Origin>, ty: &Type) -> Result<Node, Error> {
+    let origin = origin.into();
+    let input = Input::new(if text.is_empty() { b"\n" } else { text });
+    let tape = parse::parse(&input, usize::MAX).map_err(|fault| fault.convert(origin))?;
+    decode::decode_strictly(&tape, origin, ty)
+}
+
+/// Like [`parse_as`], but whole numbers of values of any type stay whole.
+pub fn parse_as_exact(text: &[u8], origin: impl Into<Origin>, ty: &Type) -> Result<Node, Error> {
+    read(text, origin.into(), Some(ty), true)
+}
+
 /// Reads the first document into a `map[string]interface{}`, which null leaves empty.
 pub fn parse_object(text: &[u8], origin: impl Into<Origin>) -> Result<Map, Error> {
     let mut node = parse_as(text, origin, &types::OBJECT)?;
@@ -57,6 +72,18 @@ pub fn parse_object(text: &[u8], origin: impl Into<Origin>) -> Result<Map, Error
         Value::Map(map) => std::mem::take(map),
         _ => Map::new(),
     })
+}
+
+/// Reads the first document into a Go type as a strict reader does: no key twice, no field that the type does not have.
+pub fn parse_strict_as(text: &[u8], origin: impl Into<Origin>, ty: &Type) -> Result<Node, Error> {
+    let origin = origin.into();
+    let input = Input::new(if text.is_empty() { b"\n" } else { text });
+    let tape = parse::parse(&input, usize::MAX).map_err(|fault| fault.convert(origin))?;
+    strict::check_keys(&tape, origin)?;
+    let node = decode::decode(&tape, origin, Some(ty), false)?;
+    // Reading into the type leaves unknown fields out.
+    strict::check_fields(&decode::decode(&tape, origin, None, false)?, ty)?;
+    Ok(node)
 }
 
 fn read(text: &[u8], origin: Origin, ty: Option<&Type>, whole: bool) -> Result<Node, Error> {

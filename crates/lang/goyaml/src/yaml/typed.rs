@@ -220,7 +220,7 @@ impl<'t> Typed<'t> {
     }
 }
 
-fn scalar_syntax(out: &mut String, value: &Resolved<'_>) {
+pub(super) fn scalar_syntax(out: &mut String, value: &Resolved<'_>) {
     match value {
         Resolved::Null => out.push_str("interface {}(nil)"),
         Resolved::Bool(b) => out.push_str(if *b { "true" } else { "false" }),

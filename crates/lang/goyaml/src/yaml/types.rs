@@ -24,8 +24,10 @@ pub enum Kind {
     Str,
     /// `bool`.
     Bool,
-    /// `int`.
+    /// An integer, such as `int` or `int32`.
     Int,
+    /// `[]byte`, in base64.
+    Bytes(fn(&str) -> Result<(), String>),
     /// A type that reads its own JSON. The function says what is wrong with a value; then reading ends at once.
     Own(fn(&Value) -> Result<(), Refused>),
     /// A `string` of an embedded struct, whose name errors have. No other scalar is made a string for it.
@@ -104,7 +106,7 @@ impl Type {
 
 impl Struct {
     /// The field of a name: the same one, or else one that differs in case only.
-    fn field(&self, key: &str) -> Option<(&'static str, &'static Type)> {
+    pub(super) fn field(&self, key: &str) -> Option<(&'static str, &'static Type)> {
         let exact = self.fields.iter().find(|(name, _)| *name == key);
         exact.or_else(|| self.fields.iter().find(|(name, _)| folds_to(key, name))).copied()
     }
@@ -124,7 +126,16 @@ pub(super) fn folds_to(key: &str, name: &str) -> bool {
 ///
 /// A struct becomes a mapping from the names of its fields, without those that were not written.
 pub(super) fn conform(value: Node, ty: &Type, origin: Origin) -> Result<Node, Error> {
-    let mut fit = Fit { holder: None, path: Vec::new(), error: None, ended: false };
+    read_into(value, ty, origin, false)
+}
+
+/// The same, and what a struct does not have is an error.
+pub(super) fn conform_strictly(value: Node, ty: &Type, origin: Origin) -> Result<Node, Error> {
+    read_into(value, ty, origin, true)
+}
+
+fn read_into(value: Node, ty: &Type, origin: Origin, strict: bool) -> Result<Node, Error> {
+    let mut fit = Fit { holder: None, path: Vec::new(), error: None, ended: false, strict };
     let mut slot = Node { value: zero(ty), pos: value.pos };
     fit.read(&mut slot, value, ty);
     match fit.error {
@@ -134,6 +145,13 @@ pub(super) fn conform(value: Node, ty: &Type, origin: Origin) -> Result<Node, Er
             Err(Error::Decode { text, pos })
         }
     }
+}
+
+/// Reads a value of a JSON text into a type; the error is the decoder's, without anything in front.
+pub fn fit(value: Node, ty: &Type) -> Result<Node, String> {
+    conform(value, ty, Origin::from(0)).map_err(|error| match error {
+        Error::Convert { text, .. } | Error::Decode { text, .. } | Error::Separator { text, .. } => text,
+    })
 }
 
 fn zero(ty: &Type) -> Value {
@@ -154,6 +172,8 @@ struct Fit {
     error: Option<(String, crate::tree::Pos)>,
     /// Whether the error is one after which nothing is read.
     ended: bool,
+    /// Whether what a struct does not have is an error.
+    strict: bool,
 }
 
 impl Fit {
@@ -182,7 +202,15 @@ impl Fit {
             (Kind::Str | Kind::Promoted(_), value @ Value::String(_))
             | (Kind::Bool, value @ Value::Bool(_)) => *slot = Node { value, pos },
             (Kind::Int, Value::Int(i)) => *slot = Node { value: Value::Int(i), pos },
-            (Kind::Int, Value::Float(f)) if is_int(f) => *slot = Node { value: Value::Int(f as i64), pos },
+            (Kind::Int, Value::Float(f)) if is_int(f, ty.go) => {
+                *slot = Node { value: Value::Int(f as i64), pos }
+            }
+            (Kind::Bytes(check), Value::String(text)) => {
+                if let Err(text) = check(&text) {
+                    self.error.get_or_insert((text, pos));
+                }
+                *slot = Node { value: Value::String(text), pos };
+            }
             (Kind::List(element), Value::List(items)) => {
                 slot.pos = pos;
                 self.read_list(slot, items, element);
@@ -230,7 +258,14 @@ impl Fit {
     fn read_struct(&mut self, map: &mut Map, entries: Map, of: &'static Struct) {
         // In the order of the keys, so that the later spelling of a field wins.
         for (key, value) in entries.into_entries() {
-            let Some((name, ty)) = of.field(&key) else { continue };
+            let Some((name, ty)) = of.field(&key) else {
+                if self.strict {
+                    let mut text = String::from("json: unknown field ");
+                    crate::unicode::quote(&mut text, key.as_bytes());
+                    self.error.get_or_insert((text, value.pos));
+                }
+                continue;
+            };
             let holder = self.holder.replace(of.name);
             let depth = self.path.len();
             if let Kind::Promoted(embedded) = ty.kind {
@@ -253,7 +288,7 @@ impl Fit {
         let number;
         let kind = match value {
             // Go says which number only if another one would have been right.
-            Value::Float(f) if go == "int" => {
+            Value::Float(f) if go.starts_with("int") => {
                 let mut text = b"number ".to_vec();
                 number::json(&mut text, *f);
                 number = String::from_utf8_lossy(&text).into_owned();
@@ -276,9 +311,13 @@ impl Fit {
     }
 }
 
-/// Whether a number has no fraction and is in the range of `int`.
-fn is_int(f: f64) -> bool {
-    f.fract() == 0.0 && (i64::MIN as f64..=i64::MAX as f64).contains(&f)
+/// Whether a number has no fraction and is in the range of the integer type.
+fn is_int(f: f64, go: &str) -> bool {
+    let range = match go {
+        "int32" => f64::from(i32::MIN)..=f64::from(i32::MAX),
+        _ => i64::MIN as f64..=i64::MAX as f64,
+    };
+    f.fract() == 0.0 && range.contains(&f)
 }
 
 /// Takes the mapping out of a place; an empty one if there is none.

@@ -6,8 +6,8 @@ use ring::digest::{SHA256, digest};
 
 use super::der::{self, Reader, tag};
 use super::part;
-use crate::base64;
 use crate::key::{self, Key};
+use crate::pem;
 use crate::time::civil;
 
 /// ecdsa-with-SHA256.
@@ -54,7 +54,7 @@ pub struct Issued {
 impl Issued {
     /// The certificate in PEM.
     pub fn to_pem(&self) -> String {
-        base64::pem("CERTIFICATE", &self.certificate)
+        pem::write("CERTIFICATE", &self.certificate)
     }
 }
 
@@ -94,7 +94,7 @@ impl Authority {
     /// An authority that was made before.
     pub fn from_pem(certificate: &str, key: &str) -> Result<Self, Error> {
         let key = Key::from_pem(key)?;
-        let certificate = base64::from_pem(certificate, "CERTIFICATE").ok_or(Error::Authority)?;
+        let certificate = pem::read(certificate, "CERTIFICATE").ok_or(Error::Authority)?;
         let (subject, public) = own_parts(&certificate).ok_or(Error::Authority)?;
         if public != key.public() {
             return Err(Error::Authority);

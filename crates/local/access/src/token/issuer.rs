@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{Claims, Error, LEGACY};
-use crate::base64;
 use crate::key::{self, Key};
 use crate::text::quoted_list;
 use crate::user::User;
+use podium_objects::base64;
 
 /// No token of ours is longer.
 const LONGEST: usize = 65_536;
@@ -53,11 +53,11 @@ impl Issuer {
         let head = json!({"alg": "ES256", "kid": self.key.id()});
         let message = format!(
             "{}.{}",
-            base64::url(head.to_string().as_bytes()),
-            base64::url(claims.to_json().to_string().as_bytes())
+            base64::encode_url(head.to_string().as_bytes()),
+            base64::encode_url(claims.to_json().to_string().as_bytes())
         );
         let signature = self.key.sign(message.as_bytes())?;
-        Ok(format!("{message}.{}", base64::url(&signature)))
+        Ok(format!("{message}.{}", base64::encode_url(&signature)))
     }
 
     /// What a token says that is ours, valid now, and for one of some audiences; and for which of them.
@@ -94,7 +94,7 @@ impl Issuer {
         else {
             return Err(Error::Unknown);
         };
-        let value = |part: &str| -> Option<Value> { serde_json::from_slice(&base64::from_url(part)?).ok() };
+        let value = |part: &str| -> Option<Value> { serde_json::from_slice(&base64::decode_url(part)?).ok() };
         let payload = value(body).ok_or(Error::Unknown)?;
         // Whose it claims to be is looked at first: others may know tokens that we do not.
         let issuer = payload.get("iss").and_then(Value::as_str).unwrap_or_default();
@@ -102,7 +102,7 @@ impl Issuer {
             return Err(Error::Unknown);
         }
         let head = value(head).filter(Value::is_object).ok_or(Error::Unknown)?;
-        let signature = base64::from_url(signature).ok_or(Error::Unknown)?;
+        let signature = base64::decode_url(signature).ok_or(Error::Unknown)?;
         let word = |key: &str| head.get(key).map_or(Some(""), Value::as_str).ok_or(Error::Unknown);
         let (algorithm, id) = (word("alg")?, word("kid")?);
         if !id.is_empty() && id != self.key.id() {
@@ -126,8 +126,8 @@ impl Issuer {
         format!(
             r#"{{"keys":[{{"use":"sig","kty":"EC","kid":"{}","crv":"P-256","alg":"ES256","x":"{}","y":"{}"}}]}}"#,
             self.key.id(),
-            base64::url(x),
-            base64::url(y)
+            base64::encode_url(x),
+            base64::encode_url(y)
         )
     }
 
@@ -172,9 +172,9 @@ mod tests {
     fn put(head: &str, body: &str, signature: &[u8]) -> String {
         format!(
             "{}.{}.{}",
-            base64::url(head.as_bytes()),
-            base64::url(body.as_bytes()),
-            base64::url(signature)
+            base64::encode_url(head.as_bytes()),
+            base64::encode_url(body.as_bytes()),
+            base64::encode_url(signature)
         )
     }
 
@@ -221,7 +221,8 @@ mod tests {
         assert_eq!(verify(&put(r#"{"alg":"none"}"#, &body, b"")), Err(Error::Signature));
         let head = format!(r#"{{"alg":"HS256","kid":"{kid}"}}"#);
         for secret in [issuer.key.point().to_vec(), issuer.key.public()] {
-            let message = format!("{}.{}", base64::url(head.as_bytes()), base64::url(body.as_bytes()));
+            let message =
+                format!("{}.{}", base64::encode_url(head.as_bytes()), base64::encode_url(body.as_bytes()));
             let mac = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &secret), message.as_bytes());
             assert_eq!(verify(&put(&head, &body, mac.as_ref())), Err(Error::Signature));
         }
@@ -229,7 +230,8 @@ mod tests {
         for head in
             [r#"{"alg":"none"}"#, r#"{"alg":"ES384"}"#, r#"{}"#, r#"{"alg":"ES256","crit":["x"],"x":1}"#]
         {
-            let message = format!("{}.{}", base64::url(head.as_bytes()), base64::url(body.as_bytes()));
+            let message =
+                format!("{}.{}", base64::encode_url(head.as_bytes()), base64::encode_url(body.as_bytes()));
             let signature = issuer.key.sign(message.as_bytes()).unwrap();
             assert_eq!(verify(&put(head, &body, &signature)), Err(Error::Signature), "{head}");
         }
@@ -258,8 +260,8 @@ mod tests {
     fn documents_name_the_key() {
         let issuer = issuer();
         let keys: Value = serde_json::from_str(&issuer.keys()).unwrap();
-        let x = base64::from_url(keys["keys"][0]["x"].as_str().unwrap()).unwrap();
-        let y = base64::from_url(keys["keys"][0]["y"].as_str().unwrap()).unwrap();
+        let x = base64::decode_url(keys["keys"][0]["x"].as_str().unwrap()).unwrap();
+        let y = base64::decode_url(keys["keys"][0]["y"].as_str().unwrap()).unwrap();
         assert_eq!([&[4], x.as_slice(), &y].concat(), issuer.key.point());
         let text = issuer.configuration("https://us/openid/v1/jwks");
         let value: Value = serde_json::from_str(&text).unwrap();

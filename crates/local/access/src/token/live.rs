@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::issuer::LEEWAY;
 use super::{Claims, Error, LEGACY, Ref};
-use crate::base64;
 use crate::refusal::Refusal;
 use crate::time;
 use crate::user::{CREDENTIAL, User, split_account};
+use podium_objects::base64;
 
 /// Where objects are found: by resource, namespace (empty for nodes) and name.
 pub type Lookup<'l> = dyn Fn(&str, &str, &str) -> Option<Value> + 'l;
@@ -105,7 +105,7 @@ impl Claims {
         let kept = lookup("secrets", namespace, secret).filter(|kept| !deleted(kept, i64::MAX));
         let Some(kept) = kept else { return other("Token has been invalidated") };
         let same =
-            kept.pointer("/data/token").and_then(Value::as_str) == Some(&base64::usual(token.as_bytes()));
+            kept.pointer("/data/token").and_then(Value::as_str) == Some(&base64::encode(token.as_bytes()));
         if !same {
             return other("Token does not match server's copy");
         }
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_token_in_a_secret_lives_as_long_as_the_secret() {
         let claims = Claims::legacy("n", Ref { name: "a".to_owned(), uid: "1".to_owned() }, "s");
-        let mut secret = json!({"metadata": {"uid": "2"}, "data": {"token": base64::usual(b"token")}});
+        let mut secret = json!({"metadata": {"uid": "2"}, "data": {"token": base64::encode(b"token")}});
         let user = |secret: Option<&Value>| {
             claims.user("token", 0, &|resource, _, _| match resource {
                 "secrets" => secret.cloned(),
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(user(None), Err(Error::Other("Token has been invalidated".to_owned())));
         secret["metadata"]["labels"] = json!({"kubernetes.io/legacy-token-invalid-since": "2026-01-01"});
         assert!(user(Some(&secret)).unwrap_err().to_string().contains("has been marked invalid"));
-        secret["data"]["token"] = json!(base64::usual(b"other"));
+        secret["data"]["token"] = json!(base64::encode(b"other"));
         assert_eq!(user(Some(&secret)).unwrap_err().to_string(), "Token does not match server's copy");
     }
 

@@ -162,6 +162,25 @@ fn only_fewer_gates(new: &Place<'_>, old: &Place<'_>, out: &mut Flaws) {
 }
 
 /// A change of a pod's status.
+fn claims_of(pod: &Place<'_>, out: &mut Flaws) {
+    let known = pod.each("spec.resourceClaims");
+    let mut seen: Vec<String> = Vec::new();
+    for claim in pod.each("status.resourceClaimStatuses") {
+        let name = claim.at("name");
+        if !known.iter().any(|one| one.at("name").text() == name.text()) {
+            out.invalid_text(&name, "must match the name of an entry in `spec.resourceClaims`");
+        }
+        if seen.iter().any(|one| one == name.text()) {
+            out.duplicate(&name);
+        }
+        seen.push(name.text().to_owned());
+        let object = claim.at("resourceClaimName");
+        if object.is() {
+            out.wrong(&object, formats::subdomain(object.text()));
+        }
+    }
+}
+
 pub fn status(new: &Place<'_>, old: &Place<'_>, out: &mut Flaws) {
     annotation_changes(new, old, out);
     let (status, before) = (new.at("status"), old.at("status"));
@@ -196,6 +215,7 @@ pub fn status(new: &Place<'_>, old: &Place<'_>, out: &mut Flaws) {
     ] {
         ended(&status.at(list), &before.at(list), &old.at("spec"), own, out);
     }
+    claims_of(new, out);
     addresses_of(&status, &before, "podIPs", out);
     addresses_of(&status, &before, "hostIPs", out);
 }
