@@ -65,8 +65,8 @@ pub struct Held {
     pub signature: u64,
     /// The version since which the signature holds.
     pub version: u64,
-    /// Somebody deleted it.
-    pub lost: bool,
+    /// Somebody deleted it: the version that it had then.
+    pub lost: Option<u64>,
     /// How it was, and in which version that was seen.
     pub sight: Option<(u64, Sight)>,
     /// Fields that are left to others.
@@ -80,10 +80,24 @@ impl Held {
             named: step.object.clone(),
             signature: step.signature,
             version: step.version,
-            lost: false,
+            lost: None,
             sight: step.sight.clone().map(|sight| (step.version, sight)),
             left: step.notes.clone(),
         }
+    }
+
+    /// After it was put right. What went since then, while that was under way, is lost again.
+    pub fn renewed(&self, step: &Step) -> Self {
+        Self { lost: self.lost.filter(|version| *version >= step.version), ..Self::of(step) }
+    }
+}
+
+/// What was heard to go after it was written, while that was not known here yet, is lost.
+pub fn heed(held: &mut [Held], before: &[Held]) {
+    for held in held {
+        let before = before.iter().find(|before| before.named == held.named);
+        let lost = before.and_then(|before| before.lost).filter(|version| *version >= held.version);
+        held.lost = held.lost.max(lost);
     }
 }
 
@@ -110,7 +124,7 @@ pub fn read(line: &str) -> Option<Vec<Held>> {
             },
             signature: u64::from_str_radix(text(4)?, 16).ok()?,
             version: 0,
-            lost: false,
+            lost: None,
             sight: None,
             left: Vec::new(),
         })
@@ -125,6 +139,35 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_goes_while_it_is_put_right_is_lost_again() {
+        let named = Named {
+            kind: Kind::new("v1", "ConfigMap"),
+            namespace: Some("a".to_owned()),
+            name: "b".to_owned(),
+            generate_name: String::new(),
+        };
+        let step = Step {
+            object: named.clone(),
+            action: podium_converge::plan::Action::Keep,
+            notes: Vec::new(),
+            signature: 1,
+            version: 7,
+            sight: None,
+        };
+        let before = |lost| Held {
+            named: named.clone(),
+            signature: 1,
+            version: 5,
+            lost,
+            sight: None,
+            left: Vec::new(),
+        };
+        assert_eq!(before(Some(6)).renewed(&step).lost, None);
+        assert_eq!(before(Some(8)).renewed(&step).lost, Some(8));
+        assert_eq!(before(None).renewed(&step).lost, None);
+    }
+
+    #[test]
     fn the_line_of_a_record_is_read_again() {
         let named = |namespace: Option<&str>, name: &str| Named {
             kind: Kind::new("apps/v1", "Deployment"),
@@ -136,7 +179,7 @@ mod tests {
             named,
             signature: u64::MAX - 3,
             version: 0,
-            lost: false,
+            lost: None,
             sight: None,
             left: Vec::new(),
         };

@@ -14,7 +14,7 @@ use podium_runtime::watch::Event;
 use podium_serve::metrics::Gauge;
 use serde_json::Value;
 
-use crate::card::{Card, Done, Held};
+use crate::card::{Card, Done, Held, heed};
 use crate::chart::Chart;
 use crate::custom::Custom;
 use crate::missing::Missing;
@@ -176,8 +176,9 @@ impl Controller {
     }
 
     /// Remembers that.
-    pub fn remember_kept(&self, key: &Key, revision: i64, held: Vec<Held>) {
+    pub fn remember_kept(&self, key: &Key, revision: i64, mut held: Vec<Held>) {
         if let Some(failed) = self.failed.borrow_mut().get_mut(key) {
+            heed(&mut held, &failed.kept.1);
             failed.kept = (revision, held);
         }
     }
@@ -271,7 +272,9 @@ impl Controller {
         let lose = |held: &mut Held| {
             let named = &held.named;
             let same = named.kind == *kind && Key::new(named.namespace.as_deref(), &named.name) == *object;
-            held.lost |= same && version >= held.version;
+            if same && version >= held.version {
+                held.lost = Some(version);
+            }
         };
         self.change(key, |card| {
             card.done.iter_mut().flat_map(|done| &mut done.held).for_each(lose);
@@ -302,7 +305,9 @@ impl Controller {
         let lose = |held: &mut Held| {
             let named = &held.named;
             let here = named.kind == *kind && (place.is_none() || place == named.namespace.as_deref());
-            held.lost |= here && !listed(&Key::new(named.namespace.as_deref(), &named.name));
+            if here && !listed(&Key::new(named.namespace.as_deref(), &named.name)) {
+                held.lost = held.lost.max(Some(held.version));
+            }
         };
         for card in self.cards.borrow_mut().values_mut() {
             card.done.iter_mut().flat_map(|done| &mut done.held).for_each(lose);

@@ -98,6 +98,8 @@ struct State {
     order: VecDeque<Saying>,
     pending: HashMap<Saying, Pending>,
     buckets: HashMap<String, Bucket>,
+    /// What is being written now.
+    writing: Option<Saying>,
     tally: Tally,
 }
 
@@ -151,6 +153,12 @@ impl Recorder {
         self.0.wake.notify_one();
     }
 
+    /// Whether something that was said of an object, by its uid, is not written yet.
+    pub fn is_waiting(&self, uid: &str) -> bool {
+        let state = self.state();
+        state.order.iter().chain(&state.writing).any(|saying| saying.about.uid == uid)
+    }
+
     /// What became of what was said.
     pub fn tally(&self) -> Tally {
         self.state().tally
@@ -163,6 +171,7 @@ impl Recorder {
             while let Some((saying, pending)) = self.next() {
                 let result = self.write(client, &mut written, &saying, &pending).await;
                 let mut state = self.state();
+                state.writing = None;
                 match &result {
                     Ok(()) => state.tally.written += 1,
                     Err(error) => {
@@ -181,6 +190,7 @@ impl Recorder {
         let mut state = self.state();
         let saying = state.order.pop_front()?;
         let pending = state.pending.remove(&saying)?;
+        state.writing = Some(saying.clone());
         Some((saying, pending))
     }
 

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::claim::owner;
 use super::{Context, Trouble, release_trouble};
-use crate::card::{self, Card, Done, Held};
+use crate::card::{self, Card, Done, Held, heed};
 use crate::chart::Chart;
 use crate::controller::Controller;
 use crate::custom::{Custom, Wishes};
@@ -124,7 +124,11 @@ impl Context {
             let kinds = done.held.iter().filter_map(|held| discovery.find(&held.named.kind));
             kinds.for_each(|resource| self.hub.watch(resource));
         }
-        controller.change(key, |card| card.done = Some(done));
+        controller.change(key, |card| {
+            let mut done = done;
+            heed(&mut done.held, card.done.as_ref().map_or(&[], |done| &done.held));
+            card.done = Some(done);
+        });
         self.look(controller, key).await
     }
 

@@ -7,7 +7,7 @@ use podium_runtime::Key;
 use podium_runtime::events::Mood;
 
 use super::Context;
-use crate::card::{self, Held};
+use crate::card;
 use crate::controller::Controller;
 use crate::custom::Custom;
 use crate::keeper::Owned;
@@ -63,7 +63,7 @@ impl Context {
         self.tell_repaired(controller, &custom, &steps);
         for held in &mut held {
             if let Some(step) = steps.iter().find(|step| step.object == held.named) {
-                *held = Held::of(step);
+                *held = held.renewed(step);
             }
         }
         controller.remember_kept(key, record.revision, held);

@@ -46,7 +46,7 @@ impl Context {
             return true;
         }
         match self.hub.known(&held.named) {
-            _ if held.lost => true,
+            _ if held.lost.is_some() => true,
             Known::There(row) => row.version > held.version && row.hash != held.signature,
             // What was there before we came is in the list when that is complete.
             Known::Absent => held.version == 0,
@@ -122,7 +122,7 @@ impl Context {
         controller.change(key, |card| {
             for held in card.done.iter_mut().flat_map(|done| &mut done.held) {
                 if let Some(step) = steps.iter().find(|step| step.object == held.named) {
-                    *held = Held { sight: held.sight.take(), ..Held::of(step) };
+                    *held = Held { sight: held.sight.take(), ..held.renewed(step) };
                 }
             }
         });
