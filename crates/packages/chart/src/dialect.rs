@@ -5,7 +5,7 @@
 use podium_sprig::Library;
 
 /// How one major of Helm reads charts and values and writes manifests.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Dialect {
     /// What the major is called, for messages of our own.
     pub name: &'static str,
@@ -77,6 +77,62 @@ pub struct Dialect {
     pub kube_version_keeps_suffix: bool,
     /// How a log line looks on standard error.
     pub log: LogStyle,
+
+    /// Which rules `lint` has.
+    pub lint: LintRules,
+    /// Whether `show crds` puts a line between all CRDs, or `show all` one before the first.
+    pub separates_crds: bool,
+    /// How it is said that a registry has no version of a chart in a range.
+    pub no_such_tag: &'static str,
+    /// Whether commands that move charts say so on standard output, or on standard error.
+    pub transfers_on_output: bool,
+    /// What to do about a lock file that is not for the chart's dependencies.
+    pub stale_lock_advice: &'static str,
+    /// What is said of a schema that is no JSON when a chart is packaged.
+    pub schema_error: &'static str,
+}
+
+/// Which rules `lint` has.
+#[derive(Clone, Debug)]
+pub struct LintRules {
+    /// Whether a chart has to be named; if not, it is the one in the working directory.
+    pub needs_a_path: bool,
+    /// Whether `Chart.yaml` may not have a key twice or a field that nobody knows.
+    pub strict_metadata: bool,
+    /// Whether the version has to be a whole one.
+    pub strict_version: bool,
+    /// Whether `--skip-schema-validation` counts for the chart's own values too.
+    pub values_schema_can_be_skipped: bool,
+    /// The Go type that `values.yaml` is read into, as errors name it.
+    pub values_type: &'static str,
+    /// What is said of a chart without templates.
+    pub missing_templates: MissingTemplates,
+    /// Whether templates are searched for what Helm 2 had.
+    pub relics_of_helm_2: bool,
+    /// Whether files that end in `.yml`, in whatever case, are looked into as those that end in `.yaml`.
+    pub any_yaml_extension: bool,
+    /// Whether the type of objects has a name that begins with a capital; errors show it.
+    pub object_type_is_exported: bool,
+    /// How the message about annotations in lists begins.
+    pub annotation_word: &'static str,
+    /// Whether `crds/` is looked at.
+    pub crds: bool,
+}
+
+/// What is said of a chart without templates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MissingTemplates {
+    /// Nothing; and a file in their place is only warned of.
+    Fine,
+    /// It is warned of, and a file in their place is an error.
+    Warned,
+}
+
+impl Dialect {
+    /// The same, but charts are read without a look at their `apiVersion` first: so do all commands that do not render.
+    pub fn reading_plainly(&self) -> Self {
+        Self { checks_api_version: false, hides_archive_errors: false, ..self.clone() }
+    }
 }
 
 /// What `.Chart` is for templates.
@@ -155,6 +211,24 @@ pub const HELM4: Dialect = Dialect {
     uninstall_order: UNINSTALL_ORDER,
     kube_version_keeps_suffix: true,
     log: LogStyle::KeyValue,
+    lint: LintRules {
+        needs_a_path: true,
+        strict_metadata: true,
+        strict_version: true,
+        values_schema_can_be_skipped: true,
+        values_type: "common.Values",
+        missing_templates: MissingTemplates::Warned,
+        relics_of_helm_2: false,
+        any_yaml_extension: true,
+        object_type_is_exported: false,
+        annotation_word: "annotation",
+        crds: true,
+    },
+    separates_crds: true,
+    transfers_on_output: true,
+    no_such_tag: "could not locate a version matching provided version string",
+    stale_lock_advice: "Please update the dependencies with 'helm dependency update'",
+    schema_error: "invalid JSON in values.schema.json",
 };
 
 /// Helm 3 (3.22.0).
@@ -191,6 +265,24 @@ pub const HELM3: Dialect = Dialect {
     uninstall_order: UNINSTALL_ORDER.split_at(WEBHOOKS).1,
     kube_version_keeps_suffix: false,
     log: LogStyle::SourceLine,
+    lint: LintRules {
+        needs_a_path: false,
+        strict_metadata: false,
+        strict_version: false,
+        values_schema_can_be_skipped: false,
+        values_type: "chartutil.Values",
+        missing_templates: MissingTemplates::Fine,
+        relics_of_helm_2: true,
+        any_yaml_extension: false,
+        object_type_is_exported: true,
+        annotation_word: "Annotation",
+        crds: false,
+    },
+    separates_crds: false,
+    transfers_on_output: false,
+    no_such_tag: "Could not locate a version matching provided version string",
+    stale_lock_advice: "Please update the dependencies",
+    schema_error: "Invalid JSON in values.schema.json",
 };
 
 /// The two webhook kinds, known to Helm 4 only: last to install, first to go.

@@ -8,15 +8,20 @@ pub mod dialect;
 pub mod files;
 pub mod glob;
 pub mod ignore;
+pub mod lint;
 pub mod load;
 pub mod manifest;
 pub mod metadata;
 pub mod origin;
+pub mod package;
 pub mod path_match;
 pub mod render;
 pub mod renderer;
+pub mod repository;
 pub mod schema;
+pub mod show;
 pub mod strvals;
+pub mod text;
 pub mod user_values;
 pub mod values;
 pub mod view;
@@ -24,7 +29,6 @@ pub mod warning;
 
 mod gofmt;
 mod parallel;
-mod text;
 
 #[cfg(test)]
 mod testing;

@@ -130,6 +130,56 @@ pub enum Error {
     TooManyEntries,
 }
 
+/// What is at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Nothing.
+    Missing,
+    /// A directory.
+    Directory,
+    /// A file: its content, or why it cannot be read.
+    File(Result<Vec<u8>, String>),
+    /// Nobody knows; the operating system's words.
+    Unknown(String),
+}
+
+impl Place {
+    /// Whether there is something.
+    pub fn exists(&self) -> bool {
+        matches!(self, Self::Directory | Self::File(_))
+    }
+
+    /// Whether it is a directory, and otherwise what is wrong.
+    pub fn is_directory(&self) -> Result<(), String> {
+        match self {
+            Self::Directory => Ok(()),
+            Self::File(_) | Self::Missing => Err("not a directory".to_owned()),
+            Self::Unknown(error) => Err(error.clone()),
+        }
+    }
+
+    /// The content of the file, or why there is none.
+    pub fn content(&self, directory: &str, name: &str) -> Result<&[u8], String> {
+        let path = || Path::new(directory).join(name).display().to_string();
+        match self {
+            Self::File(Ok(content)) => Ok(content),
+            Self::File(Err(error)) | Self::Unknown(error) => Err(error.clone()),
+            Self::Directory => Err(format!("read {}: is a directory", path())),
+            Self::Missing => Err(format!("open {}: no such file or directory", path())),
+        }
+    }
+}
+
+/// Looks at what is at a path.
+pub fn place(path: &Path) -> Place {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => Place::Directory,
+        Ok(_) => Place::File(read_limited(path, archive::MAX_SIZE)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Place::Missing,
+        Err(error) => Place::Unknown(go_error("stat", path, &error)),
+    }
+}
+
 /// Loads a chart from a directory or an archive.
 pub fn load(path: &Path, dialect: &Dialect) -> Result<Loaded, Error> {
     let metadata = fs::metadata(path).map_err(|error| Error::Io(go_error("stat", path, &error)))?;
@@ -226,7 +276,7 @@ fn read_up_to(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
 }
 
 /// An error of the operating system in Go's words.
-fn go_error(operation: &str, path: &Path, error: &io::Error) -> String {
+pub fn go_error(operation: &str, path: &Path, error: &io::Error) -> String {
     format!("{operation} {}: {}", shown(path), errno_text(error))
 }
 

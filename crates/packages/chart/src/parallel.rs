@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 /// More threads than this wait for memory and not for processors.
@@ -57,6 +58,72 @@ pub fn beside<T: Sync, R: Send, F>(
     (done.into_iter().flat_map(placed).collect(), first)
 }
 
+/// Items that another thread follows up as soon as they are done.
+pub struct Done<T> {
+    ready: Vec<T>,
+    all: Vec<T>,
+    sender: Option<Sender<Vec<T>>>,
+}
+
+/// How many items are handed over at once: waking a thread takes longer than most items.
+const HANDED_OVER: usize = 8;
+
+impl<T> Done<T> {
+    /// Adds an item.
+    pub fn push(&mut self, item: T) {
+        self.ready.push(item);
+        if self.ready.len() >= HANDED_OVER {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        let items = std::mem::take(&mut self.ready);
+        match &self.sender {
+            // Nobody takes them any more only when the other thread has panicked, which joining it tells.
+            Some(sender) => drop(sender.send(items)),
+            None => self.all.extend(items),
+        }
+    }
+}
+
+/// Makes items one after the other, and has another thread do something to each meanwhile, if that is worth it and there
+/// is one. The items come in their order.
+pub fn follow<T: Send, F>(
+    worth_it: bool,
+    work: impl Fn(&mut T) + Send,
+    make: impl FnOnce(&mut Done<T>) -> F,
+) -> (Vec<T>, F) {
+    let mut done = Done { ready: Vec::new(), all: Vec::new(), sender: None };
+    thread::scope(|scope| {
+        let other = (worth_it && threads(2) > 1).then(|| {
+            let (sender, receiver) = channel::<Vec<T>>();
+            let follow = move || {
+                let mut all = Vec::new();
+                for mut items in receiver {
+                    items.iter_mut().for_each(&work);
+                    all.extend(items);
+                }
+                all
+            };
+            thread::Builder::new().spawn_scoped(scope, follow).ok().map(|other| (sender, other))
+        });
+        let other = other.flatten().map(|(sender, other)| {
+            done.sender = Some(sender);
+            other
+        });
+        let made = make(&mut done);
+        done.hand_over();
+        done.sender = None;
+        match other.map(thread::ScopedJoinHandle::join) {
+            None => {}
+            Some(Ok(all)) => done.all = all,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+        }
+        (done.all, made)
+    })
+}
+
 /// How many threads there are for so many items.
 fn threads(items: usize) -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS).min(items)
@@ -71,7 +138,7 @@ struct Portions<'a, T, W> {
 }
 
 /// The answers for portions, by number.
-type Done<R> = Vec<(usize, Vec<R>)>;
+type Answers<R> = Vec<(usize, Vec<R>)>;
 
 impl<'a, T: Sync, R: Send, W: Fn(&T) -> R + Sync> Portions<'a, T, W> {
     fn new(items: &'a [T], threads: usize, work: W) -> Self {
@@ -80,7 +147,7 @@ impl<'a, T: Sync, R: Send, W: Fn(&T) -> R + Sync> Portions<'a, T, W> {
     }
 
     /// Takes portions until there are no more.
-    fn take(&self) -> Done<R> {
+    fn take(&self) -> Answers<R> {
         let mut done = Vec::new();
         loop {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
@@ -90,7 +157,7 @@ impl<'a, T: Sync, R: Send, W: Fn(&T) -> R + Sync> Portions<'a, T, W> {
     }
 
     /// Lets other threads take portions while this one does its own part. All answers are in order.
-    fn share<F>(&self, threads: usize, own: impl FnOnce() -> (F, Done<R>)) -> (F, Done<R>) {
+    fn share<F>(&self, threads: usize, own: impl FnOnce() -> (F, Answers<R>)) -> (F, Answers<R>) {
         let (first, mut done) = thread::scope(|scope| {
             // Where no thread can be had, this one does it all.
             let spawn = |_| thread::Builder::new().spawn_scoped(scope, || self.take()).ok();
@@ -119,6 +186,26 @@ mod tests {
             assert_eq!(super::map(&items, true, |n| n * n), expected);
             let after = super::map_after(&items, true, |n| n * n, || "first");
             assert_eq!(after, (expected, "first"));
+        }
+    }
+
+    #[test]
+    fn items_are_followed_up_in_their_order() {
+        for count in [0, 1, 7, 8, 100] {
+            for worth_it in [false, true] {
+                let (items, made) = super::follow(
+                    worth_it,
+                    |(_, seen)| *seen = true,
+                    |done| {
+                        (0..count).for_each(|n| done.push((n, false)));
+                        "made"
+                    },
+                );
+                assert_eq!(made, "made");
+                assert!(items.iter().map(|(n, _)| *n).eq(0..count));
+                let several = std::thread::available_parallelism().is_ok_and(|n| n.get() > 1);
+                assert!(items.iter().all(|(_, seen)| *seen == (worth_it && several)));
+            }
         }
     }
 

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use podium_gotmpl::{Limits, World};
+use podium_gotmpl::{Functions, Limits, World};
 
 use crate::capabilities::Capabilities;
 use crate::chart::Chart;
 use crate::dependencies;
 use crate::dialect::Dialect;
 use crate::manifest;
-use crate::render::{Cache, Job, Release, RenderError, Rendered};
+use crate::render::{Cache, Job, Release, RenderError, Rendered, functions};
 use crate::schema::Resolver;
 use crate::values::{self, Coalesce, Values};
 use crate::view::{Of, View};
@@ -20,6 +20,7 @@ use crate::warning::Warning;
 pub struct Renderer {
     chart: Arc<Chart>,
     dialect: &'static Dialect,
+    linting: bool,
     cache: Cache,
 }
 
@@ -122,7 +123,12 @@ fn is_name_part(part: &str) -> bool {
 impl Renderer {
     /// Makes a chart ready.
     pub fn new(chart: Arc<Chart>, dialect: &'static Dialect) -> Self {
-        Self { chart, dialect, cache: Cache::default() }
+        Self { chart, dialect, linting: false, cache: Cache::default() }
+    }
+
+    /// Makes a chart ready for a linter: nothing is required, nothing fails, and it is nobody's release.
+    pub fn linting(chart: Arc<Chart>, dialect: &'static Dialect) -> Self {
+        Self { chart, dialect, linting: true, cache: Cache::default() }
     }
 
     /// The chart.
@@ -177,7 +183,34 @@ impl Renderer {
         schemas: bool,
         resolver: Option<&dyn Resolver>,
     ) -> Result<Prepared, Error> {
-        self.cache.beside(&self.chart, self.dialect, || self.settle(set, schemas, resolver))
+        self.cache.beside(&self.chart, self.functions(), || self.settle(set, schemas, resolver))
+    }
+
+    /// The functions that the templates may call.
+    fn functions(&self) -> &'static Functions {
+        functions(self.dialect, self.linting)
+    }
+
+    /// Merges the values as a linter does. It does so twice, so that a default that the user deleted is back; and it
+    /// has nothing to say about values that cannot be merged: then there is nothing.
+    pub fn prepare_lint(
+        &self,
+        set: &Values,
+        schemas: bool,
+        resolver: Option<&dyn Resolver>,
+    ) -> Result<Option<Prepared>, Error> {
+        let mut warnings = Vec::new();
+        let mut view = View::new(&self.chart);
+        if dependencies::process(&mut view, set, self.dialect, &mut warnings).is_err() {
+            return Ok(None);
+        }
+        let chart = Of(&view, view.root());
+        let Ok(first) = Coalesce::coalesce(chart, set, self.dialect, &mut warnings) else { return Ok(None) };
+        let values = Coalesce::coalesce(chart, &first, self.dialect, &mut warnings)?;
+        if schemas {
+            crate::schema::validate_with(&view, &values, resolver).map_err(Error::Schema)?;
+        }
+        Ok(Some(Prepared { view, values, warnings }))
     }
 
     fn settle(
@@ -206,13 +239,38 @@ impl Renderer {
         world: &dyn World,
         limits: Limits,
     ) -> Result<Vec<Rendered>, Error> {
+        self.render_as(prepared, release, capabilities, world, limits, false)
+    }
+
+    /// Like [`render`](Self::render), for files that are sorted next: another thread may read their documents meanwhile.
+    pub fn render_to_sort(
+        &self,
+        prepared: &Prepared,
+        release: &Release,
+        capabilities: &Capabilities,
+        world: &dyn World,
+        limits: Limits,
+    ) -> Result<Vec<Rendered>, Error> {
+        self.render_as(prepared, release, capabilities, world, limits, true)
+    }
+
+    fn render_as(
+        &self,
+        prepared: &Prepared,
+        release: &Release,
+        capabilities: &Capabilities,
+        world: &dyn World,
+        limits: Limits,
+        reads_ahead: bool,
+    ) -> Result<Vec<Rendered>, Error> {
         let wanted = &self.chart.metadata.kube_version;
         let kube = &capabilities.kube_version;
-        if !wanted.is_empty() && !dependencies::is_compatible(wanted, kube.comparable()) {
+        if !self.linting && !wanted.is_empty() && !dependencies::is_compatible(wanted, kube.comparable()) {
             return Err(Error::KubeVersion { wanted: wanted.clone(), actual: kube.version.clone() });
         }
         let job = Job {
             dialect: self.dialect,
+            linting: self.linting,
             view: &prepared.view,
             values: &prepared.values,
             release,
@@ -220,6 +278,7 @@ impl Renderer {
             world,
             limits,
             cache: &self.cache,
+            reads_ahead,
         };
         Ok(job.run().map_err(Box::new)?)
     }

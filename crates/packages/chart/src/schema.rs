@@ -30,7 +30,7 @@ impl ChartSchema {
     }
 
     /// Checks values; the error is what Helm shows below the chart's name.
-    fn check(&self, values: &Node, resolver: Option<&dyn Resolver>) -> Result<(), String> {
+    pub(crate) fn check(&self, values: &Node, resolver: Option<&dyn Resolver>) -> Result<(), String> {
         let compile = || Schema::compile(&self.text, resolver).map_err(|error| error.to_string());
         let now;
         // What a resolver answers can change, so only schemas without one are kept.

@@ -7,6 +7,7 @@
 mod gunzip;
 mod sniff;
 mod tar;
+pub mod write;
 
 use std::cell::Cell;
 
@@ -100,6 +101,34 @@ pub fn extract(archive: &[u8], dialect: &Dialect, budget: &mut u64) -> Result<Ve
     let files = extract_within(archive, dialect, budget, MAX_STREAM, &mut spare);
     SPARE.set(spare);
     files
+}
+
+/// The regular files of an archive with their names as they stand in it, for who knows what they are. Links, devices
+/// and folders are left out.
+pub fn files(archive: &[u8]) -> Result<Vec<(String, std::sync::Arc<[u8]>)>, Error> {
+    let mut spare = SPARE.take();
+    let files = files_within(archive, &mut spare);
+    SPARE.set(spare);
+    files
+}
+
+fn files_within(archive: &[u8], spare: &mut Spare) -> Result<Vec<(String, std::sync::Arc<[u8]>)>, Error> {
+    let too_large = || Error::TooLarge { words: "maximum size", limit: MAX_SIZE };
+    let mut left = MAX_SIZE;
+    let mut tar = Reader::new(Gunzip::new(archive, MAX_STREAM, spare)?);
+    let mut files = Vec::new();
+    while let Some(entry) = tar.next()? {
+        if !entry.is_file() {
+            continue;
+        }
+        if entry.size > left {
+            return Err(too_large());
+        }
+        let data = tar.read_content()?;
+        left -= u64::try_from(data.len()).unwrap_or(left).min(left);
+        files.push((entry.name, data.into()));
+    }
+    Ok(files)
 }
 
 thread_local! {

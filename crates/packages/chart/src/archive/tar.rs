@@ -24,6 +24,11 @@ impl Entry {
         self.kind == b'5' || self.mode & !0o7777 == 0o40000
     }
 
+    /// Whether it is a file with content of its own.
+    pub(super) fn is_file(&self) -> bool {
+        matches!(self.kind, b'0' | 0 | b'7') && !self.is_directory()
+    }
+
     pub(super) fn is_global_header(&self) -> bool {
         self.kind == b'g'
     }

@@ -2,6 +2,7 @@
 
 use podium_goyaml::yaml::{self, Head};
 
+use super::is_notes;
 use super::split::{split, trim};
 use crate::dialect::Dialect;
 use crate::parallel;
@@ -84,21 +85,43 @@ const EVENTS: &[(&str, &str)] = &[
 /// From so many bytes on manifests are read by several threads.
 const MUCH_TEXT: usize = 200_000;
 
+/// What each document of a file begins with, or why it is no object.
+pub type Heads = Vec<Result<Head, yaml::Error>>;
+
+/// The documents of a file, if it is one of manifests.
+fn documents<'r>(file: &'r Rendered, dialect: &Dialect) -> Vec<&'r [u8]> {
+    let is_manifest = !crate::text::base(&file.name).starts_with('_') && !trim(&file.text).is_empty();
+    if is_manifest { split(&file.text, dialect) } else { Vec::new() }
+}
+
+/// Reads the head of every document of a file; the notes have none.
+pub fn heads(file: &Rendered, dialect: &Dialect) -> Heads {
+    if is_notes(&file.name) {
+        return Heads::new();
+    }
+    documents(file, dialect).into_iter().map(|document| head(document, dialect)).collect()
+}
+
+fn head(document: &[u8], dialect: &Dialect) -> Result<Head, yaml::Error> {
+    yaml::check_head(document, 0, dialect.head_type)
+}
+
 /// Cuts files (sorted by name) into documents and puts those in the order of installation.
 pub fn sort<'r>(files: &'r [Rendered], dialect: &Dialect) -> Result<Sorted<'r>, Error> {
-    let is_manifest =
-        |file: &&Rendered| !crate::text::base(&file.name).starts_with('_') && !trim(&file.text).is_empty();
-    let documents: Vec<(&Rendered, &[u8])> = files
-        .iter()
-        .filter(is_manifest)
-        .flat_map(|file| split(&file.text, dialect).into_iter().map(move |document| (file, document)))
-        .collect();
-    let size: usize = documents.iter().map(|(_, document)| document.len()).sum();
-    let heads = parallel::map(&documents, size > MUCH_TEXT, |(_, document)| {
-        yaml::check_head(document, 0, dialect.head_type)
+    let cut = |file: &'r Rendered| {
+        let known = file.heads.as_deref().unwrap_or_default();
+        let known = known.iter().map(Some).chain(std::iter::repeat(None));
+        documents(file, dialect).into_iter().zip(known).map(move |(document, head)| (file, document, head))
+    };
+    let documents: Vec<_> = files.iter().flat_map(cut).collect();
+    let unknown = documents.iter().filter(|(.., head)| head.is_none());
+    let size: usize = unknown.map(|(_, document, _)| document.len()).sum();
+    let heads = parallel::map(&documents, size > MUCH_TEXT, |(_, document, known)| match known {
+        Some(known) => Result::clone(known),
+        None => head(document, dialect),
     });
     let mut sorted = Sorted::default();
-    for ((file, document), head) in documents.into_iter().zip(heads) {
+    for ((file, document, _), head) in documents.into_iter().zip(heads) {
         let head = head.map_err(|source| Error {
             path: file.name.clone(),
             source,
@@ -194,7 +217,7 @@ mod tests {
     }
 
     fn file(name: &str, documents: &[String]) -> Rendered {
-        Rendered { name: name.to_owned(), text: documents.join("---\n").into_bytes() }
+        Rendered::new(name.to_owned(), documents.join("---\n").into_bytes())
     }
 
     #[test]

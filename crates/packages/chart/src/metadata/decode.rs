@@ -74,6 +74,70 @@ macro_rules! types {
 
 static TYPES: [Types; 2] = [types!("v2"), types!("chart")];
 
+/// The Go type of an entry of an index: the metadata, embedded, and where the archive is.
+pub(crate) static CHART_VERSIONS: Type = {
+    static TEXT: Type = Type::new("string", Kind::Promoted("Metadata"));
+    static MAINTAINERS: Type = Type::new("[]*chart.Maintainer", Kind::List(&MAINTAINER));
+    static MAINTAINER: Type = Type::pointer(
+        "chart.Maintainer",
+        Kind::Struct(&Struct {
+            name: "Maintainer",
+            fields: &[("name", &STRING), ("email", &STRING), ("url", &STRING)],
+        }),
+    );
+    static DEPENDENCIES: Type = Type::new("[]*chart.Dependency", Kind::List(&DEPENDENCY));
+    static DEPENDENCY: Type = Type::pointer(
+        "chart.Dependency",
+        Kind::Struct(&Struct {
+            name: "Dependency",
+            fields: &[
+                ("name", &STRING),
+                ("version", &STRING),
+                ("repository", &STRING),
+                ("condition", &STRING),
+                ("tags", &STRINGS),
+                ("enabled", &BOOL),
+                ("import-values", &LIST),
+                ("alias", &STRING),
+            ],
+        }),
+    );
+    static ENTRY: Type = Type::pointer(
+        "repo.ChartVersion",
+        Kind::Struct(&Struct {
+            name: "ChartVersion",
+            fields: &[
+                ("name", &TEXT),
+                ("home", &TEXT),
+                ("sources", &STRINGS),
+                ("version", &TEXT),
+                ("description", &TEXT),
+                ("keywords", &STRINGS),
+                ("maintainers", &MAINTAINERS),
+                ("icon", &TEXT),
+                ("apiVersion", &TEXT),
+                ("condition", &TEXT),
+                ("tags", &TEXT),
+                ("appVersion", &TEXT),
+                ("deprecated", &BOOL),
+                ("annotations", &STRING_MAP),
+                ("kubeVersion", &TEXT),
+                ("dependencies", &DEPENDENCIES),
+                ("type", &TEXT),
+                ("urls", &STRINGS),
+                ("created", &ANY),
+                ("removed", &BOOL),
+                ("digest", &STRING),
+                ("checksum", &STRING),
+                ("engine", &STRING),
+                ("tillerVersion", &STRING),
+                ("url", &STRING),
+            ],
+        }),
+    );
+    Type::new("repo.ChartVersions", Kind::List(&ENTRY))
+};
+
 static CHART_BASE: Type = Type::new(
     "loader.chartBase",
     Kind::Struct(&Struct { name: "chartBase", fields: &[("apiVersion", &STRING)] }),
@@ -82,6 +146,11 @@ static CHART_BASE: Type = Type::new(
 fn types(dialect: &Dialect) -> &'static Types {
     let [v2, chart] = &TYPES;
     if chart.package == dialect.metadata_package { chart } else { v2 }
+}
+
+/// The Go type of a `Chart.yaml`.
+pub fn metadata_type(dialect: &Dialect) -> &'static Type {
+    &types(dialect).metadata
 }
 
 /// Reads only the `apiVersion` of a `Chart.yaml`.
@@ -98,6 +167,12 @@ impl Draft {
         let node = yaml::parse_as(text, 0, &types(dialect).metadata).map_err(Error::Yaml)?;
         let Some(map) = node.as_map() else { return Ok(()) };
         self.forget_nulls(text);
+        self.take(map);
+        Ok(())
+    }
+
+    /// Reads what was decoded into the Go type.
+    pub fn take(&mut self, map: &Map) {
         let metadata = &mut self.metadata;
         let strings = [
             ("name", &mut metadata.name),
@@ -136,7 +211,6 @@ impl Draft {
             let before = metadata.dependencies.take().unwrap_or_default();
             metadata.dependencies = merge_list(list, before, read_dependency, &mut self.null_dependency);
         }
-        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! `Chart.yaml`, `requirements.yaml` and the lock files.
 
 mod decode;
+pub mod encode;
 mod time;
 
 use std::collections::{BTreeMap, HashSet};
@@ -11,7 +12,9 @@ use podium_versions::masterminds::Version;
 
 use crate::text::{base, quote};
 
-pub use decode::{api_version, parse_lock};
+pub(crate) use decode::CHART_VERSIONS;
+pub use decode::{api_version, metadata_type, parse_lock};
+pub(crate) use time::{check as check_time, written as written_time};
 
 /// The `apiVersion` of charts whose dependencies are in `requirements.yaml`.
 pub const API_V1: &str = "v1";
@@ -191,6 +194,25 @@ impl Metadata {
 }
 
 impl Draft {
+    /// Tidies up the texts and refuses what Helm refuses, but not two dependencies of one name: indexes that others
+    /// wrote may lack their aliases.
+    pub(crate) fn finish_entry(self) -> Result<Metadata, Error> {
+        let metadata = self.metadata.clone();
+        match self.finish() {
+            Err(Error::Validation(text))
+                if text.starts_with("more than one dependency with name or alias") =>
+            {
+                Ok(metadata)
+            }
+            finished => finished,
+        }
+    }
+
+    /// The first maintainer that is null.
+    pub fn null_maintainer(&self) -> Option<usize> {
+        self.null_maintainer
+    }
+
     /// Tidies up the texts and refuses what Helm refuses.
     pub fn finish(mut self) -> Result<Metadata, Error> {
         self.metadata.validate()?;

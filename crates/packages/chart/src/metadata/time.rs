@@ -5,13 +5,32 @@ use podium_goyaml::{Node, json};
 const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
 
 /// Checks an RFC 3339 time and hands back its text.
-pub(super) fn check(node: &Node) -> Result<String, String> {
+pub(crate) fn check(node: &Node) -> Result<String, String> {
     let text = node.as_str().ok_or("Time.UnmarshalJSON: input is not a JSON string")?;
     // The decoder looks at the JSON text between the quotes, escapes and all.
     let json = json::to_string(&node).map_err(|error| error.to_string())?;
     let inside = json.get(1..json.len().saturating_sub(1)).unwrap_or_default();
     Parser { whole: inside, rest: inside }.time()?;
     Ok(text.to_owned())
+}
+
+/// A time that was checked, as Go writes it: no zeros at the end of the fraction, nine digits at most, and `Z` for
+/// Greenwich. No time at all is the first second of the calendar.
+pub(crate) fn written(text: &str) -> String {
+    if text.is_empty() {
+        return "0001-01-01T00:00:00Z".to_owned();
+    }
+    let zone = text.find(['Z', '+']).or_else(|| text.rfind('-')).unwrap_or(text.len());
+    let (clock, zone) = text.split_at(zone);
+    let zone = if matches!(zone, "+00:00" | "-00:00") { "Z" } else { zone };
+    match clock.split_once(['.', ',']) {
+        None => format!("{clock}{zone}"),
+        Some((seconds, fraction)) => {
+            let fraction = fraction.get(..9).unwrap_or(fraction).trim_end_matches('0');
+            let dot = if fraction.is_empty() { "" } else { "." };
+            format!("{seconds}{dot}{fraction}{zone}")
+        }
+    }
 }
 
 struct Parser<'a> {

@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use podium_gotmpl::{Functions, ParseError, Templates, Unit, compile};
 
-use super::{RenderError, Source, base_name, functions};
+use super::{RenderError, Source, base_name};
 use crate::chart::Chart;
-use crate::dialect::Dialect;
 use crate::parallel;
 
 /// The compiled templates of a chart, kept for its next render. Which templates there are depends on which
@@ -34,7 +33,7 @@ struct Ahead {
 impl Cache {
     /// Does what comes before the first render, and meanwhile compiles templates as far as that gets. Subcharts may
     /// then turn out to be off or to have other names; that only was for nothing.
-    pub fn beside<T>(&self, chart: &Chart, dialect: &'static Dialect, first: impl FnOnce() -> T) -> T {
+    pub fn beside<T>(&self, chart: &Chart, functions: &'static Functions, first: impl FnOnce() -> T) -> T {
         let is_first = self.sets.lock().is_ok_and(|sets| sets.is_empty());
         if !is_first {
             return first();
@@ -51,7 +50,6 @@ impl Cache {
         if found.iter().map(|(_, text)| text.len()).sum::<usize>() <= MUCH_TEXT {
             return first();
         }
-        let functions = functions(dialect);
         let compile =
             |(name, text): &(String, &Arc<[u8]>)| compile(name.as_bytes(), Arc::clone(text), functions);
         let (done, first) = parallel::beside(&found, compile, first);

@@ -18,12 +18,17 @@ use podium_gotmpl::{
 use crate::capabilities::Capabilities;
 use crate::dialect::Dialect;
 use crate::files::File;
+use crate::manifest::{Heads, heads};
 use crate::metadata::Metadata;
+use crate::parallel;
 use crate::values::Values;
 use crate::view::{ChartId, View};
 
 pub use compiled::Cache;
 pub use error::RenderError;
+
+/// From so many bytes of templates on the documents are read by another thread.
+const MUCH_TEXT: usize = 100_000;
 
 /// One chart of a view, with what its templates are to see.
 #[derive(Debug)]
@@ -71,12 +76,23 @@ pub struct Rendered {
     pub name: String,
     /// Its text.
     pub text: Vec<u8>,
+    /// What its documents begin with, where that was read while other files were rendered.
+    pub(crate) heads: Option<Heads>,
+}
+
+impl Rendered {
+    /// A file whose documents nobody has read yet.
+    pub fn new(name: String, text: Vec<u8>) -> Self {
+        Self { name, text, heads: None }
+    }
 }
 
 /// Everything that a render depends on.
 pub struct Job<'c> {
     /// Which Helm to be like.
     pub dialect: &'static Dialect,
+    /// Whether this is for a linter.
+    pub linting: bool,
     /// The charts that take part.
     pub view: &'c View,
     /// The values of the root chart, with those of its subcharts inside.
@@ -91,6 +107,8 @@ pub struct Job<'c> {
     pub limits: Limits,
     /// Compiled templates of earlier renders.
     pub cache: &'c Cache,
+    /// Whether another thread may read the documents of finished files, because they will be sorted.
+    pub reads_ahead: bool,
 }
 
 /// A template that will be parsed, and rendered unless it is a partial.
@@ -103,12 +121,18 @@ struct Source<'c> {
 }
 
 /// The functions of a dialect, made once.
-fn functions(dialect: &'static Dialect) -> &'static Functions {
-    static HELM3: OnceLock<Functions> = OnceLock::new();
-    static HELM4: OnceLock<Functions> = OnceLock::new();
-    let cell = if dialect.functions.durations { &HELM4 } else { &HELM3 };
+pub(crate) fn functions(dialect: &'static Dialect, linting: bool) -> &'static Functions {
+    static MADE: [OnceLock<Functions>; 4] = [const { OnceLock::new() }; 4];
+    let [three, three_linting, four, four_linting] = &MADE;
+    let cell = match (dialect.functions.durations, linting) {
+        (false, false) => three,
+        (false, true) => three_linting,
+        (true, false) => four,
+        (true, true) => four_linting,
+    };
     cell.get_or_init(|| {
-        let mut functions = podium_sprig::functions(&dialect.functions);
+        let mut functions =
+            podium_sprig::functions(&podium_sprig::Library { lint: linting, ..dialect.functions });
         functions.extend(podium_gotmpl::RENDERERS);
         functions
     })
@@ -140,7 +164,7 @@ impl Job<'_> {
         sources.sort_by(|a, b| b.depth.cmp(&a.depth).then_with(|| b.name.cmp(&a.name)));
         // Of two files with one path the last one loaded counts; charts do not have two.
         sources.dedup_by(|a, b| a.name == b.name);
-        let functions = functions(self.dialect);
+        let functions = functions(self.dialect, self.linting);
         let heap = Heap::new(self.limits.memory);
         let (templates, scopes) =
             self.cache.templates(&sources, functions, || Scopes::new(self, &root, &heap));
@@ -152,27 +176,32 @@ impl Job<'_> {
                 format!("the values need more memory than a render may use ({} bytes)", heap.budget());
             return Err(RenderError::plain(&root.path, message));
         }
-        let mut rendered = Vec::new();
-        for source in &sources {
-            if base_name(&source.name).starts_with('_') {
-                continue;
+        let much = self.reads_ahead && sources.iter().map(|s| s.text.len()).sum::<usize>() > MUCH_TEXT;
+        let read = |file: &mut Rendered| file.heads = Some(heads(file, self.dialect));
+        let (mut rendered, failed) = parallel::follow(much, read, |done| {
+            for source in &sources {
+                if base_name(&source.name).starts_with('_') {
+                    continue;
+                }
+                let scope = scopes.of(source.part);
+                let template = values_object::typed(
+                    &heap,
+                    self.dialect,
+                    Entries::from([
+                        ("Name".into(), Value::string(source.name.clone())),
+                        ("BasePath".into(), Value::string(format!("{}/templates", source.part.path))),
+                    ]),
+                );
+                scope.set("Template".into(), Value::Map(template));
+                let dot = heap.retyped(scope, values_object::ty(self.dialect));
+                let text = machine
+                    .render(source.name.as_bytes(), Value::Map(dot), |out| without_no_value(out).into_owned())
+                    .map_err(|e| RenderError::exec(&source.name, e, self.dialect))?;
+                done.push(Rendered::new(source.name.clone(), text));
             }
-            let scope = scopes.of(source.part);
-            let template = values_object::typed(
-                &heap,
-                self.dialect,
-                Entries::from([
-                    ("Name".into(), Value::string(source.name.clone())),
-                    ("BasePath".into(), Value::string(format!("{}/templates", source.part.path))),
-                ]),
-            );
-            scope.set("Template".into(), Value::Map(template));
-            let dot = heap.retyped(scope, values_object::ty(self.dialect));
-            let text = machine
-                .render(source.name.as_bytes(), Value::Map(dot), |out| without_no_value(out).into_owned())
-                .map_err(|e| RenderError::exec(&source.name, e, self.dialect))?;
-            rendered.push(Rendered { name: source.name.clone(), text });
-        }
+            Ok(())
+        });
+        failed?;
         rendered.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(rendered)
     }
@@ -207,7 +236,7 @@ impl<'h> Scopes<'h> {
             ("Name".into(), Value::Str(Str::from(job.release.name.as_str()))),
             ("Namespace".into(), Value::Str(Str::from(job.release.namespace.as_str()))),
             ("IsUpgrade".into(), Value::Bool(job.release.is_upgrade)),
-            ("IsInstall".into(), Value::Bool(!job.release.is_upgrade)),
+            ("IsInstall".into(), Value::Bool(!job.release.is_upgrade && !job.linting)),
             ("Revision".into(), Value::Int(job.release.revision)),
             ("Service".into(), Value::Str(Str::from("Helm"))),
         ])));

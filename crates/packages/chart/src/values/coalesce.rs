@@ -352,6 +352,21 @@ impl<'a> Coalesce<'a> {
     }
 }
 
+/// Puts values under others, which win; charts play no part. A null of the upper ones deletes what it meets, and one of
+/// the lower ones stays.
+pub fn tables(
+    upper: &Values,
+    lower: &Values,
+    dialect: &Dialect,
+    warnings: &mut Vec<Warning>,
+) -> Result<Values, Error> {
+    let dialect = Dialect { drop_default_nulls: false, ..dialect.clone() };
+    let Values { graph, root } = upper.unshared()?;
+    let mut run = Coalesce { dialect: &dialect, warnings, graph, merges: 0 };
+    run.under(root, &lower.graph, lower.root, String::new(), Nulls::Delete)?;
+    Ok(Values { graph: run.graph, root })
+}
+
 fn dotted(prefix: &str, key: &str) -> String {
     if prefix.is_empty() { key.to_owned() } else { [prefix, ".", key].concat() }
 }

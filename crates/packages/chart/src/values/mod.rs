@@ -10,7 +10,7 @@ mod coalesce;
 mod graph;
 mod lookup;
 
-pub use coalesce::{Coalesce, Defaults};
+pub use coalesce::{Coalesce, Defaults, tables};
 pub use graph::{Cell, Graph, ListId, TableId, Values};
 pub use lookup::NoTable;
 
