@@ -1,0 +1,576 @@
+//! Images from files: no daemon, no base needed, and the same input is always the same digest.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::blobs::Blobs;
+use crate::digest::{Algorithm, Digest, Hasher};
+use crate::gzip::Gzip;
+use crate::layout::{self, Layout};
+use crate::model::{
+    Annotations, CONFIG, DOCKER_LAYER, Descriptor, INDEX, Index, LAYER, LAYER_GZIP, MANIFEST, Manifest,
+    Platform,
+};
+use crate::tar::{Entry, Kind, Writer};
+
+/// Why an image cannot be built.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file cannot be read.
+    #[error("{path}: {source}")]
+    Read {
+        /// Which.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A path that no image can have.
+    #[error("{0:?} is not a path in an image: write it from the root, without ..")]
+    Path(String),
+    /// Two things at one path.
+    #[error("{0:?} is given twice, once as a directory")]
+    Twice(String),
+    /// Something that is neither file, directory nor link.
+    #[error("{0} is neither a file, a directory nor a link")]
+    Special(String),
+    /// Too much.
+    #[error("{0} has more than {MAX_FILES} files")]
+    Many(String),
+    /// The layer cannot be written.
+    #[error("the layer cannot be written: {0}")]
+    Write(io::Error),
+    /// The layout cannot be used.
+    #[error(transparent)]
+    Layout(#[from] layout::Error),
+    /// The base cannot be read.
+    #[error("the base: {0}")]
+    Base(#[from] crate::blobs::Error),
+    /// The base is for something else.
+    #[error("the base is for {base}, and the image shall be for {wanted}")]
+    Platform {
+        /// The base's.
+        base: String,
+        /// The image's.
+        wanted: String,
+    },
+}
+
+const MAX_FILES: usize = 1_000_000;
+
+/// Who owns an entry, and its rights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rights {
+    /// The rights; without, 0755 for directories and programs, 0644 for the rest.
+    pub mode: Option<u32>,
+    /// The owner's number.
+    pub uid: u64,
+    /// The group's number.
+    pub gid: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    Directory,
+    Bytes(Arc<[u8]>),
+    File(PathBuf),
+    Link(String),
+}
+
+/// A layer: entries by path. Directories above them are made, owned by root, with rights 0755.
+#[derive(Clone, Debug, Default)]
+pub struct Layer {
+    entries: BTreeMap<String, (Content, Rights, u32)>,
+}
+
+/// A path in an image, without slashes at its ends.
+fn clean(path: &str) -> Result<String, Error> {
+    let wrong = || Error::Path(path.chars().take(300).collect());
+    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    let bad =
+        |part: &&str| *part == ".." || part.contains('\0') || part.len() > 255 || part.starts_with(".wh.");
+    if parts.iter().any(bad) || path.len() > 4096 { Err(wrong()) } else { Ok(parts.join("/")) }
+}
+
+impl Layer {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn put(&mut self, path: &str, content: Content, rights: Rights, mode: u32) -> Result<(), Error> {
+        let path = clean(path)?;
+        let mut above = path.as_str();
+        while let Some((parent, _)) = above.rsplit_once('/') {
+            above = parent;
+            match self.entries.get(parent) {
+                Some((Content::Directory, ..)) => {}
+                Some(_) => return Err(Error::Twice(format!("/{parent}"))),
+                None => {
+                    self.entries.insert(parent.to_owned(), (Content::Directory, Rights::default(), 0o755));
+                }
+            }
+        }
+        let directory = matches!(content, Content::Directory);
+        if let Some((Content::Directory, ..)) = self.entries.get(&path)
+            && !directory
+        {
+            return Err(Error::Twice(format!("/{path}")));
+        }
+        // The root of an image has no name in a layer.
+        if path.is_empty() {
+            return if directory { Ok(()) } else { Err(Error::Path("/".to_owned())) };
+        }
+        self.entries.insert(path, (content, rights, rights.mode.unwrap_or(mode) & 0o7777));
+        Ok(())
+    }
+
+    /// A file of these bytes, readable by all unless `rights` says something else.
+    pub fn file(
+        &mut self,
+        path: &str,
+        data: impl Into<Arc<[u8]>>,
+        rights: Rights,
+    ) -> Result<&mut Self, Error> {
+        self.put(path, Content::Bytes(data.into()), rights, 0o644)?;
+        Ok(self)
+    }
+
+    /// A directory.
+    pub fn directory(&mut self, path: &str, rights: Rights) -> Result<&mut Self, Error> {
+        self.put(path, Content::Directory, rights, 0o755)?;
+        Ok(self)
+    }
+
+    /// A symbolic link.
+    pub fn link(&mut self, path: &str, target: &str) -> Result<&mut Self, Error> {
+        self.put(path, Content::Link(target.to_owned()), Rights::default(), 0o777)?;
+        Ok(self)
+    }
+
+    /// A file or a directory with all that is in it. Links stay links. Times and owners of this machine are not kept,
+    /// and of rights only whether it is a program.
+    pub fn copy(&mut self, from: &Path, to: &str, rights: Rights) -> Result<&mut Self, Error> {
+        let failed = |path: &Path, source| Error::Read { path: path.display().to_string(), source };
+        let mut todo = vec![(from.to_owned(), clean(to)?)];
+        let mut count = 0usize;
+        while let Some((path, to)) = todo.pop() {
+            count += 1;
+            if count > MAX_FILES {
+                return Err(Error::Many(from.display().to_string()));
+            }
+            // What was named is followed; what is found is taken as it is.
+            let meta = if path == from { fs::metadata(&path) } else { fs::symlink_metadata(&path) };
+            let meta = meta.map_err(|source| failed(&path, source))?;
+            if meta.is_dir() {
+                self.put(&to, Content::Directory, Rights { mode: None, ..rights }, 0o755)?;
+                for entry in fs::read_dir(&path).map_err(|source| failed(&path, source))? {
+                    let entry = entry.map_err(|source| failed(&path, source))?;
+                    let name = entry.file_name();
+                    let name =
+                        name.to_str().ok_or_else(|| Error::Path(name.to_string_lossy().into_owned()))?;
+                    todo.push((
+                        entry.path(),
+                        if to.is_empty() { name.to_owned() } else { format!("{to}/{name}") },
+                    ));
+                }
+            } else if meta.is_symlink() {
+                let target = fs::read_link(&path).map_err(|source| failed(&path, source))?;
+                let target =
+                    target.to_str().ok_or_else(|| Error::Path(target.to_string_lossy().into_owned()))?;
+                self.put(&to, Content::Link(target.to_owned()), Rights { mode: None, ..rights }, 0o777)?;
+            } else if meta.is_file() {
+                let mode = if meta.permissions().mode() & 0o111 == 0 { 0o644 } else { 0o755 };
+                self.put(&to, Content::File(path), rights, mode)?;
+            } else {
+                return Err(Error::Special(path.display().to_string()));
+            }
+        }
+        Ok(self)
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Writes the tar.
+    fn tar(&self, to: impl Write, mtime: i64) -> Result<(), Error> {
+        let mut writer = Writer::new(to);
+        for (path, (content, rights, mode)) in &self.entries {
+            let entry =
+                Entry { mode: *mode, uid: rights.uid, gid: rights.gid, mtime, ..Entry::file(path, 0, 0) };
+            match content {
+                Content::Directory => {
+                    let path = format!("{path}/").into_bytes();
+                    writer.entry(&Entry { path, kind: Kind::Directory, ..entry }, &mut io::empty())
+                }
+                Content::Link(target) => {
+                    let link = target.as_bytes().to_vec();
+                    writer.entry(&Entry { kind: Kind::Symlink, link, ..entry }, &mut io::empty())
+                }
+                Content::Bytes(data) => {
+                    writer.entry(&Entry { size: data.len() as u64, ..entry }, &mut &data[..])
+                }
+                Content::File(file) => {
+                    let failed = |source| Error::Read { path: file.display().to_string(), source };
+                    let mut stream = File::open(file).map_err(failed)?;
+                    let size = stream.metadata().map_err(failed)?.len();
+                    writer.entry(&Entry { size, ..entry }, &mut stream)
+                }
+            }
+            .map_err(Error::Write)?;
+        }
+        writer.finish().and_then(|mut to| to.flush()).map_err(Error::Write)
+    }
+
+    /// Writes the layer, compressed. `cache` remembers what was compressed before.
+    pub fn write(
+        &self,
+        layout: &Layout,
+        mtime: i64,
+        cache: Option<&Path>,
+    ) -> Result<(Descriptor, Digest), Error> {
+        let mut count = Count { hasher: Hasher::new(Algorithm::Sha256), inner: io::sink() };
+        if let Some(cache) = cache {
+            self.tar(&mut count, mtime)?;
+            let id = count.hasher.finish();
+            if let Some(layer) = remembered(cache, &id).filter(|layer| layout.has(layer)) {
+                return Ok((layer, id));
+            }
+        }
+        let inner = Gzip::new(layout.writer(Algorithm::Sha256)?);
+        let mut count = Count { hasher: Hasher::new(Algorithm::Sha256), inner };
+        self.tar(&mut count, mtime)?;
+        let layer = count.inner.finish().map_err(Error::Write)?.finish(LAYER_GZIP)?;
+        let id = count.hasher.finish();
+        if let Some(cache) = cache {
+            remember(cache, &id, &layer);
+        }
+        Ok((layer, id))
+    }
+}
+
+fn remembered(cache: &Path, id: &Digest) -> Option<Descriptor> {
+    let mut text = String::new();
+    File::open(cache.join(id.hex())).ok()?.take(300).read_to_string(&mut text).ok()?;
+    let (digest, size) = text.trim().split_once(' ')?;
+    Some(Descriptor::new(LAYER_GZIP, Digest::parse(digest).ok()?, size.parse().ok()?))
+}
+
+/// A cache that cannot be written is none.
+fn remember(cache: &Path, id: &Digest, layer: &Descriptor) {
+    let text = format!("{} {}\n", layer.digest, layer.size);
+    let _ = fs::create_dir_all(cache)
+        .and_then(|()| crate::disk::write(&cache.join(id.hex()), text.as_bytes(), false));
+}
+
+struct Count<W> {
+    hasher: Hasher,
+    inner: W,
+}
+
+impl<W: Write> Write for Count<W> {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(data)?;
+        self.hasher.update(data.get(..written).unwrap_or_default());
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+/// An image to be built.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// What it runs on.
+    pub platform: Platform,
+    /// An image in the same layout whose layers and configuration come first.
+    pub base: Option<Descriptor>,
+    /// Its layers, above those of the base.
+    pub layers: Vec<Layer>,
+    /// What is always run; empty keeps the base's.
+    pub entrypoint: Vec<String>,
+    /// The words that whoever runs it may replace.
+    pub cmd: Vec<String>,
+    /// `NAME=VALUE`; replaces those of the base of the same name.
+    pub env: Vec<String>,
+    /// Labels.
+    pub labels: Annotations,
+    /// Who runs it, as `UID`, `UID:GID` or names; empty keeps the base's.
+    pub user: String,
+    /// Where it runs; empty keeps the base's.
+    pub workdir: String,
+    /// Ports, as `8080/tcp`.
+    pub ports: Vec<String>,
+    /// Said of the manifest.
+    pub annotations: Annotations,
+    /// The time of everything in it, in seconds since 1970.
+    pub created: i64,
+    /// Where compressed layers are remembered.
+    pub cache: Option<PathBuf>,
+}
+
+impl Image {
+    /// Nothing yet.
+    pub fn new(platform: Platform) -> Self {
+        Self {
+            platform,
+            base: None,
+            layers: Vec::new(),
+            entrypoint: Vec::new(),
+            cmd: Vec::new(),
+            env: Vec::new(),
+            labels: Annotations::new(),
+            user: String::new(),
+            workdir: String::new(),
+            ports: Vec::new(),
+            annotations: Annotations::new(),
+            created: 0,
+            cache: None,
+        }
+    }
+
+    /// Writes layers, configuration and manifest into a layout; the descriptor says for what platform it is.
+    pub fn write(&self, layout: &Layout) -> Result<Descriptor, Error> {
+        let mut layers = Vec::new();
+        let mut config = json!({});
+        if let Some(base) = &self.base {
+            let blobs: &dyn Blobs = layout;
+            let (_, manifest) = blobs.image(base, &self.platform)?;
+            let read = blobs.config(&manifest)?;
+            if let Some(is) = read.platform().filter(|is| !self.platform.runs(is)) {
+                return Err(Error::Platform { base: is.to_string(), wanted: self.platform.to_string() });
+            }
+            config = read.value().clone();
+            layers = manifest.layers;
+            for layer in &mut layers {
+                // One manifest speaks one language.
+                if layer.media_type == DOCKER_LAYER {
+                    LAYER_GZIP.clone_into(&mut layer.media_type);
+                } else if layer.media_type == "application/vnd.docker.image.rootfs.diff.tar" {
+                    LAYER.clone_into(&mut layer.media_type);
+                }
+            }
+        }
+        let mut ids = Vec::new();
+        for layer in self.layers.iter().filter(|layer| !layer.is_empty()) {
+            let (descriptor, id) = layer.write(layout, self.created, self.cache.as_deref())?;
+            layers.push(descriptor);
+            ids.push(id);
+        }
+        self.configure(&mut config, &ids);
+        let config = layout.put(CONFIG, config.to_string().as_bytes())?;
+        let manifest = Manifest { annotations: self.annotations.clone(), ..Manifest::new(config, layers) };
+        let mut descriptor = layout.put(MANIFEST, &manifest.bytes())?;
+        descriptor.platform = Some(self.platform.clone());
+        Ok(descriptor)
+    }
+
+    fn configure(&self, value: &mut Value, ids: &[Digest]) {
+        let Some(value) = value.as_object_mut() else { return };
+        let time = time(self.created);
+        value.insert("architecture".to_owned(), self.platform.architecture.as_str().into());
+        value.insert("os".to_owned(), self.platform.os.as_str().into());
+        if let Some(variant) = &self.platform.variant {
+            value.insert("variant".to_owned(), variant.as_str().into());
+        }
+        value.insert("created".to_owned(), time.as_str().into());
+        section(value, "config", |inner| self.run_section(inner));
+        section(value, "rootfs", |root| {
+            root.insert("type".to_owned(), "layers".into());
+            append(root, "diff_ids", ids.iter().map(|id| Value::from(id.to_string())));
+        });
+        let step = json!({ "created": time, "created_by": "podium image build" });
+        append(value, "history", ids.iter().map(|_| step.clone()));
+    }
+
+    /// What is run, and how.
+    fn run_section(&self, inner: &mut Map<String, Value>) {
+        let words = |list: &[String]| Value::from(list.to_vec());
+        if !self.entrypoint.is_empty() {
+            inner.insert("Entrypoint".to_owned(), words(&self.entrypoint));
+            // The words of the base were for the base's program.
+            inner.remove("Cmd");
+        }
+        if !self.cmd.is_empty() {
+            inner.insert("Cmd".to_owned(), words(&self.cmd));
+        }
+        if !self.env.is_empty() {
+            let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
+            let mut env: Vec<String> = Vec::new();
+            let old = inner.get("Env").and_then(Value::as_array).into_iter().flatten();
+            let old = old.filter_map(|word| word.as_str().map(str::to_owned));
+            for word in old.chain(self.env.iter().cloned()) {
+                match env.iter_mut().find(|had| name(had) == name(&word)) {
+                    Some(had) => *had = word,
+                    None => env.push(word),
+                }
+            }
+            inner.insert("Env".to_owned(), env.into());
+        }
+        for (key, text) in [("User", &self.user), ("WorkingDir", &self.workdir)] {
+            if !text.is_empty() {
+                inner.insert(key.to_owned(), text.as_str().into());
+            }
+        }
+        if !self.labels.is_empty() {
+            let labels = self.labels.iter().map(|(key, text)| (key.clone(), text.as_str().into()));
+            section(inner, "Labels", |inner| inner.extend(labels));
+        }
+        if !self.ports.is_empty() {
+            let ports = self.ports.iter().map(|port| (port.clone(), json!({})));
+            section(inner, "ExposedPorts", |inner| inner.extend(ports));
+        }
+    }
+}
+
+/// Changes the object at a key; what is no object there gives way to one.
+fn section(map: &mut Map<String, Value>, key: &str, change: impl FnOnce(&mut Map<String, Value>)) {
+    let mut inner = match map.remove(key) {
+        Some(Value::Object(inner)) => inner,
+        _ => Map::new(),
+    };
+    change(&mut inner);
+    map.insert(key.to_owned(), Value::Object(inner));
+}
+
+/// Appends to the list at a key.
+fn append(map: &mut Map<String, Value>, key: &str, more: impl Iterator<Item = Value>) {
+    let mut list = match map.remove(key) {
+        Some(Value::Array(list)) => list,
+        _ => Vec::new(),
+    };
+    list.extend(more);
+    map.insert(key.to_owned(), Value::Array(list));
+}
+
+/// Writes an index of images that are in the layout, each for its platform.
+pub fn index(layout: &Layout, images: &[Descriptor], annotations: &Annotations) -> Result<Descriptor, Error> {
+    let mut manifests = images.to_vec();
+    manifests.sort_by(|a, b| a.platform.cmp(&b.platform));
+    for manifest in &mut manifests {
+        manifest.annotations.clear();
+    }
+    let index = Index { annotations: annotations.clone(), ..Index::new(manifests) };
+    Ok(layout.put(INDEX, &index.bytes())?)
+}
+
+/// Seconds since 1970 as `2006-01-02T15:04:05Z`.
+pub fn time(seconds: i64) -> String {
+    let seconds = seconds.clamp(-62_135_596_800, 253_402_300_799);
+    let (day, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    // Counted from the first of March of the year 0, so that the day that some years have more is the last.
+    let day = day + 719_468;
+    let era = day.div_euclid(146_097);
+    let of_era = day.rem_euclid(146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let date = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{date:02}T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Config;
+    use crate::testing::Scratch;
+
+    fn image() -> Image {
+        let mut layer = Layer::new();
+        layer.file("/bin/app", *b"#!", Rights { mode: Some(0o755), ..Rights::default() }).unwrap();
+        layer.file("etc/data/x", *b"y", Rights { uid: 5, gid: 6, ..Rights::default() }).unwrap();
+        layer.link("/app", "bin/app").unwrap();
+        let mut image = Image::new(Platform::parse("linux/amd64").unwrap());
+        image.layers = vec![layer, Layer::new()];
+        image.entrypoint = vec!["/app".to_owned()];
+        image.env = vec!["A=1".to_owned()];
+        image.labels.insert("l".to_owned(), "v".to_owned());
+        image
+    }
+
+    #[test]
+    fn the_same_input_is_the_same_digest_on_top_of_itself_too() {
+        let scratch = Scratch::new();
+        let one = Layout::create(scratch.path("1")).unwrap();
+        let two = Layout::create(scratch.path("2")).unwrap().transient();
+        let first = image().write(&one).unwrap();
+        assert_eq!(first, image().write(&two).unwrap());
+        // A change of this digest means that nobody's images are the same any more: think twice.
+        assert_eq!(
+            first.digest.to_string(),
+            "sha256:01d5d231d296583fa7eb6dc109504a86ab1e418a12e8edd47d2191f8a5c5f4c7"
+        );
+        let mut above = image();
+        above.base = Some(first.clone());
+        above.env = vec!["B=2".to_owned(), "A=3".to_owned()];
+        above.entrypoint.clear();
+        above.cmd = vec!["run".to_owned()];
+        let blobs: &dyn Blobs = &one;
+        let descriptor = above.write(&one).unwrap();
+        let (_, manifest) = blobs.image(&descriptor, &above.platform).unwrap();
+        let config = blobs.config(&manifest).unwrap();
+        assert_eq!((manifest.layers.len(), config.diff_ids().len()), (2, 2));
+        assert_eq!(config.words("Env"), ["A=3", "B=2"]);
+        assert_eq!(config.command(), ["/app", "run"]);
+        above.platform = Platform::parse("linux/arm64").unwrap();
+        assert!(matches!(above.write(&one), Err(Error::Platform { .. })));
+        let all = index(&one, &[first.clone(), descriptor], &Annotations::new()).unwrap();
+        assert_eq!(
+            blobs.image(&all, &Platform::parse("linux/amd64").unwrap()).unwrap().0.digest,
+            first.digest
+        );
+        let files = blobs.files(&manifest, &["/etc"], crate::files::Limits::default()).unwrap();
+        assert_eq!(files.files["etc/data/x"].data[..], *b"y");
+    }
+
+    #[test]
+    fn directories_are_copied_whatever_their_times() {
+        let scratch = Scratch::new();
+        let digest = |name: &str| {
+            let from = scratch.path(name);
+            fs::create_dir_all(from.join("sub")).unwrap();
+            fs::write(from.join("sub/b"), "b").unwrap();
+            fs::write(from.join("a"), "a").unwrap();
+            std::os::unix::fs::symlink("a", from.join("l")).unwrap();
+            let mut image = Image::new(Platform::here());
+            let mut layer = Layer::new();
+            layer.copy(&from, "/chart", Rights::default()).unwrap();
+            image.layers = vec![layer];
+            image.cache = Some(scratch.path("cache"));
+            image.write(&Layout::create(scratch.path("l")).unwrap()).unwrap().digest
+        };
+        assert_eq!(digest("one"), digest("two"));
+        assert_eq!(fs::read_dir(scratch.path("cache")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn impossible_paths_are_refused() {
+        let mut layer = Layer::new();
+        for path in ["../x", "a/../b", "", "/", "a/.wh.b", "\0"] {
+            assert!(layer.file(path, *b"", Rights::default()).is_err(), "{path}");
+        }
+        layer.file("a/b", *b"", Rights::default()).unwrap();
+        assert!(matches!(layer.file("a", *b"", Rights::default()), Err(Error::Twice(_))));
+        assert!(matches!(layer.file("a/b/c", *b"", Rights::default()), Err(Error::Twice(_))));
+        assert!(layer.copy(Path::new("/nonexistent"), "/x", Rights::default()).is_err());
+    }
+
+    #[test]
+    fn times_are_written() {
+        assert_eq!(time(0), "1970-01-01T00:00:00Z");
+        assert_eq!(time(951_868_799), "2000-02-29T23:59:59Z");
+        assert_eq!(time(-1), "1969-12-31T23:59:59Z");
+        let _ = Config::parse(b"{}").unwrap();
+    }
+}

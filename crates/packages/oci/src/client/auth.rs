@@ -1,0 +1,181 @@
+//! What registries ask of those who are not known to them, and the tokens that they give.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// How a registry wants to be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Challenge {
+    /// With a name and a password each time.
+    Basic,
+    /// With a token from somewhere.
+    Bearer {
+        /// Where tokens are.
+        realm: String,
+        /// For whom.
+        service: Option<String>,
+        /// For what.
+        scope: Option<String>,
+    },
+}
+
+impl Challenge {
+    /// Reads the values of `WWW-Authenticate`; the first that is understood counts, tokens before passwords.
+    pub fn parse<'h>(headers: impl Iterator<Item = &'h str>) -> Option<Self> {
+        let mut basic = None;
+        for header in headers.take(8) {
+            let header = header.trim().get(..8192).unwrap_or(header.trim());
+            let (scheme, rest) = header.split_once(' ').unwrap_or((header, ""));
+            if scheme.eq_ignore_ascii_case("basic") {
+                basic = Some(Self::Basic);
+            } else if scheme.eq_ignore_ascii_case("bearer") {
+                let parameters = parameters(rest);
+                let get = |name: &str| {
+                    parameters.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
+                };
+                if let Some(realm) = get("realm") {
+                    return Some(Self::Bearer { realm, service: get("service"), scope: get("scope") });
+                }
+            }
+        }
+        basic
+    }
+}
+
+/// `key="value",key=value`.
+fn parameters(text: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut rest = text.trim_start();
+    while let Some((key, after)) = rest.split_once('=') {
+        let key = key.trim_matches([',', ' ']).to_ascii_lowercase();
+        let mut value = String::new();
+        if let Some(quoted) = after.strip_prefix('"') {
+            let mut characters = quoted.char_indices();
+            let mut end = quoted.len();
+            while let Some((at, character)) = characters.next() {
+                match character {
+                    '"' => {
+                        end = at + 1;
+                        break;
+                    }
+                    '\\' => value.extend(characters.next().map(|(_, escaped)| escaped)),
+                    other => value.push(other),
+                }
+            }
+            rest = quoted.get(end..).unwrap_or_default();
+        } else {
+            let end = after.find(',').unwrap_or(after.len());
+            value.push_str(after.get(..end).unwrap_or_default().trim());
+            rest = after.get(end..).unwrap_or_default();
+        }
+        found.push((key, value));
+        rest = rest.trim_start_matches([',', ' ']);
+    }
+    found
+}
+
+/// A token, and until when it is good.
+#[derive(Clone)]
+pub(super) struct Token {
+    pub text: String,
+    pub until: Instant,
+}
+
+impl Token {
+    /// From the answer of whoever gives tokens.
+    pub(super) fn parse(data: &[u8], now: Instant) -> Option<Self> {
+        let value: Value = serde_json::from_slice(data).ok()?;
+        let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let token = text("token").or_else(|| text("access_token"))?;
+        // What could end a header is no token.
+        if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return None;
+        }
+        let seconds = value.get("expires_in").and_then(Value::as_u64).unwrap_or(60).clamp(10, 24 * 3600);
+        // A little earlier, so that it does not end on the way.
+        Some(Self { text: token.to_owned(), until: now + Duration::from_secs(seconds * 9 / 10) })
+    }
+}
+
+/// What a request is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Scope {
+    /// The repository; none for the registry itself.
+    pub repository: Option<String>,
+    /// What is done: `pull`, `pull,push`, `delete`.
+    pub actions: &'static str,
+    /// A repository that something is taken from.
+    pub from: Option<String>,
+}
+
+impl Scope {
+    pub(super) fn new(repository: &str, actions: &'static str) -> Self {
+        Self { repository: Some(repository.to_owned()), actions, from: None }
+    }
+
+    pub(super) fn texts(&self) -> Vec<String> {
+        let own = self.repository.as_ref().map(|name| format!("repository:{name}:{}", self.actions));
+        let other = self.from.as_ref().map(|name| format!("repository:{name}:pull"));
+        own.into_iter().chain(other).collect()
+    }
+}
+
+/// Escapes what stands in a query.
+pub(super) fn escape(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn challenges_are_understood() {
+        let bearer = |realm: &str, service: Option<&str>, scope: Option<&str>| Challenge::Bearer {
+            realm: realm.to_owned(),
+            service: service.map(str::to_owned),
+            scope: scope.map(str::to_owned),
+        };
+        for (header, expected) in [
+            ("Basic realm=\"x\"", Some(Challenge::Basic)),
+            (
+                "Bearer realm=\"https://a.example/token\",service=\"s, t\",scope=\"repository:a/b:pull,push\"",
+                Some(bearer("https://a.example/token", Some("s, t"), Some("repository:a/b:pull,push"))),
+            ),
+            (
+                "bearer service=x, realm=https://a.example/t",
+                Some(bearer("https://a.example/t", Some("x"), None)),
+            ),
+            ("Bearer realm=\"a\\\"b\"", Some(bearer("a\"b", None, None))),
+            ("Bearer", None),
+            ("Bearer realm", None),
+            ("Bearer realm=\"unterminated", Some(bearer("unterminated", None, None))),
+            ("Negotiate x", None),
+            ("", None),
+        ] {
+            assert_eq!(Challenge::parse([header].into_iter()), expected, "{header}");
+        }
+        let both = ["Basic realm=x", "Bearer realm=\"r\""];
+        assert_eq!(Challenge::parse(both.into_iter()), Some(bearer("r", None, None)));
+    }
+
+    #[test]
+    fn tokens_are_texts_for_headers() {
+        let now = Instant::now();
+        assert_eq!(Token::parse(br#"{"token":"a.b","expires_in":100}"#, now).unwrap().text, "a.b");
+        assert_eq!(Token::parse(br#"{"access_token":"c"}"#, now).unwrap().text, "c");
+        for text in ["{}", "[]", "{\"token\":\"\"}", "{\"token\":\"a\\r\\nX: y\"}", "{\"token\":1}", "x"] {
+            assert!(Token::parse(text.as_bytes(), now).is_none(), "{text}");
+        }
+        assert_eq!(escape("a/b:c d"), "a%2Fb%3Ac%20d");
+    }
+}

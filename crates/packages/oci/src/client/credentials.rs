@@ -1,0 +1,448 @@
+//! Who we are to a registry: what docker and podman have written down, and their helpers.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+use crate::reference::DEFAULT_REGISTRY;
+
+/// Why credentials cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file cannot be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// Which.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file is not what it should be.
+    #[error("{path}: {why}")]
+    Form {
+        /// Which.
+        path: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A helper failed.
+    #[error("the credential helper docker-credential-{name} failed: {why}")]
+    Helper {
+        /// Which.
+        name: String,
+        /// What it said.
+        why: String,
+    },
+    /// There is no place to write to.
+    #[error("there is no place for credentials: set HOME, DOCKER_CONFIG or REGISTRY_AUTH_FILE")]
+    NoPlace,
+}
+
+const MAX_FILE: u64 = 4 << 20;
+const MAX_ANSWER: u64 = 1 << 20;
+
+/// What proves who we are.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Credential {
+    /// A name and a password.
+    Basic(String, String),
+    /// A token that others are got with.
+    Identity(String),
+    /// A token that is shown as it is.
+    Bearer(String),
+}
+
+impl std::fmt::Debug for Credential {
+    /// Secrets are not shown.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Basic(..) => "Basic(…)",
+            Self::Identity(_) => "Identity(…)",
+            Self::Bearer(_) => "Bearer(…)",
+        })
+    }
+}
+
+/// Where credentials are looked for.
+#[derive(Clone, Debug, Default)]
+pub struct Keyring {
+    /// Files in the order in which they are asked.
+    files: Vec<PathBuf>,
+    /// The file that new ones are written to.
+    home: Option<PathBuf>,
+    /// For one registry, or for all if it is empty; before all files.
+    given: Option<(String, Credential)>,
+}
+
+impl Keyring {
+    /// The files of docker and podman, in podman's order: `REGISTRY_AUTH_FILE` alone if it is set; otherwise podman's in
+    /// the runtime and the configuration directory, then docker's.
+    pub fn from_environment(variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
+        let path = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        if let Some(file) = path("REGISTRY_AUTH_FILE") {
+            return Self { files: vec![file.clone()], home: Some(file), given: None };
+        }
+        let home = path("HOME");
+        let docker = path("DOCKER_CONFIG").or_else(|| Some(home.as_ref()?.join(".docker")));
+        let docker = docker.map(|folder| folder.join("config.json"));
+        let config = path("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
+        let podman = [path("XDG_RUNTIME_DIR"), config].into_iter().flatten();
+        let podman = podman.map(|folder| folder.join("containers/auth.json"));
+        let files = podman.chain(docker.clone()).chain(home.map(|home| home.join(".dockercfg"))).collect();
+        Self { files, home: docker, given: None }
+    }
+
+    /// One file and no other.
+    pub fn from_file(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        Self { files: vec![path.clone()], home: Some(path), given: None }
+    }
+
+    /// Shows this one to a registry (its host), whatever the files say.
+    pub fn with(mut self, registry: &str, credential: Credential) -> Self {
+        self.given = Some((registry.to_owned(), credential));
+        self
+    }
+
+    /// For a repository of a registry. May start a helper, and wait for it.
+    pub fn find(&self, registry: &str, repository: &str) -> Result<Option<Credential>, Error> {
+        if let Some((_, credential)) = self.given.as_ref().filter(|(host, _)| host == registry) {
+            return Ok(Some(credential.clone()));
+        }
+        for file in &self.files {
+            let Some(value) = read(file)? else { continue };
+            let legacy = file.ends_with(".dockercfg");
+            let auths = Auths { path: file, value: &value, legacy };
+            if let Some(found) = auths.find(registry, repository)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where [`Keyring::store`] writes.
+    pub fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
+    }
+
+    /// Writes one down, with the helper of the file if it names one.
+    pub fn store(&self, registry: &str, user: &str, password: &str) -> Result<(), Error> {
+        let path = self.home.as_deref().ok_or(Error::NoPlace)?;
+        let mut value = read(path)?.unwrap_or_else(|| json!({}));
+        if let Some(helper) = helper_of(&value, registry) {
+            let request = json!({ "ServerURL": key(registry), "Username": user, "Secret": password });
+            ask(&helper, "store", request.to_string().as_bytes())?;
+            return Ok(());
+        }
+        let auth = STANDARD.encode(format!("{user}:{password}"));
+        change(path, &mut value, |auths| {
+            auths.insert(key(registry), json!({ "auth": auth }));
+        })
+    }
+
+    /// Takes one away; whether there was one.
+    pub fn remove(&self, registry: &str) -> Result<bool, Error> {
+        let path = self.home.as_deref().ok_or(Error::NoPlace)?;
+        let Some(mut value) = read(path)? else { return Ok(false) };
+        if let Some(helper) = helper_of(&value, registry) {
+            return Ok(ask(&helper, "erase", key(registry).as_bytes())?.is_some());
+        }
+        let mut found = false;
+        let there = value.get("auths").and_then(Value::as_object);
+        if !there.is_some_and(|auths| auths.keys().any(|name| host_of(name) == registry)) {
+            return Ok(false);
+        }
+        change(path, &mut value, |auths| {
+            let before = auths.len();
+            auths.retain(|name, _| host_of(name) != registry);
+            found = auths.len() < before;
+        })?;
+        Ok(found)
+    }
+}
+
+/// How docker's files call a registry.
+fn key(registry: &str) -> String {
+    if registry == DEFAULT_REGISTRY { "https://index.docker.io/v1/".to_owned() } else { registry.to_owned() }
+}
+
+/// The host that an entry is for: some are written as addresses.
+fn host_of(name: &str) -> &str {
+    let rest = name.strip_prefix("https://").or_else(|| name.strip_prefix("http://")).unwrap_or(name);
+    let host = rest.split('/').next().unwrap_or_default();
+    if matches!(host, "index.docker.io" | "registry-1.docker.io") { DEFAULT_REGISTRY } else { host }
+}
+
+/// The path of an entry: podman has entries for repositories too.
+fn path_of(name: &str) -> &str {
+    if name.starts_with("https://") || name.starts_with("http://") {
+        return "";
+    }
+    let path = name.split_once('/').map_or("", |(_, path)| path);
+    // Addresses of the first version of the API are for the whole host.
+    if matches!(path.trim_end_matches('/'), "v1" | "v2") { "" } else { path.trim_end_matches('/') }
+}
+
+struct Auths<'f> {
+    path: &'f Path,
+    value: &'f Value,
+    legacy: bool,
+}
+
+impl Auths<'_> {
+    fn find(&self, registry: &str, repository: &str) -> Result<Option<Credential>, Error> {
+        if let Some(helper) = helper_of(self.value, registry)
+            && let Some(found) = from_helper(&helper, registry)?
+        {
+            return Ok(Some(found));
+        }
+        let auths = if self.legacy { Some(self.value) } else { self.value.get("auths") };
+        let Some(auths) = auths.and_then(Value::as_object) else { return Ok(None) };
+        let within = |path: &str| {
+            let rest = repository.strip_prefix(path);
+            path.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let mut best: Option<(&str, &Value)> = None;
+        for (name, entry) in auths {
+            let path = path_of(name);
+            let fits = host_of(name) == registry && within(path);
+            if fits && best.is_none_or(|(other, _)| path.len() > other.len()) {
+                best = Some((path, entry));
+            }
+        }
+        match best {
+            Some((_, entry)) => self.entry(registry, entry),
+            None => Ok(None),
+        }
+    }
+
+    fn entry(&self, registry: &str, entry: &Value) -> Result<Option<Credential>, Error> {
+        let text = |key: &str| entry.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+        if let Some(token) = text("registrytoken") {
+            return Ok(Some(Credential::Bearer(token.to_owned())));
+        }
+        if let Some(token) = text("identitytoken") {
+            return Ok(Some(Credential::Identity(token.to_owned())));
+        }
+        if let (Some(user), Some(password)) = (text("username"), text("password")) {
+            return Ok(Some(Credential::Basic(user.to_owned(), password.to_owned())));
+        }
+        let Some(auth) = text("auth") else { return Ok(None) };
+        let wrong = || Error::Form {
+            path: self.path.display().to_string(),
+            why: format!("the auth of {registry} is not base64 of USER:PASSWORD"),
+        };
+        let plain = STANDARD.decode(auth.trim()).map_err(|_| wrong())?;
+        let plain = String::from_utf8(plain).map_err(|_| wrong())?;
+        let (user, password) = plain.split_once(':').ok_or_else(wrong)?;
+        // Docker pads what it writes.
+        Ok(Some(Credential::Basic(user.to_owned(), password.trim_end_matches('\0').to_owned())))
+    }
+}
+
+/// Reads an auth file of any of the kinds; for tests and fuzzing.
+pub fn parse(data: &[u8], registry: &str, repository: &str) -> Result<Option<Credential>, Error> {
+    let path = Path::new("auth.json");
+    let value: Value = serde_json::from_slice(data).map_err(|e| form(path, e))?;
+    // Programs are not started for what is only looked at.
+    let mut value = value;
+    if let Some(map) = value.as_object_mut() {
+        map.remove("credsStore");
+        map.remove("credHelpers");
+    }
+    Auths { path, value: &value, legacy: false }.find(registry, repository)
+}
+
+fn form(path: &Path, why: impl std::fmt::Display) -> Error {
+    Error::Form { path: path.display().to_string(), why: why.to_string() }
+}
+
+fn read(path: &Path) -> Result<Option<Value>, Error> {
+    let failed = |source| Error::Io { path: path.display().to_string(), source };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(e) => return Err(failed(e)),
+    };
+    let mut data = Vec::new();
+    if file.take(MAX_FILE + 1).read_to_end(&mut data).map_err(failed)? as u64 > MAX_FILE {
+        return Err(form(path, "it is larger than 4 MiB"));
+    }
+    if data.iter().all(u8::is_ascii_whitespace) {
+        return Ok(None);
+    }
+    let value: Value = serde_json::from_slice(&data).map_err(|e| form(path, e))?;
+    if value.is_object() { Ok(Some(value)) } else { Err(form(path, "it is not a JSON object")) }
+}
+
+fn change(path: &Path, value: &mut Value, edit: impl FnOnce(&mut Map<String, Value>)) -> Result<(), Error> {
+    let failed = |source| Error::Io { path: path.display().to_string(), source };
+    let map = value.as_object_mut().ok_or_else(|| form(path, "it is not a JSON object"))?;
+    let mut auths = match map.remove("auths") {
+        Some(Value::Object(auths)) => auths,
+        _ => Map::new(),
+    };
+    edit(&mut auths);
+    map.insert("auths".to_owned(), Value::Object(auths));
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(failed)?;
+    let beside = folder.join(format!(".{}.new", crate::disk::unique().map_err(failed)?));
+    let write = || {
+        use std::os::unix::fs::OpenOptionsExt;
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+        file.write_all(format!("{value:#}\n").as_bytes())?;
+        file.sync_all()?;
+        // A link to the file stays a link.
+        fs::rename(&beside, fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))
+    };
+    write().map_err(|source| {
+        let _ = fs::remove_file(&beside);
+        failed(source)
+    })
+}
+
+fn helper_of(value: &Value, registry: &str) -> Option<String> {
+    let helpers = value.get("credHelpers").and_then(Value::as_object);
+    let own = helpers.and_then(|map| map.iter().find(|(name, _)| host_of(name) == registry));
+    let own = own.and_then(|(_, helper)| helper.as_str());
+    let name = own.or_else(|| value.get("credsStore")?.as_str()).filter(|name| !name.is_empty())?;
+    // The name becomes part of a program's name: no path may hide in it.
+    let fine = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    fine.then(|| name.to_owned())
+}
+
+fn from_helper(helper: &str, registry: &str) -> Result<Option<Credential>, Error> {
+    let Some(answer) = ask(helper, "get", key(registry).as_bytes())? else { return Ok(None) };
+    let wrong = |why: &str| Error::Helper { name: helper.to_owned(), why: why.to_owned() };
+    let value: Value = serde_json::from_slice(&answer).map_err(|_| wrong("its answer is not JSON"))?;
+    let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (user, secret) = (text("Username"), text("Secret"));
+    Ok(match (user.as_str(), secret.is_empty()) {
+        (_, true) => None,
+        ("<token>", _) => Some(Credential::Identity(secret)),
+        _ => Some(Credential::Basic(user, secret)),
+    })
+}
+
+/// Runs a helper; nothing if it has nothing.
+fn ask(helper: &str, verb: &str, input: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    let wrong = |why: String| Error::Helper { name: helper.to_owned(), why };
+    let mut child = Command::new(format!("docker-credential-{helper}"))
+        .arg(verb)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| wrong(format!("it cannot be started: {e}; is it installed?")))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        let _ = stdin.write_all(input);
+    }
+    let mut answer = Vec::new();
+    if let Some(stdout) = child.stdout.take() {
+        stdout.take(MAX_ANSWER).read_to_end(&mut answer).map_err(|e| wrong(e.to_string()))?;
+    }
+    let status = child.wait().map_err(|e| wrong(e.to_string()))?;
+    if status.success() {
+        return Ok(Some(answer));
+    }
+    let text = String::from_utf8_lossy(&answer).trim().chars().take(300).collect::<String>();
+    // All helpers say it so.
+    if text.contains("credentials not found") { Ok(None) } else { Err(wrong(text)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Scratch;
+
+    fn basic(user: &str) -> Option<Credential> {
+        Some(Credential::Basic(user.to_owned(), "p:w".to_owned()))
+    }
+
+    fn auth(user: &str) -> String {
+        STANDARD.encode(format!("{user}:p:w"))
+    }
+
+    #[test]
+    fn the_most_specific_entry_wins_and_others_are_not_shown() {
+        let text = json!({"auths": {
+            "host.example": {"auth": auth("host")}, "host.example/team": {"auth": auth("team")},
+            "host.example/team/app": {"auth": auth("app")}, "https://old.example/v1/": {"auth": auth("old")},
+            "https://index.docker.io/v1/": {"auth": auth("hub")}, "t.example": {"identitytoken": "t"},
+            "host.example.evil": {"auth": auth("evil")}, "empty.example": {}, "bad.example": {"auth": "!"},
+        }})
+        .to_string();
+        let find = |registry: &str, repository: &str| parse(text.as_bytes(), registry, repository).unwrap();
+        assert_eq!(find("host.example", "x"), basic("host"));
+        assert_eq!(find("host.example", "team/other"), basic("team"));
+        assert_eq!(find("host.example", "team/app"), basic("app"));
+        assert_eq!(find("host.example", "teamster"), basic("host"));
+        assert_eq!(find("old.example", "x"), basic("old"));
+        assert_eq!(find("docker.io", "library/x"), basic("hub"));
+        assert_eq!(find("t.example", "x"), Some(Credential::Identity("t".to_owned())));
+        for host in ["example", "host.example:5000", "ost.example", "empty.example", ""] {
+            assert_eq!(find(host, "x"), None, "{host}");
+        }
+        assert!(parse(text.as_bytes(), "bad.example", "x").is_err());
+        assert!(parse(b"[", "x", "y").is_err() && parse(b"[]", "x", "y").unwrap().is_none());
+        assert!(!format!("{:?}", basic("secret")).contains("p:w"));
+    }
+
+    #[test]
+    fn files_are_asked_in_order_and_written_with_care() {
+        let scratch = Scratch::new();
+        let (home, run) = (scratch.path("home"), scratch.path("run"));
+        let write = |path: &Path, user: &str, host: &str| {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, json!({"auths": {host: {"auth": auth(user)}}, "other": 1}).to_string()).unwrap();
+        };
+        write(&home.join(".docker/config.json"), "docker", "h.example");
+        let variable = |name: &str| match name {
+            "HOME" => Some(home.clone().into_os_string()),
+            "XDG_RUNTIME_DIR" => Some(run.clone().into_os_string()),
+            _ => None,
+        };
+        let keyring = Keyring::from_environment(&variable);
+        assert_eq!(keyring.find("h.example", "x").unwrap(), basic("docker"));
+        write(&run.join("containers/auth.json"), "podman", "h.example");
+        assert_eq!(keyring.find("h.example", "x").unwrap(), basic("podman"));
+        let given = keyring.clone().with("h.example", Credential::Bearer("b".to_owned()));
+        assert_eq!(given.find("h.example", "x").unwrap(), Some(Credential::Bearer("b".to_owned())));
+        assert_eq!(given.find("other.example", "x").unwrap(), None);
+
+        keyring.store("new.example:5000", "me", "p:w").unwrap();
+        keyring.store("docker.io", "hub", "p:w").unwrap();
+        assert_eq!(keyring.find("new.example:5000", "x").unwrap(), basic("me"));
+        assert_eq!(keyring.find("docker.io", "x").unwrap(), basic("hub"));
+        let text = fs::read_to_string(home.join(".docker/config.json")).unwrap();
+        assert!(
+            text.contains("\"other\": 1")
+                && text.contains("h.example")
+                && text.contains("index.docker.io/v1/")
+        );
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(
+            fs::metadata(home.join(".docker/config.json")).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        assert!(keyring.remove("new.example:5000").unwrap() && !keyring.remove("new.example:5000").unwrap());
+        assert_eq!(keyring.find("new.example:5000", "x").unwrap(), None);
+        assert!(Keyring::default().store("x", "y", "z").is_err());
+    }
+
+    #[test]
+    fn helpers_have_plain_names() {
+        let value = json!({"credsStore": "../../evil", "credHelpers": {"a.example": "ecr-login", "b.example": "x/y"}});
+        assert_eq!(helper_of(&value, "a.example").unwrap(), "ecr-login");
+        assert_eq!(helper_of(&value, "b.example"), None);
+        assert_eq!(helper_of(&value, "c.example"), None);
+    }
+}

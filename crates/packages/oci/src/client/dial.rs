@@ -1,0 +1,225 @@
+//! Connections: directly or through a proxy, with TLS by this machine's, our own and the user's authorities.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::{HeaderValue, Uri};
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper_util::client::proxy::matcher::Matcher;
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tower_service::Service;
+
+use crate::reference::is_loopback;
+
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(15);
+
+/// Which proxies stand before whom.
+#[derive(Clone, Default)]
+pub struct Proxies(Option<Arc<Matcher>>);
+
+impl Proxies {
+    /// `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in capitals or not.
+    pub fn from_environment(variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
+        let text = |name: &str| {
+            let value = variable(name).or_else(|| variable(&name.to_lowercase()))?;
+            value.into_string().ok().filter(|value| !value.is_empty())
+        };
+        let (http, https, all) = (text("HTTP_PROXY"), text("HTTPS_PROXY"), text("ALL_PROXY"));
+        if http.is_none() && https.is_none() && all.is_none() {
+            return Self(None);
+        }
+        let mut builder = Matcher::builder().no(text("NO_PROXY").unwrap_or_default());
+        if let Some(all) = all {
+            builder = builder.all(all);
+        }
+        if let Some(http) = http {
+            builder = builder.http(http);
+        }
+        if let Some(https) = https {
+            builder = builder.https(https);
+        }
+        Self(Some(Arc::new(builder.build())))
+    }
+
+    /// What a proxy wants to be shown with a request that it passes on itself.
+    pub(super) fn authorization(&self, uri: &Uri) -> Option<HeaderValue> {
+        let matcher = self.0.as_ref().filter(|_| uri.scheme_str() == Some("http") && !local(uri))?;
+        matcher.intercept(uri)?.basic_auth().cloned()
+    }
+}
+
+/// This machine is never behind a proxy.
+fn local(uri: &Uri) -> bool {
+    uri.host().is_some_and(is_loopback)
+}
+
+/// Makes connections.
+#[derive(Clone)]
+pub(super) struct Dialer {
+    tcp: HttpConnector,
+    proxies: Proxies,
+}
+
+/// A connection; requests over some go to a proxy that passes them on.
+pub(super) struct Stream {
+    inner: TokioIo<TcpStream>,
+    proxied: bool,
+}
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+impl Service<Uri> for Dialer {
+    type Response = Stream;
+    type Error = Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Stream, Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.tcp.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let mut tcp = self.tcp.clone();
+        let proxy =
+            self.proxies.0.as_ref().filter(|_| !local(&uri)).and_then(|matcher| matcher.intercept(&uri));
+        Box::pin(async move {
+            let Some(proxy) = proxy else {
+                return Ok(Stream { inner: tcp.call(uri).await?, proxied: false });
+            };
+            let named = |e: Error| -> Error { format!("through the proxy {}: {e}", proxy.uri()).into() };
+            if uri.scheme_str() == Some("https") {
+                let mut tunnel = Tunnel::new(proxy.uri().clone(), tcp);
+                if let Some(auth) = proxy.basic_auth() {
+                    tunnel = tunnel.with_auth(auth.clone());
+                }
+                let inner = tunnel.call(uri).await.map_err(|e| named(e.into()))?;
+                return Ok(Stream { inner, proxied: false });
+            }
+            let inner = tcp.call(proxy.uri().clone()).await.map_err(|e| named(e.into()))?;
+            Ok(Stream { inner, proxied: true })
+        })
+    }
+}
+
+impl Connection for Stream {
+    fn connected(&self) -> Connected {
+        self.inner.connected().proxy(self.proxied)
+    }
+}
+
+impl Read for Stream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_read(context, buffer)
+    }
+}
+
+impl Write for Stream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        data: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(context, data)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        data: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write_vectored(context, data)
+    }
+}
+
+/// Whom to believe, beside the authorities of this machine.
+#[derive(Clone, Debug, Default)]
+pub struct Trust {
+    /// Certificates of authorities, PEM.
+    pub authorities: Vec<Vec<u8>>,
+    /// Folders with a folder for each host, with its `*.crt` in it, as docker and podman have them.
+    pub folders: Vec<PathBuf>,
+}
+
+impl Trust {
+    fn roots(&self, host: &str) -> Result<RootCertStore, String> {
+        let mut roots = RootCertStore::empty();
+        let native = rustls_native_certs::load_native_certs();
+        roots.add_parsable_certificates(native.certs);
+        if roots.is_empty() {
+            // An image without a base has no authorities.
+            roots.add_parsable_certificates(webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned());
+        }
+        let mut own = self.authorities.clone();
+        // A host is part of a path here: references have made sure that it has no slash.
+        for folder in self.folders.iter().map(|folder| folder.join(host)) {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                if entry.path().extension().is_some_and(|kind| kind == "crt") {
+                    own.push(fs::read(entry.path()).map_err(|e| format!("{}: {e}", entry.path().display()))?);
+                }
+            }
+        }
+        for pem in &own {
+            let mut found = 0;
+            for certificate in CertificateDer::pem_slice_iter(pem) {
+                let certificate = certificate.map_err(|e| format!("a certificate of an authority: {e}"))?;
+                roots.add(certificate).map_err(|e| format!("a certificate of an authority: {e}"))?;
+                found += 1;
+            }
+            if found == 0 {
+                return Err("a file that should have certificates of authorities (PEM) has none".to_owned());
+            }
+        }
+        Ok(roots)
+    }
+}
+
+/// What makes connections to one host.
+pub(super) fn connector(
+    host: &str,
+    trust: &Trust,
+    proxies: &Proxies,
+) -> Result<HttpsConnector<Dialer>, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.map_err(|e| e.to_string())?;
+    let config = config.with_root_certificates(trust.roots(host)?).with_no_client_auth();
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_connect_timeout(Some(CONNECT));
+    tcp.set_nodelay(true);
+    let dialer = Dialer { tcp, proxies: proxies.clone() };
+    Ok(HttpsConnectorBuilder::new()
+        .with_tls_config(config)
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(dialer))
+}

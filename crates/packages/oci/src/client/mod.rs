@@ -1,0 +1,210 @@
+//! A client of registries: OCI's and docker's.
+//!
+//! ```no_run
+//! # async fn example(layout: podium_oci::Layout) -> Result<(), Box<dyn std::error::Error>> {
+//! use podium_oci::{Client, Options, Platform, Platforms, Reference};
+//!
+//! let client = Client::new(Options::default());
+//! let name = Reference::parse("localhost:5000/team/app:1.0")?;
+//! let image = client.pull(&name, &layout, &Platforms::One(Platform::here()), &podium_oci::quiet()).await?;
+//! client.push(&layout, &image, &name.with_tag("copy")?, &podium_oci::quiet()).await?;
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod auth;
+pub mod credentials;
+pub mod dial;
+pub mod fetch;
+mod http;
+mod pull;
+mod push;
+mod registry;
+pub mod remote;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use crate::digest::Digest;
+use crate::model::Platform;
+use crate::{blobs, layout, model, reference};
+
+pub use remote::Remote;
+
+/// Why a registry could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There was no answer.
+    #[error("{host} cannot be reached: {why}")]
+    Connect {
+        /// Who was asked.
+        host: String,
+        /// Why.
+        why: String,
+    },
+    /// The answer was no.
+    #[error("{method} {url}: {status}: {message}")]
+    Status {
+        /// What was asked.
+        method: String,
+        /// Of whom.
+        url: String,
+        /// The answer.
+        status: ::http::StatusCode,
+        /// What it said.
+        message: String,
+    },
+    /// The registry wants to know who we are.
+    #[error("{registry} {}; podium registry login {registry}", if *known { "does not accept these credentials: log in again with" } else { "wants credentials: log in with" })]
+    Login {
+        /// Which.
+        registry: String,
+        /// Whether it was shown some.
+        known: bool,
+    },
+    /// It is not there.
+    #[error("{0} is not there")]
+    NotFound(String),
+    /// An answer is not what was asked for.
+    #[error("{0}")]
+    Wrong(String),
+    /// Somebody wants us to go where we do not go.
+    #[error("{from} redirects, and that is not followed: {why}")]
+    Redirect {
+        /// Who.
+        from: String,
+        /// Where, and why not.
+        why: String,
+    },
+    /// An address is none.
+    #[error("{0:?} is not an address")]
+    Address(String),
+    /// No connection can be prepared.
+    #[error("connections cannot be prepared: {0}")]
+    Tls(String),
+    /// Credentials.
+    #[error(transparent)]
+    Credentials(#[from] credentials::Error),
+    /// A name.
+    #[error(transparent)]
+    Reference(#[from] reference::Error),
+    /// A document.
+    #[error("{place}: {source}")]
+    Model {
+        /// Whose.
+        place: String,
+        /// Why.
+        source: model::Error,
+    },
+    /// The layout.
+    #[error(transparent)]
+    Layout(#[from] layout::Error),
+    /// What is read from.
+    #[error(transparent)]
+    Blobs(#[from] blobs::Error),
+}
+
+impl Error {
+    /// Whether it says that something is not there.
+    pub fn is_not_found(&self) -> bool {
+        match self {
+            Self::NotFound(_) => true,
+            Self::Status { status, .. } => status.as_u16() == 404,
+            _ => false,
+        }
+    }
+}
+
+/// How a client works.
+#[derive(Clone)]
+pub struct Options {
+    /// Whom to believe.
+    pub trust: dial::Trust,
+    /// Who we are.
+    pub keyring: credentials::Keyring,
+    /// Which proxies stand before whom.
+    pub proxies: dial::Proxies,
+    /// No TLS for any registry. Those of this machine need none anyway.
+    pub plain_http: bool,
+    /// How many blobs are under way at a time.
+    pub jobs: usize,
+    /// How often something is tried again.
+    pub retries: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            trust: dial::Trust::default(),
+            keyring: credentials::Keyring::default(),
+            proxies: dial::Proxies::default(),
+            plain_http: false,
+            jobs: 4,
+            retries: 4,
+        }
+    }
+}
+
+/// A client of registries. Clones share connections and tokens.
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    options: Options,
+    clients: Mutex<
+        HashMap<
+            String,
+            hyper_util::client::legacy::Client<hyper_rustls::HttpsConnector<dial::Dialer>, http::Body>,
+        >,
+    >,
+    hosts: Mutex<HashMap<String, Arc<http::Host>>>,
+}
+
+impl Client {
+    /// One that works so. Connections are made when they are needed.
+    pub fn new(options: Options) -> Self {
+        let inner = Inner { options, clients: Mutex::default(), hosts: Mutex::default() };
+        Self { inner: Arc::new(inner) }
+    }
+}
+
+/// Which images of an index are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Platforms {
+    /// All, and the index.
+    All,
+    /// The one for a platform.
+    One(Platform),
+}
+
+/// How a transfer goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// A blob of this size begins, with so much of it there already.
+    Begin(Digest, u64, u64),
+    /// So many bytes more.
+    Moved(Digest, u64),
+    /// It is there; how it came there.
+    Done(Digest, How),
+}
+
+/// How a blob came to where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It was there before.
+    Existed,
+    /// From another repository of the same registry.
+    Mounted,
+    /// It was moved.
+    Moved,
+}
+
+/// Who is told of progress.
+pub type Listener = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// Nobody is told.
+pub fn quiet() -> Listener {
+    Arc::new(|_| {})
+}

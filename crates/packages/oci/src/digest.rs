@@ -1,0 +1,237 @@
+//! Digests: names of content that prove it.
+
+use std::fmt;
+use std::io::{self, Read};
+
+use sha2::{Digest as _, Sha256, Sha512};
+
+/// Why a digest is not one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The text is no digest.
+    #[error("{0:?} is not a digest: a digest is sha256: and 64 hexadecimal digits, or sha512: and 128")]
+    Form(String),
+}
+
+/// How content is named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Algorithm {
+    /// What everybody uses.
+    #[default]
+    Sha256,
+    /// The other one that is registered.
+    Sha512,
+}
+
+impl Algorithm {
+    /// As it is written before the colon.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sha256 => "sha256",
+            Self::Sha512 => "sha512",
+        }
+    }
+
+    fn digits(self) -> usize {
+        match self {
+            Self::Sha256 => 64,
+            Self::Sha512 => 128,
+        }
+    }
+}
+
+/// The digest of some content, as `sha256:…` or `sha512:…` in lower case.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest {
+    algorithm: Algorithm,
+    hex: String,
+}
+
+impl Digest {
+    /// Reads one. Nothing but the two registered forms is taken, so a digest is always safe as the name of a file.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let wrong = || Error::Form(text.chars().take(160).collect());
+        let (name, hex) = text.split_once(':').ok_or_else(wrong)?;
+        let algorithm = match name {
+            "sha256" => Algorithm::Sha256,
+            "sha512" => Algorithm::Sha512,
+            _ => return Err(wrong()),
+        };
+        let lower = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        if hex.len() != algorithm.digits() || !hex.bytes().all(lower) {
+            return Err(wrong());
+        }
+        Ok(Self { algorithm, hex: hex.to_owned() })
+    }
+
+    /// The SHA-256 of some bytes.
+    pub fn of(data: &[u8]) -> Self {
+        let mut hasher = Hasher::new(Algorithm::Sha256);
+        hasher.update(data);
+        hasher.finish()
+    }
+
+    /// Which algorithm.
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// The digits.
+    pub fn hex(&self) -> &str {
+        &self.hex
+    }
+
+    /// The first digits, for people.
+    pub fn short(&self) -> &str {
+        self.hex.get(..12).unwrap_or(&self.hex)
+    }
+
+    /// Whether these bytes are the content.
+    pub fn fits(&self, data: &[u8]) -> bool {
+        let mut hasher = Hasher::new(self.algorithm);
+        hasher.update(data);
+        hasher.finish() == *self
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.algorithm.name(), self.hex)
+    }
+}
+
+/// Makes a digest of content that comes in parts.
+#[derive(Clone)]
+pub struct Hasher(State);
+
+#[derive(Clone)]
+enum State {
+    Sha256(Sha256),
+    Sha512(Sha512),
+}
+
+impl Hasher {
+    /// Begins.
+    pub fn new(algorithm: Algorithm) -> Self {
+        Self(match algorithm {
+            Algorithm::Sha256 => State::Sha256(Sha256::new()),
+            Algorithm::Sha512 => State::Sha512(Sha512::new()),
+        })
+    }
+
+    /// Takes the next part.
+    pub fn update(&mut self, data: &[u8]) {
+        match &mut self.0 {
+            State::Sha256(state) => state.update(data),
+            State::Sha512(state) => state.update(data),
+        }
+    }
+
+    /// The digest of all parts.
+    pub fn finish(self) -> Digest {
+        match self.0 {
+            State::Sha256(state) => Digest { algorithm: Algorithm::Sha256, hex: hex(&state.finalize()) },
+            State::Sha512(state) => Digest { algorithm: Algorithm::Sha512, hex: hex(&state.finalize()) },
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| char::from(DIGITS[usize::from(value & 15)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
+}
+
+/// A stream that fails at its end if it was not what its name says: too short, too long, or something else.
+pub struct Verified<R> {
+    inner: R,
+    hasher: Option<Hasher>,
+    digest: Digest,
+    left: u64,
+}
+
+impl<R: Read> Verified<R> {
+    /// Of this content and size.
+    pub fn new(inner: R, digest: &Digest, size: u64) -> Self {
+        Self { inner, hasher: Some(Hasher::new(digest.algorithm)), digest: digest.clone(), left: size }
+    }
+
+    /// Reads what is left, so that all of it was looked at.
+    pub fn finish(mut self) -> io::Result<()> {
+        let mut rest = vec![0; 64 << 10];
+        while self.read(&mut rest)? > 0 {}
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for Verified<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        let read = self.inner.read(buffer)?;
+        let wrong = |text: String| io::Error::new(io::ErrorKind::InvalidData, text);
+        if read as u64 > self.left {
+            return Err(wrong(format!("{} is longer than its size says", self.digest)));
+        }
+        self.left -= read as u64;
+        if read > 0 {
+            if let Some(hasher) = &mut self.hasher {
+                hasher.update(buffer.get(..read).unwrap_or_default());
+            }
+            return Ok(read);
+        }
+        if self.left > 0 {
+            return Err(wrong(format!("{} ends {} bytes too early", self.digest, self.left)));
+        }
+        if let Some(hasher) = self.hasher.take() {
+            let is = hasher.finish();
+            if is != self.digest {
+                // A reader that asks again must not be told that all is well.
+                self.left = 1;
+                return Err(wrong(format!("the content should be {} and is {is}", self.digest)));
+            }
+        }
+        Ok(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EMPTY: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+    #[test]
+    fn only_registered_digests_in_lower_case_are_taken() {
+        assert_eq!(Digest::parse(EMPTY).unwrap(), Digest::of(b""));
+        let long = format!("sha512:{}", "0a".repeat(64));
+        assert_eq!(Digest::parse(&long).unwrap().to_string(), long);
+        for text in [
+            "",
+            "sha256:",
+            "sha256:../../x",
+            &EMPTY.to_uppercase(),
+            &EMPTY[..70],
+            "md5:00",
+            &format!("{EMPTY}0"),
+        ] {
+            assert!(Digest::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_verified_stream_tells_every_lie() {
+        let digest = Digest::of(b"content");
+        let read = |data: &[u8], size: u64| {
+            let mut all = Vec::new();
+            Verified::new(data, &digest, size).read_to_end(&mut all).map(|_| all)
+        };
+        assert_eq!(read(b"content", 7).unwrap(), b"content");
+        for (data, size) in [(&b"content"[..], 6), (b"content", 8), (b"Content", 7), (b"conten", 7), (b"", 0)]
+        {
+            assert!(read(data, size).is_err());
+        }
+        assert!(Verified::new(&b"contenT"[..], &digest, 7).finish().is_err());
+    }
+}

@@ -1,0 +1,522 @@
+//! A directory of images in OCI's layout: `oci-layout`, `index.json`, `blobs/`.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::blobs::{self, Blobs};
+use crate::digest::{Algorithm, Digest, Hasher};
+use crate::disk::{self, Draft};
+use crate::model::{self, Descriptor, Document, Index, MAX_MANIFEST, REF_NAME};
+
+/// Why a layout cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file cannot be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// Which.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The directory is something else.
+    #[error("{0} is not an OCI layout: there is no file oci-layout of version 1.0.0 in it")]
+    NotOne(String),
+    /// The index is broken.
+    #[error("{path}: {source}")]
+    Index {
+        /// Which file.
+        path: String,
+        /// Why.
+        source: model::Error,
+    },
+    /// No image has the name.
+    #[error("{place} has no image {name:?}; it has {names}")]
+    Missing {
+        /// Where.
+        place: String,
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        names: String,
+    },
+    /// It was not said which image.
+    #[error("{place} has several images ({names}): say which one, as {place}:NAME")]
+    Several {
+        /// Where.
+        place: String,
+        /// What there is.
+        names: String,
+    },
+    /// A blob is not what was said.
+    #[error("{0}")]
+    Wrong(String),
+    /// A blob cannot be read.
+    #[error(transparent)]
+    Blobs(#[from] blobs::Error),
+}
+
+const MARKER: &str = "{\"imageLayoutVersion\":\"1.0.0\"}";
+const INCOMING: &str = "ingest";
+
+/// How often the folder of what is on its way is made again.
+const MAX_TRIES: usize = 1000;
+
+/// A directory of images.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    root: PathBuf,
+    durable: bool,
+}
+
+/// While it lives, nothing is pruned.
+pub struct Held(#[allow(dead_code)] File);
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let path = path.display().to_string();
+    move |source| Error::Io { path, source }
+}
+
+impl Layout {
+    /// One that is there.
+    pub fn open(root: impl Into<PathBuf>) -> Result<Self, Error> {
+        let root = root.into();
+        let marker = read_bounded(&root.join("oci-layout"), 4096);
+        let version = marker.ok().and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
+        let version = version.as_ref().and_then(|value| value.get("imageLayoutVersion")?.as_str());
+        if version != Some("1.0.0") {
+            return Err(Error::NotOne(root.display().to_string()));
+        }
+        Ok(Self { root, durable: true })
+    }
+
+    /// One that is there or is made now. A directory with other things in it is left alone.
+    pub fn create(root: impl Into<PathBuf>) -> Result<Self, Error> {
+        let root = root.into();
+        if root.join("oci-layout").exists() {
+            return Self::open(root);
+        }
+        fs::create_dir_all(&root).map_err(at(&root))?;
+        if fs::read_dir(&root).map_err(at(&root))?.next().is_some() {
+            return Err(Error::NotOne(root.display().to_string()));
+        }
+        let blobs = root.join("blobs/sha256");
+        fs::create_dir_all(&blobs).map_err(at(&blobs))?;
+        let index = root.join("index.json");
+        disk::write(&index, &Index::new(Vec::new()).bytes(), true).map_err(at(&index))?;
+        let marker = root.join("oci-layout");
+        disk::write(&marker, MARKER.as_bytes(), true).map_err(at(&marker))?;
+        Ok(Self { root, durable: true })
+    }
+
+    /// For content that need not survive a power cut.
+    pub fn transient(self) -> Self {
+        Self { durable: false, ..self }
+    }
+
+    /// Where it is.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn blob_path(&self, digest: &Digest) -> PathBuf {
+        self.root.join("blobs").join(digest.algorithm().name()).join(digest.hex())
+    }
+
+    /// Whether the content is there, with the right size.
+    pub fn has(&self, blob: &Descriptor) -> bool {
+        fs::metadata(self.blob_path(&blob.digest)).is_ok_and(|meta| meta.is_file() && meta.len() == blob.size)
+    }
+
+    /// Takes a small blob.
+    pub fn put(&self, media_type: &str, data: &[u8]) -> Result<Descriptor, Error> {
+        let descriptor = Descriptor::of(media_type, data);
+        if !self.has(&descriptor) {
+            let mut writer = self.writer(Algorithm::Sha256)?;
+            writer.write_all(data).map_err(at(&self.root))?;
+            writer.finish(media_type)?;
+        }
+        Ok(descriptor)
+    }
+
+    /// Takes a blob whose digest is not known yet.
+    pub fn writer(&self, algorithm: Algorithm) -> Result<BlobWriter, Error> {
+        let name = disk::unique().map_err(at(&self.root))?;
+        let (file, path) = self.incoming(&name, true)?;
+        Ok(BlobWriter {
+            layout: self.clone(),
+            draft: Draft::new(path),
+            file: BufWriter::with_capacity(256 << 10, file),
+            hasher: Hasher::new(algorithm),
+            size: 0,
+        })
+    }
+
+    fn incoming(&self, name: &str, new: bool) -> Result<(File, PathBuf), Error> {
+        let folder = self.root.join(INCOMING);
+        let path = folder.join(name);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).create_new(new).truncate(false);
+        let mut tries = 0;
+        loop {
+            fs::create_dir_all(&folder).map_err(at(&folder))?;
+            match options.open(&path) {
+                // Whoever was last to be done has tidied up the folder that was just made.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && tries < MAX_TRIES => tries += 1,
+                file => return Ok((file.map_err(at(&path))?, path)),
+            }
+        }
+    }
+
+    /// Receives a blob that is known by digest. What an earlier try has left is used; [`Receiver::offset`] says how
+    /// much.
+    pub fn receive(&self, blob: &Descriptor) -> Result<Receiver, Error> {
+        let name = format!("{}-{}", blob.digest.algorithm().name(), blob.digest.hex());
+        let (mut file, mut path) = self.incoming(&name, false)?;
+        if file.try_lock().is_err() {
+            // Somebody else is at it: both go on, and whoever is first wins.
+            (file, path) = self.incoming(&format!("{name}-{}", disk::unique().map_err(at(&path))?), true)?;
+        }
+        let mut hasher = Hasher::new(blob.digest.algorithm());
+        let mut offset = 0;
+        let mut part = vec![0; 256 << 10];
+        loop {
+            let read = file.read(&mut part).map_err(at(&path))?;
+            if read == 0 {
+                break;
+            }
+            hasher.update(part.get(..read).unwrap_or_default());
+            offset += read as u64;
+        }
+        let mut receiver = Receiver { layout: self.clone(), file, path, hasher, offset, blob: blob.clone() };
+        if offset > blob.size {
+            receiver.restart()?;
+        }
+        Ok(receiver)
+    }
+
+    /// Gives an image a name; whichever had it before loses it. Without a name it is listed by its digest.
+    pub fn tag(&self, descriptor: &Descriptor, name: Option<&str>) -> Result<(), Error> {
+        self.change(|index| {
+            let mut entry = descriptor.clone();
+            entry.annotations.remove(REF_NAME);
+            if let Some(name) = name {
+                entry.annotations.insert(REF_NAME.to_owned(), name.to_owned());
+            }
+            let same = |old: &Descriptor| match name {
+                Some(name) => old.ref_name() == Some(name),
+                None => old.ref_name().is_none() && old.digest == descriptor.digest,
+            };
+            index.manifests.retain(|old| !same(old));
+            index.manifests.push(entry);
+        })
+    }
+
+    /// Takes a name away; whether there was one.
+    pub fn untag(&self, name: &str) -> Result<bool, Error> {
+        let mut found = false;
+        self.change(|index| {
+            let before = index.manifests.len();
+            index.manifests.retain(|old| old.ref_name() != Some(name));
+            found = index.manifests.len() < before;
+        })?;
+        Ok(found)
+    }
+
+    /// No longer lists an image that has no name.
+    pub fn forget(&self, image: &Descriptor) -> Result<(), Error> {
+        self.change(|index| {
+            index.manifests.retain(|old| old.ref_name().is_some() || old.digest != image.digest);
+        })
+    }
+
+    fn change(&self, edit: impl FnOnce(&mut Index)) -> Result<(), Error> {
+        let blobs = self.root.join("blobs");
+        let lock = File::open(&blobs).map_err(at(&blobs))?;
+        lock.lock().map_err(at(&blobs))?;
+        let mut index = self.index()?;
+        edit(&mut index);
+        let path = self.root.join("index.json");
+        disk::write(&path, &index.bytes(), self.durable).map_err(at(&path))
+    }
+
+    /// Everything that has a name here, or is listed without one.
+    pub fn index(&self) -> Result<Index, Error> {
+        let path = self.root.join("index.json");
+        let data = read_bounded(&path, MAX_MANIFEST).map_err(at(&path))?;
+        let wrong = |source| Error::Index { path: path.display().to_string(), source };
+        match Document::parse(&data, None).map_err(wrong)? {
+            Document::Index(index) => Ok(index),
+            Document::Manifest(_) => Err(Error::NotOne(self.root.display().to_string())),
+        }
+    }
+
+    /// The image of a name or a digest; without either, the only one there is.
+    pub fn find(&self, name: Option<&str>) -> Result<Descriptor, Error> {
+        find(&self.index()?.manifests, name, &self.root.display().to_string())
+    }
+
+    /// Keeps others from pruning what is about to be named.
+    pub fn hold(&self) -> Result<Held, Error> {
+        let path = self.root.join("oci-layout");
+        let file = File::open(&path).map_err(at(&path))?;
+        file.lock_shared().map_err(at(&path))?;
+        Ok(Held(file))
+    }
+
+    /// Removes what no name leads to; gives how many blobs and bytes that were.
+    pub fn prune(&self) -> Result<(usize, u64), Error> {
+        let path = self.root.join("oci-layout");
+        let lock = File::open(&path).map_err(at(&path))?;
+        lock.lock().map_err(at(&path))?;
+        let mut needed = BTreeSet::new();
+        let mut todo = self.index()?.manifests;
+        while let Some(descriptor) = todo.pop() {
+            if !needed.insert(descriptor.digest.clone()) || !self.has(&descriptor) {
+                continue;
+            }
+            if descriptor.is_manifest() || descriptor.is_index() {
+                let document = (self as &dyn Blobs).document(&descriptor)?;
+                needed.extend(document.blobs().into_iter().map(|blob| blob.digest.clone()));
+                todo.extend(document.manifests().iter().cloned());
+            }
+        }
+        let (mut count, mut bytes) = (0, 0);
+        for algorithm in [Algorithm::Sha256, Algorithm::Sha512] {
+            let folder = self.root.join("blobs").join(algorithm.name());
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let name = format!("{}:{}", algorithm.name(), entry.file_name().to_string_lossy());
+                if Digest::parse(&name).is_ok_and(|digest| !needed.contains(&digest)) {
+                    bytes += entry.metadata().map_or(0, |meta| meta.len());
+                    fs::remove_file(entry.path()).map_err(at(&entry.path()))?;
+                    count += 1;
+                }
+            }
+        }
+        for entry in fs::read_dir(self.root.join(INCOMING)).into_iter().flatten().flatten() {
+            bytes += entry.metadata().map_or(0, |meta| meta.len());
+            let _ = fs::remove_file(entry.path());
+        }
+        let _ = fs::remove_dir(self.root.join(INCOMING));
+        Ok((count, bytes))
+    }
+
+    fn publish(&self, draft: Draft, file: &File, digest: &Digest) -> Result<(), Error> {
+        let path = self.blob_path(digest);
+        if self.durable {
+            file.sync_data().map_err(at(&path))?;
+        }
+        draft.publish(&path, self.durable).map_err(at(&path))?;
+        // Other tools wonder about a folder that they do not know.
+        let _ = fs::remove_dir(self.root.join(INCOMING));
+        Ok(())
+    }
+}
+
+/// The image of a name or a digest among some.
+pub(crate) fn find(images: &[Descriptor], name: Option<&str>, place: &str) -> Result<Descriptor, Error> {
+    let shown = |image: &Descriptor| image.ref_name().map_or_else(|| image.digest.to_string(), str::to_owned);
+    let names = || {
+        let names: Vec<String> = images.iter().take(20).map(shown).collect();
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    };
+    let Some(name) = name else {
+        return match images {
+            [only] => Ok(only.clone()),
+            [] => Err(Error::Missing { place: place.to_owned(), name: String::new(), names: names() }),
+            _ => Err(Error::Several { place: place.to_owned(), names: names() }),
+        };
+    };
+    let digest = name.trim_start_matches('@');
+    let is = |image: &&Descriptor| image.ref_name() == Some(name) || image.digest.to_string() == digest;
+    let found = images.iter().rev().find(is);
+    found.cloned().ok_or_else(|| Error::Missing {
+        place: place.to_owned(),
+        name: name.to_owned(),
+        names: names(),
+    })
+}
+
+fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut data = Vec::new();
+    let read = File::open(path)?.take(limit + 1).read_to_end(&mut data)?;
+    if read as u64 > limit { Err(io::Error::other(format!("larger than {limit} bytes"))) } else { Ok(data) }
+}
+
+impl Blobs for Layout {
+    fn open_at(&self, digest: &Digest, offset: u64) -> io::Result<Box<dyn Read + Send>> {
+        let mut file = File::open(self.blob_path(digest))?;
+        if offset > 0 {
+            file.seek(SeekFrom::Start(offset))?;
+        }
+        Ok(Box::new(file))
+    }
+
+    fn place(&self) -> String {
+        self.root.display().to_string()
+    }
+
+    fn compared(&self) -> bool {
+        true
+    }
+}
+
+/// A blob that is being written.
+pub struct BlobWriter {
+    layout: Layout,
+    draft: Draft,
+    file: BufWriter<File>,
+    hasher: Hasher,
+    size: u64,
+}
+
+impl BlobWriter {
+    /// All of it is there; now it has a name.
+    pub fn finish(self, media_type: &str) -> Result<Descriptor, Error> {
+        let Self { layout, draft, file, hasher, size } = self;
+        let file =
+            file.into_inner().map_err(|e| Error::Io { path: layout.place(), source: e.into_error() })?;
+        let digest = hasher.finish();
+        let descriptor = Descriptor::new(media_type, digest, size);
+        if !layout.has(&descriptor) {
+            layout.publish(draft, &file, &descriptor.digest)?;
+        }
+        Ok(descriptor)
+    }
+}
+
+impl Write for BlobWriter {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(data)?;
+        self.hasher.update(data.get(..written).unwrap_or_default());
+        self.size += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// A blob that is being received; what has come stays for the next try.
+pub struct Receiver {
+    layout: Layout,
+    file: File,
+    path: PathBuf,
+    hasher: Hasher,
+    offset: u64,
+    blob: Descriptor,
+}
+
+impl Receiver {
+    /// How much is there.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Forgets what is there.
+    pub fn restart(&mut self) -> Result<(), Error> {
+        self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0))).map_err(at(&self.path))?;
+        self.hasher = Hasher::new(self.blob.digest.algorithm());
+        self.offset = 0;
+        Ok(())
+    }
+
+    /// Takes the next part; more than the size is refused.
+    pub fn write(&mut self, data: &[u8]) -> Result<(), Error> {
+        if self.offset + data.len() as u64 > self.blob.size {
+            self.restart()?;
+            return Err(Error::Wrong(format!("{} is longer than its size says", self.blob.digest)));
+        }
+        self.file.write_all(data).map_err(at(&self.path))?;
+        self.hasher.update(data);
+        self.offset += data.len() as u64;
+        Ok(())
+    }
+
+    /// All has come: compares, and gives it its name. What is wrong is thrown away.
+    pub fn finish(mut self) -> Result<(), Error> {
+        if self.offset < self.blob.size {
+            let left = self.blob.size - self.offset;
+            return Err(Error::Wrong(format!("{} ends {left} bytes too early", self.blob.digest)));
+        }
+        let is = std::mem::replace(&mut self.hasher, Hasher::new(Algorithm::Sha256)).finish();
+        if is != self.blob.digest {
+            let _ = fs::remove_file(&self.path);
+            return Err(Error::Wrong(format!("the content should be {} and is {is}", self.blob.digest)));
+        }
+        self.layout.publish(Draft::new(self.path), &self.file, &self.blob.digest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Scratch;
+
+    #[test]
+    fn images_are_kept_named_and_pruned() {
+        let scratch = Scratch::new();
+        let layout = Layout::create(scratch.path("l")).unwrap();
+        let blob = layout.put(model::LAYER, b"hello").unwrap();
+        let config = layout.put(model::CONFIG, b"{}").unwrap();
+        let manifest = model::Manifest::new(config, vec![blob.clone()]);
+        let image = layout.put(model::MANIFEST, &manifest.bytes()).unwrap();
+        layout.put(model::LAYER, b"garbage").unwrap();
+        layout.tag(&image, Some("a:1")).unwrap();
+        layout.tag(&image, Some("a:2")).unwrap();
+        layout.tag(&image, Some("a:1")).unwrap();
+        assert_eq!(layout.index().unwrap().manifests.len(), 2);
+        let layout = Layout::open(scratch.path("l")).unwrap();
+        assert_eq!(layout.find(Some("a:1")).unwrap().digest, image.digest);
+        assert_eq!(layout.find(Some(&image.digest.to_string())).unwrap().digest, image.digest);
+        assert!(matches!(layout.find(None), Err(Error::Several { .. })));
+        assert!(layout.find(Some("b")).unwrap_err().to_string().contains("a:2"));
+        assert_eq!(layout.prune().unwrap(), (1, 7));
+        assert_eq!((&layout as &dyn Blobs).read(&blob, 10).unwrap(), b"hello");
+        assert!(
+            layout.untag("a:1").unwrap() && layout.untag("a:2").unwrap() && !layout.untag("a:2").unwrap()
+        );
+        assert_eq!(layout.prune().unwrap().0, 3);
+        assert!((&layout as &dyn Blobs).read(&blob, 10).unwrap_err().to_string().contains("is not in"));
+    }
+
+    #[test]
+    fn other_directories_are_left_alone() {
+        let scratch = Scratch::new();
+        fs::create_dir_all(scratch.path("d")).unwrap();
+        fs::write(scratch.path("d/file"), "x").unwrap();
+        assert!(matches!(Layout::create(scratch.path("d")), Err(Error::NotOne(_))));
+        assert!(matches!(Layout::open(scratch.path("none")), Err(Error::NotOne(_))));
+    }
+
+    #[test]
+    fn what_was_received_stays_and_lies_do_not() {
+        let scratch = Scratch::new();
+        let layout = Layout::create(scratch.path("l")).unwrap();
+        let blob = Descriptor::of(model::LAYER, b"hello world");
+        let mut receiver = layout.receive(&blob).unwrap();
+        receiver.write(b"hello").unwrap();
+        let mut other = layout.receive(&blob).unwrap();
+        assert_eq!(other.offset(), 0, "somebody else has the file");
+        other.write(b"hello world").unwrap();
+        drop(receiver);
+        let mut receiver = layout.receive(&blob).unwrap();
+        assert_eq!(receiver.offset(), 5);
+        assert!(receiver.write(b" world!").is_err());
+        receiver.write(b"hello worl").unwrap();
+        assert!(receiver.finish().unwrap_err().to_string().contains("too early"));
+        assert!(!layout.has(&blob));
+        other.finish().unwrap();
+        assert!(layout.has(&blob));
+        let wrong = Descriptor::new(model::LAYER, Digest::of(b"x"), 3);
+        let mut receiver = layout.receive(&wrong).unwrap();
+        receiver.write(b"abc").unwrap();
+        assert!(receiver.finish().unwrap_err().to_string().contains("should be"));
+        assert_eq!(layout.receive(&wrong).unwrap().offset(), 0);
+        fs::write(layout.blob_path(&blob.digest), "hellO world").unwrap();
+        assert!((&layout as &dyn Blobs).read(&blob, 100).is_err(), "a changed blob is not given out");
+    }
+}

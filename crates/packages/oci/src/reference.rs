@@ -1,0 +1,433 @@
+//! Names of images: `ubuntu`, `localhost:5000/team/app:1.0`, `host/app@sha256:…`.
+//!
+//! The grammar and the defaults are docker's: a name without a host is on docker.io, a name there without a slash is
+//! in `library/`, and without tag and digest the tag is `latest`.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use crate::digest::Digest;
+
+/// Why a text is no name of an image.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Nothing was given.
+    #[error("the name of an image is missing")]
+    Empty,
+    /// It does not have the form.
+    #[error("{name:?} is not the name of an image: {why}")]
+    Form {
+        /// What was given.
+        name: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The digest is none.
+    #[error(transparent)]
+    Digest(#[from] crate::digest::Error),
+    /// A place without a path.
+    #[error("{0:?} lacks a path: write {0}PATH or {0}PATH:NAME")]
+    Path(String),
+}
+
+/// The host that names without a host mean.
+pub const DEFAULT_REGISTRY: &str = "docker.io";
+const MAX_REPOSITORY: usize = 255;
+const MAX_TAG: usize = 128;
+
+/// The name of an image in a registry.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Reference {
+    /// The host, with its port if it has one.
+    pub registry: String,
+    /// The path of the repository there.
+    pub repository: String,
+    /// The tag, if there is one.
+    pub tag: Option<String>,
+    /// The digest, if there is one.
+    pub digest: Option<Digest>,
+}
+
+impl Reference {
+    /// Reads a name with docker's defaults. A `docker://` in front is taken too.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let mut reference = Self::parse_untagged(text)?;
+        if reference.tag.is_none() && reference.digest.is_none() {
+            reference.tag = Some("latest".to_owned());
+        }
+        Ok(reference)
+    }
+
+    /// Reads a name that must say which image it means: with a tag or a digest.
+    pub fn parse_exact(text: &str) -> Result<Self, Error> {
+        let reference = Self::parse_untagged(text)?;
+        if reference.tag.is_none() && reference.digest.is_none() {
+            let why = "it has neither a tag nor a digest; write NAME:TAG or NAME@sha256:…";
+            return Err(Error::Form { name: shown(text), why });
+        }
+        Ok(reference)
+    }
+
+    /// Reads a name as it is, without `latest`.
+    pub fn parse_untagged(text: &str) -> Result<Self, Error> {
+        let name = text.strip_prefix("docker://").unwrap_or(text);
+        if name.is_empty() {
+            return Err(Error::Empty);
+        }
+        let wrong = |why| Error::Form { name: shown(text), why };
+        let (name, digest) = match name.split_once('@') {
+            Some((name, digest)) => (name, Some(Digest::parse(digest)?)),
+            None => (name, None),
+        };
+        // A colon after the last slash begins a tag; one before it belongs to a port.
+        let slash = name.rfind('/').map_or(0, |at| at + 1);
+        let (name, tag) = match name.get(slash..).and_then(|rest| rest.find(':')) {
+            Some(at) => (name.get(..slash + at).unwrap_or_default(), name.get(slash + at + 1..)),
+            None => (name, None),
+        };
+        if let Some(tag) = tag {
+            check_tag(tag).map_err(wrong)?;
+        }
+        let (registry, path) = match name.split_once('/') {
+            Some((host, path)) if is_host(host) => (host, path),
+            _ => (DEFAULT_REGISTRY, name),
+        };
+        let registry = if registry == "index.docker.io" { DEFAULT_REGISTRY } else { registry };
+        check_host(registry).map_err(wrong)?;
+        let path = path.to_owned();
+        if digest.is_none() && tag.is_none() && path.len() == 64 && is_hex(&path) {
+            return Err(wrong(
+                "64 hexadecimal digits are an identifier; write sha256: before them, after an @",
+            ));
+        }
+        let repository = if registry == DEFAULT_REGISTRY && !path.contains('/') {
+            format!("library/{path}")
+        } else {
+            path
+        };
+        check_repository(&repository).map_err(wrong)?;
+        Ok(Self { registry: registry.to_owned(), repository, tag: tag.map(str::to_owned), digest })
+    }
+
+    /// The same repository with another tag, without a digest.
+    pub fn with_tag(&self, tag: &str) -> Result<Self, Error> {
+        check_tag(tag).map_err(|why| Error::Form { name: shown(tag), why })?;
+        Ok(Self { tag: Some(tag.to_owned()), digest: None, ..self.clone() })
+    }
+
+    /// The same repository by digest alone.
+    pub fn with_digest(&self, digest: &Digest) -> Self {
+        Self { tag: None, digest: Some(digest.clone()), ..self.clone() }
+    }
+
+    /// Host and path.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.registry, self.repository)
+    }
+
+    /// What a registry is asked for: the digest if there is one, otherwise the tag.
+    pub fn version(&self) -> String {
+        match (&self.digest, &self.tag) {
+            (Some(digest), _) => digest.to_string(),
+            (None, Some(tag)) => tag.clone(),
+            (None, None) => "latest".to_owned(),
+        }
+    }
+
+    /// The host that answers for the registry: docker.io's has another name.
+    pub fn api_host(&self) -> &str {
+        api_host(&self.registry)
+    }
+}
+
+impl fmt::Display for Reference {
+    /// The whole name, without docker's short forms.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.registry, self.repository)?;
+        if let Some(tag) = &self.tag {
+            write!(f, ":{tag}")?;
+        }
+        if let Some(digest) = &self.digest {
+            write!(f, "@{digest}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::str::FromStr for Reference {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::parse(text)
+    }
+}
+
+/// The host that answers for a registry.
+pub fn api_host(registry: &str) -> &str {
+    if registry == DEFAULT_REGISTRY { "registry-1.docker.io" } else { registry }
+}
+
+/// Whether a host (with or without port) is this machine, so that plain HTTP is as good as TLS.
+pub fn is_loopback(host: &str) -> bool {
+    let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, _)) => address,
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    };
+    name == "localhost"
+        || name.ends_with(".localhost")
+        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Whether a text can be a tag.
+pub fn is_tag(text: &str) -> bool {
+    check_tag(text).is_ok()
+}
+
+/// Whether a text can be the path of a repository.
+pub fn is_repository(text: &str) -> bool {
+    check_repository(text).is_ok()
+}
+
+fn shown(text: &str) -> String {
+    text.chars().take(300).collect()
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+}
+
+/// Docker's rule: the part before the first slash is a host if it looks like one.
+fn is_host(part: &str) -> bool {
+    part.contains(['.', ':', '['])
+        || part == "localhost"
+        || part.bytes().any(|byte| byte.is_ascii_uppercase())
+}
+
+fn check_tag(tag: &str) -> Result<(), &'static str> {
+    let first = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let next = |byte: u8| first(byte) || byte == b'.' || byte == b'-';
+    match tag.as_bytes() {
+        [] => Err("the tag is empty"),
+        [begin, rest @ ..] if first(*begin) && rest.iter().all(|byte| next(*byte)) => {
+            if tag.len() > MAX_TAG {
+                Err("a tag has at most 128 characters")
+            } else {
+                Ok(())
+            }
+        }
+        _ => Err("a tag is made of letters, digits, _, . and -, and does not begin with . or -"),
+    }
+}
+
+fn check_host(host: &str) -> Result<(), &'static str> {
+    const WHY: &str = "the host has to be a name or an address, with :PORT if there is one";
+    let (name, port) = match host.strip_prefix('[') {
+        Some(rest) => {
+            let (address, after) = rest.split_once(']').ok_or(WHY)?;
+            if !address.parse::<IpAddr>().is_ok_and(|address| address.is_ipv6()) {
+                return Err(WHY);
+            }
+            ("v6", if after.is_empty() { None } else { Some(after.strip_prefix(':').ok_or(WHY)?) })
+        }
+        None => match host.split_once(':') {
+            Some((name, port)) => (name, Some(port)),
+            None => (host, None),
+        },
+    };
+    if port.is_some_and(|port| port.is_empty() || port.len() > 5 || port.parse::<u16>().is_err()) {
+        return Err("the port has to be a number up to 65535");
+    }
+    let label = |label: &str| {
+        !label.is_empty()
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    if name.len() <= 253 && name.split('.').all(label) { Ok(()) } else { Err(WHY) }
+}
+
+fn check_repository(path: &str) -> Result<(), &'static str> {
+    if path.len() > MAX_REPOSITORY {
+        return Err("a repository's name has at most 255 characters");
+    }
+    for part in path.split('/') {
+        check_part(part)?;
+    }
+    Ok(())
+}
+
+/// Letters and digits in lower case, with `.`, `_`, `__` or dashes between them.
+fn check_part(part: &str) -> Result<(), &'static str> {
+    if part.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Err("a repository's name is in lower case");
+    }
+    const WHY: &str =
+        "a repository's name is made of lower case letters and digits, with ., _, __ or - between them";
+    let alike = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let mut between = String::new();
+    let mut begun = false;
+    for byte in part.bytes() {
+        if alike(byte) {
+            let separated =
+                matches!(between.as_str(), "" | "." | "_" | "__") || between.bytes().all(|b| b == b'-');
+            if !separated || (!begun && !between.is_empty()) {
+                return Err(WHY);
+            }
+            between.clear();
+            begun = true;
+        } else if matches!(byte, b'.' | b'_' | b'-') {
+            between.push(char::from(byte));
+        } else {
+            return Err(WHY);
+        }
+    }
+    if begun && between.is_empty() { Ok(()) } else { Err(WHY) }
+}
+
+/// Where an image is, or shall be: a registry, or files of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a registry (or the local store, for commands that have one).
+    Registry(Reference),
+    /// `oci:PATH[:NAME]`: a directory in OCI's layout.
+    Layout(PathBuf, Option<String>),
+    /// `oci-archive:PATH[:NAME]`: the same in a tar file.
+    OciArchive(PathBuf, Option<String>),
+    /// `docker-archive:PATH[:NAME]`: what `docker save` writes.
+    DockerArchive(PathBuf, Option<String>),
+}
+
+impl Place {
+    /// Reads a place.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        for (prefix, make) in [
+            ("oci:", Self::Layout as fn(PathBuf, Option<String>) -> Self),
+            ("oci-archive:", Self::OciArchive),
+            ("docker-archive:", Self::DockerArchive),
+        ] {
+            if let Some(rest) = text.strip_prefix(prefix) {
+                let (path, name) = match rest.split_once(':') {
+                    Some((path, name)) if !name.is_empty() => (path, Some(name.to_owned())),
+                    Some((path, _)) => (path, None),
+                    None => (rest, None),
+                };
+                if path.is_empty() {
+                    return Err(Error::Path(prefix.to_owned()));
+                }
+                return Ok(make(PathBuf::from(path), name));
+            }
+        }
+        Ok(Self::Registry(Reference::parse(text)?))
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (form, path, name) = match self {
+            Self::Registry(reference) => return reference.fmt(f),
+            Self::Layout(path, name) => ("oci", path, name),
+            Self::OciArchive(path, name) => ("oci-archive", path, name),
+            Self::DockerArchive(path, name) => ("docker-archive", path, name),
+        };
+        write!(f, "{form}:{}", path.display())?;
+        match name {
+            Some(name) => write!(f, ":{name}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_get_dockers_defaults() {
+        let hex = "0".repeat(64);
+        for (text, whole) in [
+            ("ubuntu", "docker.io/library/ubuntu:latest".to_owned()),
+            ("ubuntu:24.04", "docker.io/library/ubuntu:24.04".to_owned()),
+            ("team/app", "docker.io/team/app:latest".to_owned()),
+            ("index.docker.io/ubuntu", "docker.io/library/ubuntu:latest".to_owned()),
+            ("localhost/app", "localhost/app:latest".to_owned()),
+            ("localhost:5000/app", "localhost:5000/app:latest".to_owned()),
+            ("LOCALHOST/app", "LOCALHOST/app:latest".to_owned()),
+            ("[::1]:5000/a/b__c-d.e:T_1", "[::1]:5000/a/b__c-d.e:T_1".to_owned()),
+            ("docker://host.example/x", "host.example/x:latest".to_owned()),
+            (&format!("a/b@sha256:{hex}"), format!("docker.io/a/b@sha256:{hex}")),
+            (&format!("a/b:t@sha256:{hex}"), format!("docker.io/a/b:t@sha256:{hex}")),
+            ("a--b/c", "docker.io/a--b/c:latest".to_owned()),
+        ] {
+            let reference = Reference::parse(text).unwrap();
+            assert_eq!(reference.to_string(), whole);
+            assert_eq!(Reference::parse(&whole).unwrap(), reference, "the whole name means the same");
+        }
+        assert!(Reference::parse_exact("a/b").is_err());
+        assert_eq!(Reference::parse("ubuntu").unwrap().api_host(), "registry-1.docker.io");
+    }
+
+    #[test]
+    fn what_is_no_name_is_refused() {
+        let hex = "0".repeat(64);
+        let long = "a/".repeat(128) + "a";
+        for text in [
+            "",
+            "A",
+            "a/B",
+            "a//b",
+            "/a",
+            "a/",
+            "a:",
+            "a:-x",
+            "a:.x",
+            "a:b:c",
+            "a@",
+            "a@sha256:00",
+            "a b",
+            "a___b",
+            "a._b",
+            "-a",
+            "a-",
+            "a..b",
+            "../a",
+            "a/../b",
+            "host.example:99999/a",
+            "host.example:/a",
+            "[::g]/a",
+            "-.example/a",
+            "ä",
+            "a:ä",
+            &hex,
+            &long,
+            &format!("a:{}", "x".repeat(129)),
+            "host.example/",
+            "https://host.example/a",
+        ] {
+            assert!(Reference::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn places_are_registries_and_files() {
+        assert_eq!(Place::parse("oci:a/b:1.0").unwrap(), Place::Layout("a/b".into(), Some("1.0".to_owned())));
+        assert_eq!(Place::parse("oci-archive:x.tar").unwrap(), Place::OciArchive("x.tar".into(), None));
+        let docker = Place::parse("docker-archive:x.tar:host:5000/a:b").unwrap();
+        assert_eq!(docker, Place::DockerArchive("x.tar".into(), Some("host:5000/a:b".to_owned())));
+        assert_eq!(docker.to_string(), "docker-archive:x.tar:host:5000/a:b");
+        assert!(matches!(Place::parse("oci/x:1").unwrap(), Place::Registry(_)));
+        assert!(Place::parse("oci:").is_err());
+    }
+
+    #[test]
+    fn this_machine_has_many_names() {
+        for host in
+            ["localhost", "localhost:5000", "127.0.0.1:1", "127.8.8.8", "[::1]:5000", "x.localhost:80"]
+        {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in ["localhost.example", "10.0.0.1:5000", "[::2]:1", "127.0.0.1.example:1"] {
+            assert!(!is_loopback(host), "{host}");
+        }
+    }
+}

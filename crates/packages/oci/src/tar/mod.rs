@@ -1,0 +1,181 @@
+//! Tar, in and out: what layers and archives of images are made of.
+
+mod read;
+mod write;
+
+pub use read::Reader;
+pub use write::Writer;
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A file.
+    File,
+    /// Another name of a file that came before.
+    HardLink,
+    /// A symbolic link.
+    Symlink,
+    /// A directory.
+    Directory,
+    /// A device or a pipe.
+    Special,
+}
+
+/// The head of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its path, as it is written.
+    pub path: Vec<u8>,
+    /// What it is.
+    pub kind: Kind,
+    /// Where a link leads, as it is written.
+    pub link: Vec<u8>,
+    /// The bytes of a file.
+    pub size: u64,
+    /// Rights, with the bits for set-user, set-group and sticky.
+    pub mode: u32,
+    /// The owner's number.
+    pub uid: u64,
+    /// The group's number.
+    pub gid: u64,
+    /// When it was changed, in seconds since 1970.
+    pub mtime: i64,
+    /// Whether it has attributes that are not kept.
+    pub attributes: bool,
+}
+
+impl Entry {
+    /// A file of root's.
+    pub fn file(path: &str, mode: u32, size: u64) -> Self {
+        Self {
+            path: path.as_bytes().to_vec(),
+            kind: Kind::File,
+            link: Vec::new(),
+            size,
+            mode,
+            uid: 0,
+            gid: 0,
+            mtime: 0,
+            attributes: false,
+        }
+    }
+
+    /// A directory of root's.
+    pub fn directory(path: &str, mode: u32) -> Self {
+        Self { kind: Kind::Directory, ..Self::file(path, mode, 0) }
+    }
+
+    /// A symbolic link.
+    pub fn symlink(path: &str, target: &str) -> Self {
+        Self { kind: Kind::Symlink, link: target.as_bytes().to_vec(), ..Self::file(path, 0o777, 0) }
+    }
+}
+
+const BLOCK: usize = 512;
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    fn written(entries: &[(Entry, &[u8])]) -> Vec<u8> {
+        let mut writer = Writer::new(Vec::new());
+        for (entry, data) in entries {
+            writer.entry(entry, &mut &data[..]).unwrap();
+        }
+        writer.finish().unwrap()
+    }
+
+    fn read(data: &[u8]) -> std::io::Result<Vec<(Entry, Vec<u8>)>> {
+        let mut reader = Reader::new(data);
+        let mut entries = Vec::new();
+        while let Some(entry) = reader.next_entry()? {
+            let mut content = Vec::new();
+            reader.read_to_end(&mut content)?;
+            entries.push((entry, content));
+        }
+        Ok(entries)
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let long = "d/".repeat(300) + "file";
+        let owner = Entry { uid: 1 << 40, gid: 70_000, mtime: 1 << 40, ..Entry::file("owner", 0o4755, 3) };
+        let entries: Vec<(Entry, &[u8])> = vec![
+            (Entry::directory("a/", 0o755), b""),
+            (Entry::file("a/b", 0o644, 5), b"hello"),
+            (Entry::file(&long, 0o600, 513), &[7; 513]),
+            (Entry::symlink("link", &"x".repeat(150)), b""),
+            (Entry::file("ümläut", 0o644, 0), b""),
+            (owner, b"abc"),
+            (Entry { kind: Kind::HardLink, link: b"a/b".to_vec(), ..Entry::file("hard", 0o644, 0) }, b""),
+            (Entry { mtime: -5, ..Entry::file("old", 0o644, 0) }, b""),
+        ];
+        let data = written(&entries);
+        assert_eq!(data.len() % 512, 0);
+        let again = read(&data).unwrap();
+        assert_eq!(again.len(), entries.len());
+        for ((entry, content), (expected, data)) in again.iter().zip(&entries) {
+            assert_eq!((entry, content.as_slice()), (expected, *data));
+        }
+        assert_eq!(written(&entries), data, "the same bytes");
+    }
+
+    #[test]
+    fn a_file_of_another_length_is_refused() {
+        for size in [4, 6] {
+            let mut writer = Writer::new(Vec::new());
+            assert!(writer.entry(&Entry::file("a", 0o644, size), &mut &b"hello"[..]).is_err(), "{size}");
+        }
+    }
+
+    #[test]
+    fn broken_archives_are_errors() {
+        let data = written(&[
+            (Entry::file("a", 0o644, 5), b"hello"),
+            (Entry::file(&"p".repeat(200), 0o644, 5), b"hello"),
+        ]);
+        for end in [1, 100, 511, 515, 1030, 1500] {
+            assert!(read(&data[..end]).is_err(), "cut at {end}");
+        }
+        let mut other = data.clone();
+        other[0] ^= 1;
+        assert!(read(&other).is_err(), "the checksum");
+        assert_eq!(read(&[]).unwrap(), []);
+    }
+
+    #[test]
+    fn attributes_are_bounded_and_holes_are_refused() {
+        let pax = |records: &[u8], size: u64| {
+            let mut head = Entry::file("x", 0o644, size);
+            head.kind = Kind::File;
+            let mut data = write::header(&head, b'x', b"", size);
+            data.extend_from_slice(records);
+            data.resize(data.len().next_multiple_of(512), 0);
+            data.extend(written(&[(Entry::file("a", 0o644, 0), b"")]));
+            data
+        };
+        for records in [&b"9 path=b\n"[..], b"12 path=x/../"] {
+            let _ = read(&pax(records, records.len() as u64));
+        }
+        assert_eq!(read(&pax(b"10 path=b\n", 10)).unwrap()[0].0.path, b"b");
+        for records in [
+            &b"22 GNU.sparse.major=1\n"[..],
+            b"99999999999999999999 path=b\n",
+            b"0 path=b\n",
+            b"-1 path=b\n",
+            b"10 path:b\n",
+            b"12 size=-10\n",
+            b"4 a\n",
+            b"10 path=bX",
+        ] {
+            assert!(
+                read(&pax(records, records.len() as u64)).is_err(),
+                "{}",
+                String::from_utf8_lossy(records)
+            );
+        }
+        assert!(read(&pax(b"", 100 << 20)).is_err());
+    }
+}

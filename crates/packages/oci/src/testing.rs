@@ -1,0 +1,24 @@
+//! What tests need.
+
+use std::path::PathBuf;
+
+/// A directory that goes away.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("podium-oci-{}", crate::disk::unique().unwrap()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
