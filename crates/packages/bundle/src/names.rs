@@ -1,0 +1,87 @@
+//! Names that are made: cut to fit, and with the hash of what they stand for.
+
+use sha2::{Digest, Sha224};
+
+const LONGEST: usize = 63;
+
+/// A name of two parts, the first one cut so that both fit. Where both fit exactly, the dash between them makes the
+/// name one too long, as in the original.
+pub fn joined(base: &str, suffix: &str) -> String {
+    let mut base = base;
+    if base.len() + suffix.len() > LONGEST {
+        let mut end = LONGEST.saturating_sub(suffix.len() + 1).min(base.len());
+        while !base.is_char_boundary(end) {
+            end -= 1;
+        }
+        base = base.get(..end).unwrap_or_default();
+    }
+    format!("{base}-{suffix}")
+}
+
+/// The hash of a line, in digits and small letters.
+pub fn hash(line: &str) -> String {
+    let mut hasher = Sha224::new();
+    hasher.update(line.as_bytes());
+    hasher.update(b"\n");
+    let mut digits = hasher.finalize().to_vec();
+    let mut out = Vec::new();
+    while digits.iter().any(|digit| *digit != 0) {
+        let mut rest = 0u32;
+        for digit in &mut digits {
+            let here = rest * 256 + u32::from(*digit);
+            *digit = u8::try_from(here / 36).unwrap_or(0);
+            rest = here % 36;
+        }
+        out.extend(char::from_digit(rest, 36));
+    }
+    if out.is_empty() { "0".to_owned() } else { out.into_iter().rev().collect() }
+}
+
+/// What is wrong with a name of parts with dots between them.
+pub fn subdomain(name: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    if name.len() > 253 {
+        problems.push("must be no more than 253 bytes".to_owned());
+    }
+    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let good = |part: &str| {
+        let ends = part.bytes().next().is_some_and(inner) && part.bytes().last().is_some_and(inner);
+        ends && part.bytes().all(|b| inner(b) || b == b'-')
+    };
+    if !name.split('.').all(good) {
+        problems.push(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
+             start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
+             '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+                .to_owned(),
+        );
+    }
+    problems.sort();
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{hash, joined, subdomain};
+
+    #[test]
+    fn names_are_cut_to_fit() {
+        assert_eq!(joined("a", "service"), "a-service");
+        assert_eq!(joined(&"a".repeat(60), "service"), format!("{}-service", "a".repeat(55)));
+        // 63 together is not cut, and so is 64 with its dash.
+        assert_eq!(joined(&"a".repeat(56), "service").len(), 64);
+        // The hash of `{}` and a line feed, which any other program gives too.
+        assert_eq!(hash("{}"), "16jfjhihxbzhfhs1k5mimq740kvioi98pfbea9q6qtf9");
+    }
+
+    #[test]
+    fn dots_and_dashes_stand_inside() {
+        for name in ["a", "a-b.c", "1.2"] {
+            assert!(subdomain(name).is_empty(), "{name}");
+        }
+        for name in ["", "a-", "-a", "a..b", "A", "a_b"] {
+            assert_eq!(subdomain(name).len(), 1, "{name}");
+        }
+        assert_eq!(subdomain(&"A".repeat(300)).len(), 2);
+    }
+}

@@ -1,0 +1,187 @@
+//! JSON as it was written: pieces of a text that is known to be JSON, and the text without its spaces.
+
+/// The place behind the value that starts at a place. Containers are counted, so that depth needs no stack.
+fn skip(text: &[u8], mut at: usize) -> usize {
+    let mut open = 0usize;
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => {
+                at += 1;
+                while let Some(byte) = text.get(at) {
+                    match byte {
+                        b'\\' => at += 1,
+                        b'"' => break,
+                        _ => {}
+                    }
+                    at += 1;
+                }
+                at += 1;
+            }
+            b'{' | b'[' => {
+                open += 1;
+                at += 1;
+                continue;
+            }
+            b'}' | b']' => {
+                open = open.saturating_sub(1);
+                at += 1;
+            }
+            b',' | b':' | b' ' | b'\t' | b'\n' | b'\r' if open > 0 => {
+                at += 1;
+                continue;
+            }
+            _ => {
+                while text
+                    .get(at)
+                    .is_some_and(|b| !matches!(b, b',' | b':' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r'))
+                {
+                    at += 1;
+                }
+            }
+        }
+        if open == 0 {
+            break;
+        }
+    }
+    at
+}
+
+fn spaces(text: &[u8], mut at: usize) -> usize {
+    while text.get(at).is_some_and(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r')) {
+        at += 1;
+    }
+    at
+}
+
+fn piece(text: &str, from: usize, to: usize) -> &str {
+    text.get(from..to).unwrap_or_default()
+}
+
+/// The elements of an array; nothing if the text is something else.
+pub fn elements(text: &str) -> Option<Vec<&str>> {
+    let bytes = text.as_bytes();
+    let mut at = spaces(bytes, 0);
+    if bytes.get(at) != Some(&b'[') {
+        return None;
+    }
+    let mut out = Vec::new();
+    at = spaces(bytes, at + 1);
+    while bytes.get(at).is_some_and(|b| *b != b']') {
+        let end = skip(bytes, at).max(at + 1);
+        out.push(piece(text, at, end));
+        at = spaces(bytes, end);
+        if bytes.get(at) == Some(&b',') {
+            at = spaces(bytes, at + 1);
+        }
+    }
+    Some(out)
+}
+
+/// The members of an object, their keys still in quotation marks; nothing if the text is something else.
+pub fn members(text: &str) -> Option<Vec<(&str, &str)>> {
+    let bytes = text.as_bytes();
+    let mut at = spaces(bytes, 0);
+    if bytes.get(at) != Some(&b'{') {
+        return None;
+    }
+    let mut out = Vec::new();
+    at = spaces(bytes, at + 1);
+    while bytes.get(at).is_some_and(|b| *b != b'}') {
+        let key_end = skip(bytes, at).max(at + 1);
+        let colon = spaces(bytes, key_end);
+        let start = spaces(bytes, colon + 1);
+        let end = skip(bytes, start).max(start + 1);
+        out.push((piece(text, at, key_end), piece(text, start, end)));
+        at = spaces(bytes, end);
+        if bytes.get(at) == Some(&b',') {
+            at = spaces(bytes, at + 1);
+        }
+    }
+    Some(out)
+}
+
+/// A JSON text without the spaces between its values.
+pub fn compact(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let (mut inside, mut escaped) = (false, false);
+    for sign in text.chars() {
+        if inside {
+            out.push(sign);
+            inside = escaped || sign != '"';
+            escaped = sign == '\\' && !escaped;
+        } else if !matches!(sign, ' ' | '\t' | '\n' | '\r') {
+            out.push(sign);
+            inside = sign == '"';
+        }
+    }
+    out
+}
+
+/// A compact JSON text on many lines, as Go's `json.Indent` writes it.
+pub fn indent(text: &str, by: &str) -> String {
+    let mut out = String::with_capacity(text.len() * 2);
+    let (mut inside, mut escaped, mut depth) = (false, false, 0usize);
+    let mut signs = text.chars().peekable();
+    let line = |out: &mut String, depth: usize| {
+        out.push('\n');
+        (0..depth).for_each(|_| out.push_str(by));
+    };
+    while let Some(sign) = signs.next() {
+        if inside {
+            out.push(sign);
+            inside = escaped || sign != '"';
+            escaped = sign == '\\' && !escaped;
+            continue;
+        }
+        match sign {
+            '{' | '[' => {
+                out.push(sign);
+                match signs.peek() {
+                    Some(end @ ('}' | ']')) => {
+                        out.push(*end);
+                        signs.next();
+                    }
+                    _ => {
+                        depth += 1;
+                        line(&mut out, depth);
+                    }
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                line(&mut out, depth);
+                out.push(sign);
+            }
+            ',' => {
+                out.push(sign);
+                line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            _ => {
+                out.push(sign);
+                inside = sign == '"';
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{compact, elements, indent, members};
+
+    #[test]
+    fn pieces_are_as_they_were_written() {
+        let text = r#" [ {"a" : [1, "]\"" ] , "b":null}, 5 ,"x" ] "#;
+        let all = elements(text).unwrap();
+        assert_eq!(all, [r#"{"a" : [1, "]\"" ] , "b":null}"#, "5", r#""x""#]);
+        assert_eq!(members(all[0]).unwrap(), [(r#""a""#, r#"[1, "]\"" ]"#), (r#""b""#, "null")]);
+        assert_eq!(elements("[]").unwrap(), Vec::<&str>::new());
+        assert!(elements("{}").is_none() && members("[]").is_none());
+        assert_eq!(compact(text), r#"[{"a":[1,"]\""],"b":null},5,"x"]"#);
+        assert_eq!(
+            indent(r#"{"a":[1,{}],"b":":"}"#, "  "),
+            "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": \":\"\n}"
+        );
+    }
+}

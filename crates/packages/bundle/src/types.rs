@@ -1,0 +1,116 @@
+//! The types of what is in a bundle, and values as these types keep them.
+
+use std::sync::OnceLock;
+
+use podium_goyaml::Node;
+use podium_kinds::table::TypeId;
+use podium_kinds::typed::{json, write};
+use podium_kinds::{Kinds, kinds_with};
+use serde_json::Value;
+
+use crate::value::marshal;
+
+/// The names of types that are used here.
+pub mod name {
+    pub const CSV: &str = "operators/v1alpha1.ClusterServiceVersion";
+    pub const PERMISSION: &str = "operators/v1alpha1.StrategyDeploymentPermissions";
+    pub const CONFIG: &str = "operators/v1alpha1.SubscriptionConfig";
+    pub const CSV_METADATA: &str = "property.CSVMetadata";
+    pub const CRD: &str = "apiextensions/v1.CustomResourceDefinition";
+    pub const CRD_V1BETA1: &str = "apiextensions/v1beta1.CustomResourceDefinition";
+    pub const DEPLOYMENT_SPEC: &str = "apps/v1.DeploymentSpec";
+    pub const OBJECT_META: &str = "meta/v1.ObjectMeta";
+}
+
+/// The built-in types and those of bundles.
+fn table() -> &'static Kinds {
+    static TABLE: OnceLock<Kinds> = OnceLock::new();
+    TABLE.get_or_init(|| kinds_with(include_str!("csv.txt")))
+}
+
+fn id(name: &str) -> Option<TypeId> {
+    table().named(name)
+}
+
+/// A value as a type keeps it, or why it does not fit.
+pub fn typed(name: &str, node: &Node) -> Result<Value, String> {
+    read(name, marshal(node).as_bytes())
+}
+
+/// Like [`typed`], but keys may differ from their fields in case: so opm reads.
+pub fn loosely_typed(name: &str, node: &Node) -> Result<Value, String> {
+    let id = id(name).ok_or_else(|| format!("no type {name}"))?;
+    let text = marshal(node);
+    json::read_folded_as(table(), id, text.as_bytes())
+        .map(|(value, _)| value)
+        .map_err(|error| error.to_string())
+}
+
+/// A value that is JSON already, as a type keeps it.
+pub fn retyped(name: &str, value: &Value) -> Result<Value, String> {
+    read(name, value.to_string().as_bytes())
+}
+
+fn read(name: &str, text: &[u8]) -> Result<Value, String> {
+    let id = id(name).ok_or_else(|| format!("no type {name}"))?;
+    json::read_as(table(), id, text).map(|(value, _)| value).map_err(|error| error.to_string())
+}
+
+/// A value of a type in JSON, in the order of the type's fields; signs of HTML are escaped.
+pub fn written(name: &str, value: &Value) -> String {
+    match id(name) {
+        Some(id) => write::to_json_of(table(), id, value),
+        None => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{id, loosely_typed, name, retyped, written};
+    use serde_json::json;
+
+    #[test]
+    fn every_type_is_there() {
+        for name in [
+            name::CSV,
+            name::PERMISSION,
+            name::CONFIG,
+            name::CSV_METADATA,
+            name::CRD,
+            name::CRD_V1BETA1,
+            name::DEPLOYMENT_SPEC,
+            name::OBJECT_META,
+        ] {
+            assert!(id(name).is_some(), "{name}");
+        }
+        // A name that the table does not have would take anything.
+        for line in include_str!("csv.txt").lines().filter(|line| line.starts_with(' ')) {
+            let ty = line.split(' ').nth(4).unwrap().trim_start_matches(['*', '[', ']', '{', '}']);
+            if let Some((package, _)) = ty.split_once('.').filter(|(package, _)| package.contains('/')) {
+                assert!(id(ty).is_some(), "{ty} of {package}");
+            }
+        }
+    }
+
+    #[test]
+    fn opm_does_not_mind_the_case_of_keys() {
+        let node = crate::value::tree(&json!({"Name": "a", "labels": {"A": "b"}}));
+        let loose = loosely_typed(name::OBJECT_META, &node).unwrap();
+        assert_eq!(loose, json!({"name": "a", "labels": {"A": "b"}}));
+        assert_eq!(super::typed(name::OBJECT_META, &node).unwrap(), json!({"labels": {"A": "b"}}));
+    }
+
+    #[test]
+    fn permissions_are_written_in_the_order_of_their_type() {
+        let rules = json!([{"resources": ["a"], "apiGroups": [""], "verbs": ["get"]}]);
+        let value = retyped(name::PERMISSION, &json!({"rules": rules})).unwrap();
+        assert_eq!(
+            written(name::PERMISSION, &value),
+            r#"{"serviceAccountName":"","rules":[{"verbs":["get"],"apiGroups":[""],"resources":["a"]}]}"#
+        );
+        assert_eq!(
+            written(name::PERMISSION, &retyped(name::PERMISSION, &json!({})).unwrap()),
+            r#"{"serviceAccountName":"","rules":null}"#
+        );
+    }
+}

@@ -1,0 +1,787 @@
+//! Bundles that are made up, and what can be wrong with them.
+
+use std::collections::BTreeMap;
+
+use podium_bundle::render::{Certificates, Options};
+use podium_goyaml::{Node, Pos, Value as Written, emit};
+use serde_json::{Value, json};
+
+/// A random number generator that gives the same numbers everywhere.
+pub struct Random(u64);
+
+impl Random {
+    /// One that begins at a seed.
+    pub fn new(seed: u64) -> Self {
+        // Mixed, so that neighbours do not give the same numbers one after the other.
+        let mut random = Self(seed ^ 0x5851_f42d_4c95_7f2d);
+        random.0 = random.next().rotate_left(17) ^ seed;
+        random
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        usize::try_from(self.next() % u64::try_from(limit.max(1)).unwrap()).unwrap()
+    }
+
+    fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    fn one<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[self.below(all.len())]
+    }
+}
+
+/// A case: a bundle, and how it is asked about.
+pub struct Case {
+    /// The files.
+    pub files: BTreeMap<String, Vec<u8>>,
+    /// The reference that opm is told.
+    pub image: String,
+    /// Whether opm is to migrate.
+    pub migrate: bool,
+    /// Where the controller installs.
+    pub options: Options,
+    /// What was done to the bundle.
+    pub done: Vec<&'static str>,
+}
+
+struct Draft {
+    csv: Value,
+    csv_name: String,
+    crds: Vec<Value>,
+    others: Vec<Value>,
+    annotations: Value,
+    properties: Option<Value>,
+    dependencies: Option<Value>,
+    raw: Vec<(String, Vec<u8>)>,
+    options: Options,
+    image: String,
+}
+
+/// The case of a seed.
+pub fn case(seed: u64) -> Case {
+    let mut random = Random::new(seed);
+    let mut draft = draft(&mut random);
+    let mut done = Vec::new();
+    let times = *random.one(&[0, 1, 1, 1, 1, 2, 3]);
+    for _ in 0..times {
+        let (name, change) = random.one(CHANGES);
+        change(&mut draft, &mut random);
+        done.push(*name);
+    }
+    let migrate = random.chance(40);
+    let files = files(&draft, &mut random);
+    Case { files, image: draft.image, migrate, options: draft.options, done }
+}
+
+fn draft(random: &mut Random) -> Draft {
+    let package = (*random.one(&["web", "model-orchestra", "x.y"])).to_owned();
+    let version = *random.one(&["1.2.3", "0.1.0", "2.0.0-rc.1", "1.0.0+build.7", "v1.4", "10.20.30"]);
+    let csv_name = format!("{package}.v{}", version.trim_start_matches('v'));
+    let kinds = random.below(3);
+    let crds: Vec<Value> = (0..kinds).map(|at| crd(at, random)).collect();
+    let owned: Vec<Value> = crds
+        .iter()
+        .map(|crd| {
+            let version = crd["spec"]["versions"][0]["name"].clone();
+            let mut owned = json!({"name": crd["metadata"]["name"], "version": version, "kind": crd["spec"]["names"]["kind"],
+                "displayName": "A <kind> & more", "description": "is what it is"});
+            if random.chance(30) {
+                owned["specDescriptors"] = json!([{"path": "size", "displayName": "Size",
+                    "x-descriptors": ["urn:alm:descriptor:com.tectonic.ui:podCount"]}]);
+            }
+            if random.chance(20) {
+                owned["resources"] = json!([{"kind": "Pod", "name": "", "version": "v1"}]);
+            }
+            owned
+        })
+        .collect();
+    let mut deployments = vec![deployment("manager", random)];
+    if random.chance(20) {
+        deployments.push(deployment("second.part", random));
+    }
+    let mut strategy = json!({"deployments": deployments});
+    for (key, percent) in [("permissions", 50), ("clusterPermissions", 80)] {
+        if random.chance(percent) {
+            let all: Vec<Value> = (0..=random.below(2)).map(|_| permission(random)).collect();
+            strategy[key] = Value::Array(all);
+        }
+    }
+    let mut modes: Vec<Value> = Vec::new();
+    let only = random.chance(60);
+    for mode in ["OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces"] {
+        let supported = mode == "AllNamespaces" || !only && random.chance(40);
+        modes.push(json!({"type": mode, "supported": supported}));
+    }
+    let mut csv = json!({
+        "apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
+        "metadata": {"name": csv_name, "annotations": {"capabilities": "Basic Install",
+            "alm-examples": "[{\"a\": \"<b> & c\"}]"}},
+        "spec": {"displayName": "Web & <more>", "version": version, "description": "Runs\nwebs.\n",
+            "installModes": modes, "install": {"strategy": "deployment", "spec": strategy},
+            "customresourcedefinitions": {"owned": owned}},
+    });
+    let spec = csv["spec"].as_object_mut().unwrap();
+    for (key, value, percent) in [
+        ("keywords", json!(["web", "ai"]), 40),
+        ("links", json!([{"name": "Home", "url": "https://example.com/?a=1&b=2"}]), 40),
+        ("maintainers", json!([{"name": "A", "email": "a@example.com"}]), 40),
+        ("provider", json!({"name": "Example", "url": "https://example.com"}), 40),
+        ("maturity", json!("alpha"), 40),
+        ("minKubeVersion", json!("1.30.0"), 30),
+        ("icon", json!([{"base64data": "aGk=", "mediatype": "image/png"}]), 30),
+        ("replaces", json!("web.v0.0.9"), 30),
+        ("skips", json!(["web.v0.0.8"]), 20),
+        ("nativeAPIs", json!([{"group": "", "version": "v1", "kind": "Pod"}]), 20),
+        ("release", json!("1.alpha"), 10),
+        ("labels", json!({"a": "b"}), 20),
+        (
+            "relatedImages",
+            json!([{"name": "b", "image": "example.com/b:1"}, {"name": "a", "image": "example.com/a:1"}]),
+            40,
+        ),
+    ] {
+        if random.chance(percent) {
+            spec.insert(key.to_owned(), value);
+        }
+    }
+    if random.chance(40) {
+        csv["metadata"]["annotations"]["olm.properties"] =
+            json!("[{\"type\": \"custom\", \"value\": {\"z\": 1,  \"a\": [ \"<x>\" , 1.50 ]}}]");
+    }
+    if random.chance(20) {
+        csv["metadata"]["labels"] = json!({"arch": "amd64"});
+    }
+    let certificates = *random.one(&[None, Some(Certificates::CertManager), Some(Certificates::OpenShift)]);
+    if certificates.is_some() && random.chance(60) {
+        let count = 1 + random.below(3);
+        let hooks: Vec<Value> = (0..count).map(|at| webhook(at, random)).collect();
+        csv["spec"]["webhookdefinitions"] = Value::Array(hooks);
+    }
+    let others: Vec<Value> = (0..random.below(4)).map(|at| other(at, random)).collect();
+    let mut annotations = json!({"operators.operatorframework.io.bundle.package.v1": package,
+        "operators.operatorframework.io.bundle.channels.v1": "stable,fast",
+        "operators.operatorframework.io.bundle.mediatype.v1": "registry+v1"});
+    if random.chance(50) {
+        annotations["operators.operatorframework.io.bundle.channel.default.v1"] = json!("stable");
+    }
+    let properties = random.chance(30).then(|| {
+        json!({"properties": [{"type": "olm.maxOpenShiftVersion", "value": "4.20"}, {"type": "q", "value": {"b": 1.5, "a": "<&>"}},
+            {"type": "olm.gvk", "value": {"group": "more.example.com", "kind": "More", "version": "v1"}}]})
+    });
+    let dependencies = random.chance(30).then(|| {
+        json!({"dependencies": [{"type": "olm.package", "value": {"packageName": "other", "version": ">=1.0.0 <2.0.0"}},
+            {"type": "olm.gvk", "value": {"group": "need.example.com", "kind": "Need", "version": "v1"}},
+            {"type": "olm.constraint", "value": {"failureMessage": "<no>", "cel": {"rule": "true"}}}]})
+    });
+    let namespace = "operators".to_owned();
+    let namespaces = random.chance(40);
+    // Who may be confined may be told where to look.
+    let targets = if namespaces && random.chance(20) {
+        vec![(*random.one(&["operators", "team-a"])).to_owned()]
+    } else {
+        Vec::new()
+    };
+    let deployment = if random.chance(15) { config(random) } else { Value::Null };
+    Draft {
+        csv,
+        csv_name: "web.clusterserviceversion.yaml".to_owned(),
+        crds,
+        others,
+        annotations: json!({"annotations": annotations}),
+        properties,
+        dependencies,
+        raw: Vec::new(),
+        options: Options { namespace, targets, certificates, namespaces, deployment },
+        image: (*random.one(&["", "example.com/web-bundle:1", "example.com/a:1"])).to_owned(),
+    }
+}
+
+fn crd(at: usize, random: &mut Random) -> Value {
+    let plural = format!("webs{at}");
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
+        "size": {"type": "integer", "minimum": 1, "maximum": 1.5e3, "default": 3},
+        "any": {"x-kubernetes-preserve-unknown-fields": true, "type": "object"},
+        "extra": {"additionalProperties": {"type": "string"}, "type": "object"},
+        "items": {"type": "array", "items": {"type": "string", "enum": ["a", "b<"]}}}}}});
+    let mut versions =
+        vec![json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}})];
+    if random.chance(30) {
+        versions.push(json!({"name": "v1alpha1", "served": true, "storage": false, "deprecated": true,
+            "schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}));
+    }
+    let mut crd = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.example.com"), "creationTimestamp": null},
+        "spec": {"group": "example.com", "scope": "Namespaced", "versions": versions,
+            "names": {"kind": format!("Web{at}"), "plural": plural, "listKind": format!("Web{at}List"), "singular": format!("web{at}")}},
+    });
+    if random.chance(30) {
+        crd["status"] =
+            json!({"acceptedNames": {"kind": "", "plural": ""}, "conditions": [], "storedVersions": []});
+    }
+    crd
+}
+
+fn deployment(name: &str, random: &mut Random) -> Value {
+    let mut container = json!({"name": "manager", "image": random.one(&["example.com/a:1", "example.com/web:1"]),
+        "args": ["--leader-elect"], "resources": {"limits": {"cpu": "0.5", "memory": "128Mi"}, "requests": {"cpu": 1}}});
+    if random.chance(40) {
+        container["env"] = json!([{"name": "A", "value": "b"}, {"name": "NS", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}]);
+    }
+    if random.chance(40) {
+        container["ports"] = json!([{"containerPort": 9443, "name": "webhook", "protocol": "TCP"}]);
+        container["livenessProbe"] =
+            json!({"httpGet": {"path": "/healthz", "port": 8081}, "periodSeconds": 20});
+    }
+    let mut pod = json!({"containers": [container], "serviceAccountName": "manager", "terminationGracePeriodSeconds": 10});
+    if random.chance(30) {
+        pod["volumes"] = json!([{"name": "webhook-cert", "emptyDir": {}}, {"name": "cert", "secret": {"defaultMode": 420, "secretName": "x"}},
+            {"name": "data", "emptyDir": {"sizeLimit": "1.5Gi"}}]);
+        pod["containers"][0]["volumeMounts"] = json!([{"name": "cert", "mountPath": "/tmp/k8s-webhook-server/serving-certs", "readOnly": true},
+            {"name": "data", "mountPath": "/data"}]);
+    }
+    if random.chance(20) {
+        pod["initContainers"] = json!([{"name": "init", "image": "example.com/init:1"}]);
+    }
+    if random.chance(20) {
+        pod["affinity"] = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}]}]}}});
+        pod["tolerations"] = json!([{"key": "a", "operator": "Exists"}]);
+    }
+    let mut template = json!({"metadata": {"labels": {"app": name}}, "spec": pod});
+    if random.chance(50) {
+        template["metadata"]["annotations"] =
+            json!({"kubectl.kubernetes.io/default-container": "manager", "capabilities": "mine"});
+    }
+    let mut out = json!({"name": name, "spec": {"replicas": 1, "selector": {"matchLabels": {"app": name}}, "strategy": {}, "template": template}});
+    if random.chance(40) {
+        out["label"] = json!({"control-plane": "manager"});
+    }
+    out
+}
+
+fn permission(random: &mut Random) -> Value {
+    let mut rules = vec![json!({"apiGroups": [""], "resources": ["pods", "services"], "verbs": ["*"]})];
+    if random.chance(50) {
+        rules.push(json!({"apiGroups": ["example.com"], "resources": ["webs<0>"], "verbs": ["get", "list"], "resourceNames": ["a&b"]}));
+    }
+    if random.chance(20) {
+        rules.push(json!({"nonResourceURLs": ["/metrics"], "verbs": ["get"]}));
+    }
+    let account = *random.one(&["manager", "manager", "", "other-account-with-a-rather-long-name"]);
+    json!({"serviceAccountName": account, "rules": rules})
+}
+
+fn webhook(at: usize, random: &mut Random) -> Value {
+    let ty = *random.one(&["ValidatingAdmissionWebhook", "MutatingAdmissionWebhook", "ConversionWebhook"]);
+    let mut hook = json!({"generateName": format!("hook{at}.example.com"), "type": ty, "deploymentName": "manager",
+        "admissionReviewVersions": ["v1"], "sideEffects": "None"});
+    for (key, value, percent) in [
+        ("containerPort", json!(9443), 60),
+        ("containerPort", json!(443), 30),
+        ("targetPort", json!(9443), 40),
+        ("targetPort", json!("webhook"), 20),
+        ("failurePolicy", json!("Fail"), 50),
+        ("matchPolicy", json!("Equivalent"), 20),
+        ("timeoutSeconds", json!(10), 30),
+        ("webhookPath", json!("/mutate"), 60),
+        ("reinvocationPolicy", json!("Never"), 20),
+        ("objectSelector", json!({"matchLabels": {"a": "b"}}), 20),
+        (
+            "rules",
+            json!([{"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["webs0"], "scope": "*"}]),
+            70,
+        ),
+    ] {
+        if random.chance(percent) {
+            hook[key] = value;
+        }
+    }
+    if ty == "ConversionWebhook" {
+        hook["conversionCRDs"] = json!([format!("webs{at}.example.com")]);
+    }
+    hook
+}
+
+fn other(at: usize, random: &mut Random) -> Value {
+    let (api_version, kind) = random.one(&[
+        ("v1", "ConfigMap"),
+        ("v1", "Service"),
+        ("rbac.authorization.k8s.io/v1", "ClusterRole"),
+        ("rbac.authorization.k8s.io/v1", "Role"),
+        ("monitoring.coreos.com/v1", "ServiceMonitor"),
+        ("policy/v1", "PodDisruptionBudget"),
+        ("scheduling.k8s.io/v1", "PriorityClass"),
+        ("autoscaling.k8s.io/v1", "VerticalPodAutoscaler"),
+        ("console.openshift.io/v1", "ConsoleLink"),
+        ("networking.k8s.io/v1", "NetworkPolicy"),
+    ]);
+    let mut object =
+        json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": format!("other-{at}")}});
+    if random.chance(30) {
+        object["metadata"]["namespace"] = json!("elsewhere");
+    }
+    if random.chance(50) {
+        object["data"] = json!({"a": "<b>&", "n": "1"});
+    }
+    if random.chance(30) {
+        object["spec"] = json!({"value": 1.5, "large": 1e21, "small": 1e-7, "whole": 9_007_199_254_740_993_i64, "yes": true, "none": null});
+    }
+    object
+}
+
+fn config(random: &mut Random) -> Value {
+    let all = [
+        ("env", json!([{"name": "A", "value": "changed"}, {"name": "B", "value": "new"}])),
+        ("envFrom", json!([{"configMapRef": {"name": "x"}}])),
+        ("nodeSelector", json!({"a": "b"})),
+        ("resources", json!({"limits": {"cpu": "2"}})),
+        ("tolerations", json!([{"key": "a", "operator": "Exists"}, {"key": "b", "operator": "Exists"}])),
+        ("volumes", json!([{"name": "data", "emptyDir": {}}, {"name": "new", "emptyDir": {}}])),
+        (
+            "volumeMounts",
+            json!([{"name": "data", "mountPath": "/other"}, {"name": "new", "mountPath": "/new"}]),
+        ),
+        ("annotations", json!({"capabilities": "no", "new": "yes"})),
+        ("affinity", json!({})),
+        ("affinity", json!({"nodeAffinity": {}})),
+        (
+            "affinity",
+            json!({"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "a"}]}}),
+        ),
+    ];
+    let mut out = json!({});
+    for _ in 0..=random.below(4) {
+        let (key, value) = random.one(&all);
+        out[*key] = value.clone();
+    }
+    out
+}
+
+type Change = fn(&mut Draft, &mut Random);
+
+/// What can be wrong, or at least unusual.
+const CHANGES: &[(&str, Change)] = &[
+    ("no package name", |d, _| {
+        d.annotations["annotations"]["operators.operatorframework.io.bundle.package.v1"] = json!("")
+    }),
+    ("no annotations", |d, _| d.annotations = Value::Null),
+    ("annotations are a list", |d, _| d.annotations = json!({"annotations": []})),
+    ("package is a number", |d, _| {
+        d.annotations["annotations"]["operators.operatorframework.io.bundle.package.v1"] = json!(5)
+    }),
+    ("annotations are no YAML", |d, _| {
+        d.raw.push(("metadata/annotations.yaml".to_owned(), b"a: [".to_vec()))
+    }),
+    ("nothing at all", |d, _| {
+        (d.crds, d.others, d.csv) = (Vec::new(), Vec::new(), Value::Null);
+    }),
+    ("no manifests", |d, _| {
+        (d.crds, d.others, d.csv) = (Vec::new(), Vec::new(), Value::Null);
+        d.csv_name.clear();
+    }),
+    ("no csv", |d, _| d.csv = Value::Null),
+    ("two csvs", |d, r| {
+        let mut second = d.csv.clone();
+        second["metadata"]["name"] = json!("second");
+        let name = r.one(&["a.yaml", "z.yaml"]);
+        d.raw.push((format!("manifests/{name}"), second.to_string().into_bytes()));
+    }),
+    ("a folder in manifests", |d, _| {
+        d.raw.push(("manifests/deeper/a.yaml".to_owned(), b"kind: ConfigMap\n".to_vec()))
+    }),
+    ("a file that is no YAML", |d, _| {
+        d.raw.push(("manifests/bad.yaml".to_owned(), b"a: b: c\n- x".to_vec()))
+    }),
+    ("a file without a kind", |d, _| d.raw.push(("manifests/kindless.yaml".to_owned(), b"a: 1\n".to_vec()))),
+    ("an empty file", |d, _| d.raw.push(("manifests/empty.yaml".to_owned(), Vec::new()))),
+    ("only a comment", |d, _| d.raw.push(("manifests/comment.yaml".to_owned(), b"# nothing\n".to_vec()))),
+    ("a hidden file", |d, _| {
+        d.raw.push((
+            "manifests/.hidden.yaml".to_owned(),
+            b"kind: ConfigMap\napiVersion: v1\nmetadata: {name: h}\n".to_vec(),
+        ))
+    }),
+    ("several documents", |d, _| {
+        d.raw.push(("manifests/many.yaml".to_owned(), b"---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: one}\n---\nkind: Secret\napiVersion: v1\nmetadata: {name: two}\n---\n# end\n".to_vec()))
+    }),
+    ("a list", |d, r| {
+        let inner = "- kind: List\n  apiVersion: v1\n  items: [{kind: Secret, apiVersion: v1, metadata: {name: two}}]\n";
+        let inner =
+            if r.chance(30) { inner } else { "- {kind: Secret, apiVersion: v1, metadata: {name: two}}\n" };
+        let text = format!("kind: ConfigMapList\napiVersion: v1\nitems:\n- metadata: {{name: one}}\n{inner}");
+        d.raw.push(("manifests/list.yaml".to_owned(), text.into_bytes()));
+    }),
+    ("JSON objects one after the other", |d, _| {
+        d.raw.push(("manifests/stream.json".to_owned(), b"{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"one\"}}\n{\"kind\":\"Secret\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"two\"}}\n".to_vec()))
+    }),
+    ("values of YAML 1.1", |d, _| {
+        d.raw.push(("manifests/old.yaml".to_owned(), b"kind: ConfigMap\napiVersion: v1\nmetadata: {name: old}\ndata: {a: yes, b: 017, c: 0x1F, d: 1_000, e: 12:30:45, f: ~, on: off}\n".to_vec()))
+    }),
+    ("anchors and merges", |d, _| {
+        d.raw.push((
+            "manifests/anchor.yaml".to_owned(),
+            b"kind: ConfigMap\napiVersion: v1\nmetadata: &m {name: anchored}\nmore: {<<: *m, x: 1}\n"
+                .to_vec(),
+        ))
+    }),
+    ("no spec", |d, _| {
+        if let Some(csv) = d.csv.as_object_mut() {
+            csv.remove("spec");
+        }
+    }),
+    ("spec is null", |d, _| set(&mut d.csv, "/spec", Value::Null)),
+    ("spec is a list", |d, _| set(&mut d.csv, "/spec", json!([]))),
+    ("version is a number", |d, _| set(&mut d.csv, "/spec/version", json!(1.5))),
+    ("version is no version", |d, r| {
+        set(&mut d.csv, "/spec/version", json!(r.one(&["", "one", "1.2.3.4", "01.2.3", "1.2-rc"])))
+    }),
+    ("no version", |d, _| remove(&mut d.csv, "/spec", "version")),
+    ("release is odd", |d, r| {
+        set(
+            &mut d.csv,
+            "/spec/release",
+            r.one(&[json!("01"), json!(""), json!(5), json!(true), json!("a_b"), json!(1.5)]).clone(),
+        )
+    }),
+    ("labels are numbers", |d, _| set(&mut d.csv, "/metadata/labels", json!({"a": 1}))),
+    ("display name is a list", |d, _| set(&mut d.csv, "/spec/displayName", json!(["a"]))),
+    ("replicas are a text", |d, _| {
+        set(&mut d.csv, "/spec/install/spec/deployments/0/spec/replicas", json!("1"))
+    }),
+    ("a quantity is none", |d, _| {
+        set(
+            &mut d.csv,
+            "/spec/install/spec/deployments/0/spec/template/spec/containers/0/resources",
+            json!({"limits": {"cpu": "much"}}),
+        );
+    }),
+    ("deployments are an object", |d, _| set(&mut d.csv, "/spec/install/spec/deployments", json!({}))),
+    ("another strategy", |d, _| set(&mut d.csv, "/spec/install/strategy", json!("image"))),
+    ("no install", |d, _| remove(&mut d.csv, "/spec", "install")),
+    ("no selector", |d, _| remove(&mut d.csv, "/spec/install/spec/deployments/0/spec", "selector")),
+    ("two deployments of a name", |d, r| {
+        let second = deployment("manager", r);
+        if let Some(all) = d.csv.pointer_mut("/spec/install/spec/deployments").and_then(Value::as_array_mut) {
+            all.push(second);
+        }
+    }),
+    ("a deployment's name is none", |d, r| {
+        set(&mut d.csv, "/spec/install/spec/deployments/0/name", json!(r.one(&["", "Big", "a_b", "-a"])))
+    }),
+    ("an owned definition is missing", |d, _| {
+        push(
+            &mut d.csv,
+            "/spec/customresourcedefinitions/owned",
+            json!({"name": "gone.example.com", "version": "v1", "kind": "Gone"}),
+        )
+    }),
+    ("an owned definition of another version", |d, _| {
+        set(&mut d.csv, "/spec/customresourcedefinitions/owned/0/version", json!("v9"))
+    }),
+    ("a definition's name has no group", |d, r| {
+        let part = *r.one(&["owned", "required"]);
+        push(
+            &mut d.csv,
+            &format!("/spec/customresourcedefinitions/{part}"),
+            json!({"name": "nogroup", "version": "v1", "kind": "No"}),
+        );
+    }),
+    ("a required definition", |d, _| {
+        push(
+            &mut d.csv,
+            "/spec/customresourcedefinitions/required",
+            json!({"name": "needs.example.com", "version": "v1", "kind": "Need"}),
+        )
+    }),
+    ("owned is a text", |d, _| set(&mut d.csv, "/spec/customresourcedefinitions", json!({"owned": "all"}))),
+    ("a definition twice", |d, _| {
+        if let Some(first) = d.crds.first().cloned() {
+            d.crds.push(first);
+        }
+    }),
+    ("a definition of the old version", |d, _| {
+        if let Some(crd) = d.crds.first_mut() {
+            crd["apiVersion"] = json!("apiextensions.k8s.io/v1beta1");
+            crd["spec"]["version"] = json!("v1beta1");
+        }
+    }),
+    ("a definition of another group", |d, _| {
+        if let Some(crd) = d.crds.first_mut() {
+            crd["apiVersion"] = json!("example.com/v1");
+        }
+    }),
+    ("a schema of the wrong shape", |d, _| {
+        if let Some(crd) = d.crds.first_mut() {
+            set(crd, "/spec/versions/0/schema/openAPIV3Schema/type", json!(["object"]));
+        }
+    }),
+    ("a definition that keeps everything", |d, _| {
+        if let Some(crd) = d.crds.first_mut() {
+            crd["spec"]["preserveUnknownFields"] = json!(true);
+        }
+        d.options.certificates = Some(Certificates::CertManager);
+        set(
+            &mut d.csv,
+            "/spec/webhookdefinitions",
+            json!([{"generateName": "c.example.com", "type": "ConversionWebhook",
+            "deploymentName": "manager", "conversionCRDs": ["webs0.example.com"], "sideEffects": "None", "admissionReviewVersions": ["v1"]}]),
+        );
+        set(&mut d.csv, "/spec/installModes", json!([{"type": "AllNamespaces", "supported": true}]));
+    }),
+    ("a kind that bundles cannot have", |d, r| {
+        let kind = *r.one(&["Deployment", "Job", "Namespace", "Web0"]);
+        d.others.push(json!({"apiVersion": "x/v1", "kind": kind, "metadata": {"name": "foreign"}}));
+    }),
+    ("an API server", |d, _| {
+        set(
+            &mut d.csv,
+            "/spec/apiservicedefinitions",
+            json!({"owned": [{"name": "apis", "group": "api.example.com", "version": "v1", "kind": "Api", "deploymentName": "manager"}]}),
+        )
+    }),
+    ("an API server is needed", |d, _| {
+        set(
+            &mut d.csv,
+            "/spec/apiservicedefinitions",
+            json!({"required": [{"name": "apis", "group": "api.example.com", "version": "v1", "kind": "Api"}]}),
+        )
+    }),
+    ("nobody makes certificates", |d, r| {
+        d.options.certificates = None;
+        let hook = webhook(0, r);
+        set(&mut d.csv, "/spec/webhookdefinitions", json!([hook]));
+    }),
+    ("not everywhere", |d, _| {
+        set(
+            &mut d.csv,
+            "/spec/installModes",
+            json!([{"type": "OwnNamespace", "supported": true}, {"type": "SingleNamespace", "supported": true}]),
+        )
+    }),
+    ("many namespaces only", |d, _| {
+        set(&mut d.csv, "/spec/installModes", json!([{"type": "MultiNamespace", "supported": true}]))
+    }),
+    ("no install modes", |d, _| remove(&mut d.csv, "/spec", "installModes")),
+    ("a webhook without a deployment", |d, r| hooked(d, r, "deploymentName", json!("gone"))),
+    ("a webhook's name is none", |d, r| {
+        let name = json!(r.one(&["hook-", "Hook", "", "a..b"]));
+        hooked(d, r, "generateName", name);
+    }),
+    ("a webhook for everything", |d, r| {
+        hooked(
+            d,
+            r,
+            "rules",
+            json!([{"apiGroups": ["*", "olm.operatorframework.io"], "apiVersions": ["*"], "resources": ["*"], "operations": ["*"]}]),
+        )
+    }),
+    ("a webhook for webhooks", |d, r| {
+        hooked(
+            d,
+            r,
+            "rules",
+            json!([{"apiGroups": ["admissionregistration.k8s.io"], "apiVersions": ["*"], "resources": ["ValidatingWebhookConfigurations"], "operations": ["*"]}]),
+        )
+    }),
+    ("two webhooks of a name", |d, r| {
+        hooked(d, r, "webhookPath", json!("/a"));
+        let again = d.csv.pointer("/spec/webhookdefinitions/0").cloned().unwrap_or_default();
+        push(&mut d.csv, "/spec/webhookdefinitions", again);
+    }),
+    ("conversions", |d, r| {
+        hooked(d, r, "type", json!("ConversionWebhook"));
+        let foreign = if r.chance(50) { "webs0.example.com" } else { "foreign.example.com" };
+        set(&mut d.csv, "/spec/webhookdefinitions/0/conversionCRDs", json!([foreign, "webs0.example.com"]));
+    }),
+    ("a property without a value", |d, _| {
+        d.properties = Some(json!({"properties": [{"type": "x"}, {"type": "y", "value": "z"}]}))
+    }),
+    ("a kind that is a number", |d, _| {
+        d.properties = Some(json!({"properties": [{"type": "olm.gvk", "value": {"group": 1}}]}))
+    }),
+    ("properties are a text", |d, _| d.properties = Some(json!({"properties": "all"}))),
+    ("a dependency on a list", |d, _| {
+        d.dependencies = Some(json!({"dependencies": [{"type": "olm.package", "value": []}]}))
+    }),
+    ("a type that is a number", |d, _| {
+        d.dependencies = Some(json!({"dependencies": [{"type": 7, "value": "x"}]}))
+    }),
+    ("properties in the annotation are none", |d, r| {
+        let text = *r.one(&[
+            "[",
+            "{}",
+            "[5]",
+            "[{\"type\": 5, \"value\": 1}]",
+            "null",
+            "[null]",
+            "[{\"Type\": \"a\", \"VALUE\": [1, 2]}]",
+            "[{\"type\":\"olm.package\",\"value\":{\"packageName\":\"q\",\"version\":\"9.9.9\"}}]",
+        ]);
+        set(&mut d.csv, "/metadata/annotations", json!({"olm.properties": text}));
+    }),
+    ("images are texts", |d, _| set(&mut d.csv, "/spec/relatedImages", json!(["example.com/a:1"]))),
+    ("an image is a number", |d, _| {
+        set(&mut d.csv, "/spec/relatedImages", json!([{"name": "a", "image": 5}]))
+    }),
+    ("images twice", |d, _| {
+        set(
+            &mut d.csv,
+            "/spec/relatedImages",
+            json!([{"name": "b", "image": "example.com/a:1"}, {"name": "a", "image": "example.com/a:1"}, null]),
+        )
+    }),
+    ("many images", |d, r| {
+        // All that Deployments use is there: what is missing opm adds in a random order. None is there twice: of more than
+        // twelve, opm's sort leaves equal ones in an order of its own.
+        let pool =
+            ["example.com/a:1", "example.com/web:1", "example.com/init:1", "example.com/q:1", "b:2", "c:3"];
+        let mut all: Vec<Value> = pool.iter().map(|image| json!({"name": image, "image": image})).collect();
+        for at in 0..r.below(80) {
+            all.push(json!({"name": format!("n{at}"), "image": format!("example.com/{}:{at}", r.one(&["x", "y", "z"]))}));
+        }
+        if r.chance(30) {
+            all.sort_by_key(|one| one["image"].to_string());
+        }
+        if r.chance(30) {
+            all.reverse();
+        }
+        set(&mut d.csv, "/spec/relatedImages", Value::Array(all));
+    }),
+    ("somewhere that it cannot be", |d, r| {
+        d.options.namespaces = true;
+        d.options.targets = vec![(*r.one(&["operators", "team-b"])).to_owned()];
+        set(
+            &mut d.csv,
+            "/spec/installModes",
+            json!([{"type": "AllNamespaces", "supported": true}, {"type": r.one(&["OwnNamespace", "SingleNamespace", "MultiNamespace"]), "supported": true}]),
+        );
+    }),
+    ("a long name", |d, _| {
+        set(
+            &mut d.csv,
+            "/metadata/name",
+            json!("a-very-long-name-of-an-operator-that-nobody-would-like-to-type.v1.2.3"),
+        )
+    }),
+];
+
+/// Gives the bundle a webhook with a field of this value.
+fn hooked(d: &mut Draft, random: &mut Random, key: &str, value: Value) {
+    if d.options.certificates.is_none() {
+        d.options.certificates = Some(Certificates::CertManager);
+    }
+    let mut hook = webhook(0, random);
+    if hook["type"] == json!("ConversionWebhook") {
+        hook["type"] = json!("MutatingAdmissionWebhook");
+    }
+    hook[key] = value;
+    set(&mut d.csv, "/spec/webhookdefinitions", json!([hook]));
+}
+
+/// Sets what is at a path whose last step need not be there.
+fn set(value: &mut Value, pointer: &str, new: Value) {
+    let (parent, key) = pointer.rsplit_once('/').unwrap();
+    match value.pointer_mut(parent) {
+        Some(Value::Object(object)) => {
+            object.insert(key.to_owned(), new);
+        }
+        Some(Value::Array(list)) => {
+            if let Some(slot) = key.parse::<usize>().ok().and_then(|at| list.get_mut(at)) {
+                *slot = new;
+            }
+        }
+        _ => {}
+    }
+}
+
+fn remove(value: &mut Value, parent: &str, key: &str) {
+    if let Some(object) = value.pointer_mut(parent).and_then(Value::as_object_mut) {
+        object.remove(key);
+    }
+}
+
+fn push(value: &mut Value, pointer: &str, new: Value) {
+    if value.pointer(pointer).is_none() {
+        set(value, pointer, json!([]));
+    }
+    if let Some(list) = value.pointer_mut(pointer).and_then(Value::as_array_mut) {
+        list.push(new);
+    }
+}
+
+fn tree(value: &Value) -> Node {
+    let written = match value {
+        Value::Null => Written::Null,
+        Value::Bool(truth) => Written::Bool(*truth),
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => Written::Int(number),
+            None => Written::Float(number.as_f64().unwrap()),
+        },
+        Value::String(text) => Written::String(text.as_str().into()),
+        Value::Array(all) => {
+            let mut list = podium_goyaml::List::new();
+            all.iter().for_each(|one| list.push(tree(one)));
+            Written::List(list)
+        }
+        Value::Object(all) => {
+            let mut map = podium_goyaml::Map::new();
+            all.iter().for_each(|(key, one)| {
+                map.insert(key.as_str(), tree(one));
+            });
+            Written::Map(map)
+        }
+    };
+    Node::new(written, Pos::default())
+}
+
+/// A value as a file: YAML mostly, sometimes JSON.
+fn file(value: &Value, random: &mut Random) -> Vec<u8> {
+    let yaml = || emit::to_yaml(&&tree(value)).unwrap();
+    match random.below(10) {
+        0 => value.to_string().into_bytes(),
+        1 => serde_json::to_vec_pretty(value).unwrap(),
+        2 => [b"---\n".as_slice(), &yaml()].concat(),
+        3 => [b"# made up\n".as_slice(), &yaml()].concat(),
+        _ => yaml(),
+    }
+}
+
+fn files(draft: &Draft, random: &mut Random) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let csv_name = &draft.csv_name;
+    if !draft.csv.is_null() {
+        files.insert(format!("manifests/{csv_name}"), file(&draft.csv, random));
+    } else if !csv_name.is_empty() {
+        files.insert("manifests/.keep".to_owned(), Vec::new());
+    }
+    for (at, crd) in draft.crds.iter().enumerate() {
+        files.insert(format!("manifests/crd-{at}.yaml"), file(crd, random));
+    }
+    for (at, other) in draft.others.iter().enumerate() {
+        files.insert(format!("manifests/other-{at}.yaml"), file(other, random));
+    }
+    if !draft.annotations.is_null() {
+        files.insert("metadata/annotations.yaml".to_owned(), file(&draft.annotations, random));
+    }
+    if let Some(properties) = &draft.properties {
+        files.insert("metadata/properties.yaml".to_owned(), file(properties, random));
+    }
+    if let Some(dependencies) = &draft.dependencies {
+        files.insert("metadata/dependencies.yaml".to_owned(), file(dependencies, random));
+    }
+    files.extend(draft.raw.iter().cloned());
+    if !files.keys().any(|path| path.starts_with("metadata/")) {
+        files.insert("metadata/.keep".to_owned(), Vec::new());
+    }
+    files
+}

@@ -1,0 +1,17 @@
+//! A line of the record: the seed and what came of it, as hashes.
+
+use crate::answer::sorted;
+
+/// The hash of a text (FNV-1a): it only has to tell answers apart.
+fn hash(text: &str) -> u64 {
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The line of a seed.
+pub fn line(seed: u64, opm: Option<&str>, objects: Option<Vec<String>>) -> String {
+    let word =
+        |text: Option<String>| text.map_or("refused".to_owned(), |text| format!("{:016x}", hash(&text)));
+    let objects = objects.map(|all| sorted(all).join("\n"));
+    format!("{seed} {} {}", word(opm.map(str::to_owned)), word(objects))
+}
