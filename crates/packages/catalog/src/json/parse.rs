@@ -1,0 +1,232 @@
+//! From a text to tokens.
+
+use std::sync::Arc;
+
+use super::text;
+use super::{Document, Kind, Token};
+
+/// As many containers may be open at once, as in Go.
+const MAX_DEPTH: usize = 10_000;
+
+/// The text of a file.
+#[derive(Clone, Debug)]
+pub struct Text {
+    pub(crate) bytes: Arc<[u8]>,
+    /// Whether all of it is ASCII, so that no string has to be looked at twice.
+    ascii: bool,
+}
+
+impl Text {
+    /// A text.
+    pub fn new(bytes: impl Into<Arc<[u8]>>) -> Self {
+        let bytes = bytes.into();
+        Self { ascii: bytes.is_ascii(), bytes }
+    }
+}
+
+/// Where a value ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// The offset behind it.
+    pub at: usize,
+    /// The line there.
+    pub line: u32,
+}
+
+/// Why there are no tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Only white space is left.
+    End,
+    /// It is not JSON, or something that only the careful reader can judge.
+    Unclear,
+}
+
+/// Reads the value that begins at an offset, on a line. Gives the offset behind it.
+///
+/// It takes what Go's decoder takes, and leaves the words for what it does not take to the careful reader.
+pub fn parse(text: &Text, at: usize, line: u32) -> Result<(Document, End), Stop> {
+    if u32::try_from(text.bytes.len()).is_err() {
+        return Err(Stop::Unclear);
+    }
+    let mut reader = Reader { text: &text.bytes, at, line, tokens: Vec::new(), ascii: text.ascii };
+    reader.read()?;
+    let end = End { at: reader.at, line: reader.line };
+    let tokens = reader.tokens.into_boxed_slice();
+    Ok((Document { text: text.bytes.clone(), tokens }, end))
+}
+
+struct Reader<'t> {
+    text: &'t [u8],
+    at: usize,
+    line: u32,
+    tokens: Vec<Token>,
+    ascii: bool,
+}
+
+impl Reader<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn space(&mut self) -> Option<u8> {
+        loop {
+            match self.peek()? {
+                b'\n' => self.line = self.line.saturating_add(1),
+                b' ' | b'\t' | b'\r' => {}
+                other => return Some(other),
+            }
+            self.at += 1;
+        }
+    }
+
+    fn push(&mut self, at: usize, len: usize, kind: Kind) -> Result<(), Stop> {
+        let number = |n: usize| u32::try_from(n).map_err(|_| Stop::Unclear);
+        let next = number(self.tokens.len() + 1)?;
+        self.tokens.push(Token { at: number(at)?, len: number(len)?, line: self.line, next, kind });
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<(), Stop> {
+        if self.space().is_none() {
+            return Err(Stop::End);
+        }
+        // The open containers: the token of each.
+        let mut open: Vec<usize> = Vec::new();
+        loop {
+            let byte = self.space().ok_or(Stop::Unclear)?;
+            let mut complete = true;
+            match byte {
+                b'{' | b'[' => {
+                    if open.len() >= MAX_DEPTH {
+                        return Err(Stop::Unclear);
+                    }
+                    let kind = if byte == b'{' { Kind::Map } else { Kind::List };
+                    let token = self.tokens.len();
+                    self.push(self.at, 0, kind)?;
+                    self.at += 1;
+                    let next = self.space().ok_or(Stop::Unclear)?;
+                    if next == byte + 2 {
+                        self.at += 1;
+                    } else {
+                        open.push(token);
+                        complete = false;
+                        if kind == Kind::Map {
+                            self.key()?;
+                        }
+                    }
+                }
+                b'"' => self.string()?,
+                _ => self.scalar(byte)?,
+            }
+            while complete {
+                let Some(&token) = open.last() else { return Ok(()) };
+                let is_map = self.tokens.get(token).is_some_and(|t| t.kind == Kind::Map);
+                match (self.space().ok_or(Stop::Unclear)?, is_map) {
+                    (b',', _) => {
+                        self.at += 1;
+                        complete = false;
+                        if is_map {
+                            self.key()?;
+                        }
+                    }
+                    (b'}', true) | (b']', false) => {
+                        self.at += 1;
+                        open.pop();
+                        let next = u32::try_from(self.tokens.len()).map_err(|_| Stop::Unclear)?;
+                        if let Some(token) = self.tokens.get_mut(token) {
+                            token.next = next;
+                        }
+                    }
+                    _ => return Err(Stop::Unclear),
+                }
+            }
+        }
+    }
+
+    fn key(&mut self) -> Result<(), Stop> {
+        if self.space() != Some(b'"') {
+            return Err(Stop::Unclear);
+        }
+        self.string()?;
+        if self.space() != Some(b':') {
+            return Err(Stop::Unclear);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn string(&mut self) -> Result<(), Stop> {
+        let start = self.at + 1;
+        let mut at = start;
+        let mut escapes = false;
+        loop {
+            let rest = self.text.get(at..).unwrap_or_default();
+            // Keys and names are short: a call is worth it only behind them.
+            let near = rest.iter().take(16).position(|&b| b == b'"' || b == b'\\');
+            let found = match near {
+                Some(found) => found,
+                None => {
+                    let far = rest.get(16..).unwrap_or_default();
+                    16 + memchr::memchr2(b'"', b'\\', far).ok_or(Stop::Unclear)?
+                }
+            };
+            if rest.get(..found).unwrap_or_default().iter().any(|&b| b < 0x20) {
+                return Err(Stop::Unclear);
+            }
+            at += found;
+            if rest.get(found) == Some(&b'"') {
+                break;
+            }
+            escapes = true;
+            let digits = |text: &[u8]| text.len() == 4 && text.iter().all(u8::is_ascii_hexdigit);
+            match rest.get(found + 1) {
+                Some(b'n' | b't' | b'"' | b'\\' | b'r' | b'b' | b'f' | b'/') => at += 2,
+                Some(b'u') if rest.get(found + 2..found + 6).is_some_and(digits) => at += 6,
+                _ => return Err(Stop::Unclear),
+            }
+        }
+        let literal = self.text.get(start..at).unwrap_or_default();
+        let kind = text::kind(literal, escapes, self.ascii);
+        self.push(start, at - start, kind)?;
+        self.at = at + 1;
+        Ok(())
+    }
+
+    fn scalar(&mut self, byte: u8) -> Result<(), Stop> {
+        let (word, kind): (&[u8], Kind) = match byte {
+            b't' => (b"true", Kind::True),
+            b'f' => (b"false", Kind::False),
+            b'n' => (b"null", Kind::Null),
+            _ => return self.number(),
+        };
+        if !self.text.get(self.at..).unwrap_or_default().starts_with(word) {
+            return Err(Stop::Unclear);
+        }
+        self.push(self.at, word.len(), kind)?;
+        self.at += word.len();
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<(), Stop> {
+        let start = self.at;
+        let rest = self.text.get(start..).unwrap_or_default();
+        let len =
+            rest.iter().take_while(|b| matches!(b, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')).count();
+        let literal = rest.get(..len).unwrap_or_default();
+        if !is_small_integer(literal) {
+            // Whether it is a number, and whether a float can hold it, is asked of Go's reader.
+            podium_goyaml::json::parse(literal, 0).map_err(|_| Stop::Unclear)?;
+        }
+        self.push(start, len, Kind::Number)?;
+        self.at += len;
+        Ok(())
+    }
+}
+
+/// Whether a number is written as Go would write it, without a look at its value.
+pub(super) fn is_small_integer(literal: &[u8]) -> bool {
+    let digits = literal.strip_prefix(b"-").unwrap_or(literal);
+    let zero = digits.first() == Some(&b'0');
+    (1..=15).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit) && (!zero || literal == b"0")
+}

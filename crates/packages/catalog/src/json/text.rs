@@ -1,0 +1,68 @@
+//! JSON strings.
+
+use super::Kind;
+
+/// What Go reads a literal (without its quotation marks) as: stray bytes and halves of surrogates become U+FFFD.
+pub(super) fn read(literal: &[u8]) -> String {
+    let quoted = [b"\"", literal, b"\""].concat();
+    match podium_goyaml::json::parse(&quoted, 0).map(|node| node.value) {
+        Ok(podium_goyaml::Value::String(text)) => text.into(),
+        _ => String::new(),
+    }
+}
+
+/// What a literal stands for that has no escapes but those of one letter.
+pub(super) fn unescape(literal: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(literal.len());
+    let mut rest = literal;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        out.extend_from_slice(rest.get(..at).unwrap_or_default());
+        out.push(match rest.get(at + 1) {
+            Some(b'n') => b'\n',
+            Some(b't') => b'\t',
+            Some(b'r') => b'\r',
+            Some(b'b') => 8,
+            Some(b'f') => 12,
+            Some(&other) => other,
+            None => b'\\',
+        });
+        rest = rest.get(at + 2..).unwrap_or_default();
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
+/// Appends a string, with its quotation marks, as Go writes it without regard to HTML.
+pub(super) fn write(out: &mut Vec<u8>, text: &str) {
+    let node: podium_goyaml::Node = podium_goyaml::Value::from(text).into();
+    if let Ok(written) = podium_goyaml::json::to_raw_string(&&node) {
+        out.extend_from_slice(&written);
+    }
+}
+
+/// How Go would write the literal, if it reads it: `text` is known to have no quotation mark but escaped ones.
+///
+/// `ascii` says that the whole text is ASCII, so that nothing has to be looked for.
+pub(super) fn kind(literal: &[u8], escapes: bool, ascii: bool) -> Kind {
+    if !ascii && !literal.is_ascii() && !is_calm(literal) {
+        return Kind::Odd;
+    }
+    if !escapes {
+        return Kind::Plain;
+    }
+    let mut rest = literal;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        match rest.get(at + 1) {
+            Some(b'n' | b't' | b'"' | b'\\' | b'r' | b'b' | b'f') => {}
+            _ => return Kind::Odd,
+        }
+        rest = rest.get(at + 2..).unwrap_or_default();
+    }
+    Kind::Escaped
+}
+
+/// Whether a text is UTF-8 without the two separators that Go escapes.
+fn is_calm(literal: &[u8]) -> bool {
+    let separators = literal.windows(3).any(|c| matches!(c, [0xe2, 0x80, 0xa8 | 0xa9]));
+    !separators && std::str::from_utf8(literal).is_ok()
+}

@@ -1,0 +1,130 @@
+//! Versions of bundles, and the releases of a version.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use podium_versions::blang::{Identifier, Version};
+
+use crate::problem::quoted;
+
+/// As many bytes may a release have.
+const LONGEST: usize = 20;
+
+/// A release of a version: identifiers with dots between them; none at all is the lowest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Release(pub Vec<Identifier>);
+
+impl Release {
+    /// Reads a release. Errors are in opm's words.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
+        let refuse = |why: String| format!("invalid release {}: {why}", quoted(text));
+        if text.len() > LONGEST {
+            return Err(refuse(format!("exceeds maximum length of {LONGEST} characters")));
+        }
+        let mut identifiers = Vec::new();
+        let mut errors = Vec::new();
+        for (at, segment) in text.split('.').enumerate() {
+            match identifier(segment) {
+                Ok(identifier) => identifiers.push(identifier),
+                Err(error) => errors.push(format!("segment {at}: {error}")),
+            }
+        }
+        if errors.is_empty() { Ok(Self(identifiers)) } else { Err(refuse(errors.join("\n"))) }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Orders by the rules of pre-releases, but nothing comes first.
+    pub fn compare(&self, other: &Self) -> Ordering {
+        match (self.is_empty(), other.is_empty()) {
+            (true, true) => Ordering::Equal,
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+            (false, false) => self.0.cmp(&other.0),
+        }
+    }
+}
+
+/// One identifier, by the rules of a pre-release.
+fn identifier(text: &str) -> Result<Identifier, String> {
+    if text.contains('+') {
+        return Err(format!("Invalid character(s) found in prerelease {}", quoted(text)));
+    }
+    let mut version = Version::parse(format!("0.0.0-{text}")).map_err(|error| error.to_string())?;
+    version.pre.pop().ok_or_else(|| "Prerelease is empty".to_owned())
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, identifier) in self.0.iter().enumerate() {
+            write!(f, "{}{identifier}", if at > 0 { "." } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+/// A version and its release.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VersionRelease {
+    /// The version.
+    pub version: Version,
+    /// The release.
+    pub release: Release,
+}
+
+impl VersionRelease {
+    /// A version whose build metadata is the release, where it can be one (as the lifecycle controller reads it).
+    pub fn legacy(text: &str) -> Result<Self, String> {
+        let mut version = Version::parse(text).map_err(|error| error.to_string())?;
+        let release = Release::parse(&version.build.join(".")).unwrap_or_default();
+        if !release.is_empty() {
+            version.build.clear();
+        }
+        Ok(Self { version, release })
+    }
+
+    /// Orders by version, then by release.
+    pub fn compare(&self, other: &Self) -> Ordering {
+        self.version.compare(&other.version).then_with(|| self.release.compare(&other.release))
+    }
+}
+
+impl fmt::Display for VersionRelease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.version.fmt(f)?;
+        if self.release.is_empty() { Ok(()) } else { write!(f, "-{}", self.release) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_ordered() {
+        let order = ["", "1", "2", "10", "a", "a.1"];
+        for pair in order.windows(2) {
+            let [low, high] = [pair[0], pair[1]].map(|text| Release::parse(text).unwrap());
+            assert_eq!(low.compare(&high), Ordering::Less, "{pair:?}");
+        }
+        assert_eq!(
+            Release::parse("01.").unwrap_err(),
+            "invalid release \"01.\": segment 0: Numeric PreRelease version must not contain leading zeroes \"01\"\n\
+             segment 1: Prerelease is empty"
+        );
+    }
+
+    #[test]
+    fn build_metadata_is_a_release_if_it_can_be() {
+        let read = |text| VersionRelease::legacy(text).unwrap();
+        assert_eq!(read("1.0.0+2").to_string(), "1.0.0-2");
+        assert_eq!(read("1.0.0+02").version.build, ["02"]);
+        assert!(read("1.0.0+2").compare(&read("1.0.0+10")).is_lt());
+    }
+}

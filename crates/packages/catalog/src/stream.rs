@@ -1,0 +1,243 @@
+//! A file as a series of documents, told apart as Kubernetes' decoder for YAML or JSON does.
+//!
+//! A file that begins with `{` is JSON, one value after the other; everything else is YAML with `---` between the
+//! documents. In the current generation a JSON file of which at most one value could be read is tried as YAML too, so
+//! that YAML's own braces work.
+
+use podium_gotmpl::gostr;
+use podium_goyaml::json as gojson;
+use podium_goyaml::yaml::{self, Origin};
+
+use crate::generation::Generation;
+use crate::json::{self, Document, Stop, Text};
+use crate::meta::{Head, head};
+
+/// How far the decoder looks for a brace.
+const LOOK: usize = 4096;
+
+/// A document and the names in its head.
+#[derive(Debug)]
+pub struct Item {
+    /// The document.
+    pub document: Document,
+    /// Its names.
+    pub head: Head,
+    /// Whether it is a YAML document without anything in it.
+    pub blank: bool,
+}
+
+/// What a document cannot be read for, and the line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Go's words.
+    pub text: String,
+    /// The line.
+    pub line: u32,
+}
+
+enum Mode {
+    Json,
+    Yaml,
+    Done,
+}
+
+/// The documents of a file. After an error there is nothing more.
+pub struct Stream<'t> {
+    text: &'t Text,
+    at: usize,
+    line: u32,
+    count: usize,
+    mode: Mode,
+    generation: Generation,
+}
+
+impl<'t> Stream<'t> {
+    /// The documents of a text.
+    pub fn new(text: &'t Text, generation: Generation) -> Self {
+        let begin = text.bytes.get(..LOOK.min(text.bytes.len())).unwrap_or_default();
+        let mode = if is_json(begin) { Mode::Json } else { Mode::Yaml };
+        Self { text, at: 0, line: 1, count: 0, mode, generation }
+    }
+
+    fn rest(&self) -> &'t [u8] {
+        self.text.bytes.get(self.at..).unwrap_or_default()
+    }
+
+    fn json(&mut self) -> Option<Result<Item, Unreadable>> {
+        let (text, plain, line) = match json::parse(self.text, self.at, self.line) {
+            Err(Stop::End) => return None,
+            Ok((document, end)) => {
+                let raw = || self.text.bytes.get(self.at..end.at).unwrap_or_default().trim_ascii().to_vec();
+                let line = document.root().line();
+                match head(&document, raw) {
+                    Ok(head) => {
+                        (self.at, self.line) = (end.at, end.line);
+                        self.count += 1;
+                        return Some(Ok(Item { document, head, blank: false }));
+                    }
+                    Err(text) => (text.clone(), text, line),
+                }
+            }
+            Err(Stop::Unclear) => match self.careful() {
+                Ok(None) => return None,
+                Ok(Some(item)) => return Some(Ok(item)),
+                Err(words) => words,
+            },
+        };
+        let refuse = |text: String| Some(Err(Unreadable { text, line }));
+        if self.generation == Generation::V151 {
+            return refuse(text);
+        }
+        if self.count > 1 {
+            return refuse(plain);
+        }
+        if !self.eat_space() {
+            return refuse(text);
+        }
+        self.mode = Mode::Yaml;
+        match self.yaml() {
+            Some(Err(_)) => refuse(text),
+            other => other,
+        }
+    }
+
+    /// Reads a value as Go does, where the quick reader does not want to judge. An error comes with and without its
+    /// offset.
+    fn careful(&mut self) -> Result<Option<Item>, (String, String, u32)> {
+        match gojson::parse_prefix(self.rest(), 0) {
+            Ok((node, len)) => {
+                let raw = self.rest().get(..len).unwrap_or_default().trim_ascii().to_vec();
+                let line = self.line_at(self.at + len);
+                let failed = |text: String| (text.clone(), text, line);
+                let document = Document::of(&node).ok_or_else(|| failed("too large".to_owned()))?;
+                let head = head(&document, || raw).map_err(failed)?;
+                self.line = line;
+                self.at += len;
+                self.count += 1;
+                Ok(Some(Item { document, head, blank: false }))
+            }
+            Err(gojson::Error::PrefixEmpty) => Ok(None),
+            Err(error @ gojson::Error::Character { offset, .. }) => {
+                let offset = self.at + offset;
+                Err((format!("json: offset {offset}: {error}"), error.to_string(), self.line_at(offset)))
+            }
+            Err(error @ gojson::Error::Type { .. }) => {
+                let text = crate::meta::pretty(&too_large(self.rest()), &error.to_string());
+                Err((text.clone(), text, self.line))
+            }
+            Err(error) => Err((error.to_string(), error.to_string(), self.line_at(self.text.bytes.len()))),
+        }
+    }
+
+    fn line_at(&self, offset: usize) -> u32 {
+        let between = self.text.bytes.get(self.at..offset.max(1) - 1).unwrap_or_default();
+        let lines = memchr::memchr_iter(b'\n', between).count();
+        self.line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX))
+    }
+
+    /// Goes over white space up to the first line break; says whether there is something behind it. As in the
+    /// original, fewer than four bytes are nothing.
+    fn eat_space(&mut self) -> bool {
+        loop {
+            let rest = self.rest();
+            if rest.len() < 4 {
+                return false;
+            }
+            let (c, width) = gostr::decode_char(rest);
+            if c == char::REPLACEMENT_CHARACTER {
+                return false;
+            }
+            if !gostr::is_space(c) {
+                return true;
+            }
+            self.at += width;
+            if c == '\n' {
+                self.line = self.line.saturating_add(1);
+                return true;
+            }
+        }
+    }
+
+    fn yaml(&mut self) -> Option<Result<Item, Unreadable>> {
+        let rest = self.rest();
+        let mut documents = yaml::documents(rest);
+        let refuse = |text: String, line: u32| Some(Err(Unreadable { text, line }));
+        let document = match documents.next()? {
+            Ok(document) => document,
+            Err(error) => return refuse(error.to_string(), self.line + error.pos().line.max(1) - 1),
+        };
+        let origin = Origin { source: 0, first_line: self.line + document.first_line - 1 };
+        let (used, lines) = documents.position();
+        self.at += used;
+        self.line = self.line.saturating_add(lines);
+        let node = match yaml::parse(&document.text, origin) {
+            Ok(node) => node,
+            Err(error) => return refuse(error.to_string(), error.pos().line),
+        };
+        let line = node.pos.line.max(origin.first_line);
+        let Some(made) = Document::of(&node) else { return refuse("too large".to_owned(), line) };
+        let raw = || gojson::to_string(&&node).unwrap_or_default();
+        match head(&made, raw) {
+            Ok(head) => {
+                self.count += 1;
+                let blank = made.root().is_null();
+                Some(Ok(Item { document: made, head, blank }))
+            }
+            Err(text) => refuse(format!("error unmarshaling JSON: while decoding JSON: {text}"), line),
+        }
+    }
+}
+
+/// Whether a text is taken for JSON: its first character that is not white space is a brace.
+pub fn is_json(text: &[u8]) -> bool {
+    let space = |&(_, c, _): &(usize, char, usize)| !gostr::is_space(c);
+    gostr::runes(text).find(space).is_some_and(|(_, c, _)| c == '{')
+}
+
+/// The value that a text begins with, in which a number is that no float holds, and where Go says that it is.
+fn too_large(text: &[u8]) -> (Vec<u8>, Option<usize>) {
+    let text = text.trim_ascii_start();
+    let (mut at, mut depth, mut quoted, mut found) = (0, 0_usize, false, None);
+    while let Some(&byte) = text.get(at) {
+        match byte {
+            b'\\' if quoted => at += 1,
+            b'"' => quoted = !quoted,
+            b'{' | b'[' if !quoted => depth += 1,
+            b'}' | b']' if !quoted => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    at += 1;
+                    break;
+                }
+            }
+            b'-' | b'0'..=b'9' if !quoted => {
+                let rest = text.get(at..).unwrap_or_default();
+                let digit = |b: &&u8| matches!(b, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+                let len = rest.iter().take_while(digit).count();
+                if found.is_none() && gojson::parse(rest.get(..len).unwrap_or_default(), 0).is_err() {
+                    found = Some(at + len + 1);
+                }
+                at += len - 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    (text.get(..at).unwrap_or_default().to_vec(), found)
+}
+
+impl Iterator for Stream<'_> {
+    type Item = Result<Item, Unreadable>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let item = match self.mode {
+            Mode::Json => self.json(),
+            Mode::Yaml => self.yaml(),
+            Mode::Done => None,
+        };
+        if !matches!(item, Some(Ok(_))) {
+            self.mode = Mode::Done;
+        }
+        item
+    }
+}
