@@ -9,3 +9,7 @@ for file in */crds/*.yaml; do
     made=$(cd "${file%%/*}" && "$podium" "${arguments[@]}")
     printf '%s\n%s\n' "$first" "$made" >"$file"
 done
+# The catalog charts install them.
+for folder in */charts/catalog/definitions; do
+    cp "${folder%%/*}"/crds/*.yaml "$folder/"
+done
