@@ -4,6 +4,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+/// What of a stack an operator and its users need; how it is published stays in the repository.
+const PARTS: &[&str] = &["crds/", "examples/", "helm-charts/", "watches"];
+
 fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../../stacks");
     println!("cargo::rerun-if-changed={}", root.display());
@@ -13,7 +16,8 @@ fn main() {
     let mut text = String::from("pub static FILES: &[(&str, &[u8])] = &[\n");
     for file in files {
         let name = file.strip_prefix(&root).unwrap_or(&file).display().to_string();
-        if name.contains('/') {
+        let is_part = |(_, part): (&str, &str)| PARTS.iter().any(|start| part.starts_with(start));
+        if name.split_once('/').is_some_and(is_part) {
             let path = fs::canonicalize(&file).unwrap_or(file);
             let _ = writeln!(text, "    ({name:?}, include_bytes!({:?})),", path.display().to_string());
         }

@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, Command};
 
 use crate::output::{complain, complain_of, print};
-use crate::{chart, local, operator, reference, release};
+use crate::{bundle, catalog, chart, image, local, operator, reference, registry, release};
 
 /// The exit status of everything that fails, as Helm's.
 const FAILURE: u8 = 1;
@@ -20,10 +20,14 @@ pub fn commands() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .disable_help_subcommand(true)
+        .subcommand(bundle::commands())
+        .subcommand(catalog::commands())
         .subcommand(chart::commands())
         .subcommand(operator::commands())
         .subcommand(release::commands())
         .subcommand(release::diff_command())
+        .subcommand(image::commands())
+        .subcommand(registry::commands())
         .subcommands(local::commands())
         .subcommand(
             Command::new("completion")
@@ -67,8 +71,12 @@ pub fn run() -> ExitCode {
 
 fn dispatch(matches: &ArgMatches) -> anyhow::Result<()> {
     match matches.subcommand() {
+        Some(("bundle", matches)) => bundle::dispatch(matches),
+        Some(("catalog", matches)) => catalog::dispatch(matches),
         Some(("chart", matches)) => chart::dispatch(matches),
         Some(("diff", matches)) => release::diff(matches),
+        Some(("image", matches)) => image::dispatch(matches),
+        Some(("registry", matches)) => registry::dispatch(matches),
         Some(("operator", matches)) => operator::dispatch(matches),
         Some(("release", matches)) => release::dispatch(matches),
         Some(("completion", matches)) => completion(matches),

@@ -176,7 +176,9 @@ fn comma_separated(line: &str) -> Vec<String> {
 /// Complains about the first refused flag that was given.
 pub fn refuse(table: &[Flag], matches: &ArgMatches) -> anyhow::Result<()> {
     for flag in table {
+        // A command need not have all flags of a table.
         if let State::Refused(why) = flag.state
+            && matches.try_contains_id(flag.long).is_ok()
             && matches.value_source(flag.long).is_some()
         {
             anyhow::bail!("--{} is not available: {why}", flag.long);

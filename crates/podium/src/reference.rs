@@ -91,7 +91,7 @@ fn helm_flags(out: &mut String) {
         "\nFlags of `helm template` that need what is not there are refused:\n\n| flag | why |\n|---|---|"
     );
     let mut reasons: Vec<(&str, Vec<&Flag>)> = Vec::new();
-    for flag in flags::REFUSED {
+    for flag in flags::REFUSED.iter().copied().flatten() {
         let State::Refused(why) = flag.state else { continue };
         match reasons.iter_mut().find(|(reason, _)| *reason == why) {
             Some((_, flags)) => flags.push(flag),

@@ -69,6 +69,21 @@ fn crds_are_what_the_command_in_their_first_line_makes() {
 }
 
 #[test]
+fn the_catalog_chart_installs_the_same_crds() {
+    let names = |folder: &str| -> Vec<_> {
+        files(folder).into_iter().map(|file| file.file_name().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names("crds"), names("charts/catalog/definitions"), "run `make crds`");
+    for (ours, theirs) in files("crds").iter().zip(files("charts/catalog/definitions")) {
+        assert!(
+            std::fs::read(ours).unwrap() == std::fs::read(&theirs).unwrap(),
+            "{}: run `make crds` and commit the result",
+            theirs.display()
+        );
+    }
+}
+
+#[test]
 fn examples_render_and_exactly_one_operator_answers_for_each() {
     let read = |file: &str| -> Watches {
         let text = std::fs::read(stack().join(file)).unwrap();

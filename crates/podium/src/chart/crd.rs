@@ -1,7 +1,5 @@
 //! `podium chart crd`.
 
-use std::path::Path;
-
 use anyhow::{anyhow, bail};
 use clap::ArgMatches;
 use podium_chart::chart::Chart;
@@ -10,7 +8,8 @@ use podium_goyaml::{Value as Tree, emit};
 use podium_project::crd::{Names, Options, crd, with_subcharts};
 use serde_json::Value;
 
-use crate::chart::input::{dialect, locate};
+use crate::chart::input::dialect;
+use crate::chart::remote::locate_here;
 use crate::flag::{Flag, Takes, list, many, on, one};
 use crate::output::{complain, print};
 
@@ -46,9 +45,8 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     let [path] = many(matches, "args").try_into().map_err(|given: Vec<String>| {
         anyhow!("\"podium chart crd\" requires 1 argument, the chart; {} given", given.len())
     })?;
-    locate(&path)?;
     let dialect = dialect(None)?;
-    let loaded = podium_chart::load::load(Path::new(&path), dialect)?;
+    let loaded = locate_here(&path)?.load(dialect)?;
     let chart = &loaded.chart;
     let options = Options { closed: on(matches, "closed"), defaults: on(matches, "defaults") };
     let made = generate(&path, chart, &names, options, on(matches, "quiet"))?;

@@ -2,8 +2,12 @@
 
 use crate::flag::{Flag, Takes};
 
-const REGISTRY: &str = "charts are read from a directory or an archive on this machine; fetching them comes with the authors' tools";
+const CLIENT_CERTIFICATE: &str = "podium shows no certificate of its own to registries and repositories yet";
+const NO_CHECK: &str =
+    "connections without checks are none; give the authority's certificate with --ca-file instead";
 const PGP: &str = "signatures cannot be checked yet";
+const SIGN: &str = "charts cannot be signed yet; sign the archive with gpg instead";
+const JSON_PATHS: &str = "`podium chart values CHART --show PATH` shows single values";
 const PLUGIN: &str = "helm plugins cannot be run; pipe the output through a program instead";
 
 /// Where values come from.
@@ -81,7 +85,6 @@ pub const INERT: &[Flag] = &[
     Flag::inert("rollback-on-failure", Takes::Switch),
     Flag::inert("create-namespace", Takes::Switch),
     Flag::inert("description", Takes::One("TEXT")),
-    Flag::inert("devel", Takes::Switch),
     Flag::inert("disable-openapi-validation", Takes::Switch),
     Flag::inert("force", Takes::Switch),
     Flag::inert("force-conflicts", Takes::Switch),
@@ -96,34 +99,95 @@ pub const INERT: &[Flag] = &[
     Flag::inert("timeout", Takes::One("DURATION")),
     Flag::inert("wait", Takes::Optional("STRATEGY", "watcher")),
     Flag::inert("wait-for-jobs", Takes::Switch),
-    Flag::inert("version", Takes::One("RANGE")),
     Flag::inert("burst-limit", Takes::One("N")),
     Flag::inert("qps", Takes::One("N")),
     Flag::inert("color", Takes::One("WHEN")),
     Flag::inert("colour", Takes::One("WHEN")),
 ];
 
-/// Flags of `helm template` that need what is not there.
-pub const REFUSED: &[Flag] = &[
-    Flag::refused("ca-file", Takes::One("FILE"), REGISTRY),
-    Flag::refused("cert-file", Takes::One("FILE"), REGISTRY),
-    Flag::refused("key-file", Takes::One("FILE"), REGISTRY),
-    Flag::refused("insecure-skip-tls-verify", Takes::Switch, REGISTRY),
-    Flag::refused("plain-http", Takes::Switch, REGISTRY),
-    Flag::refused("pass-credentials", Takes::Switch, REGISTRY),
-    Flag::refused("username", Takes::One("NAME"), REGISTRY),
-    Flag::refused("password", Takes::One("PASSWORD"), REGISTRY),
-    Flag::refused("repo", Takes::One("URL"), REGISTRY),
-    Flag::refused("registry-config", Takes::One("FILE"), REGISTRY),
-    Flag::refused("repository-cache", Takes::One("DIR"), REGISTRY),
-    Flag::refused("repository-config", Takes::One("FILE"), REGISTRY),
-    Flag::refused("content-cache", Takes::One("DIR"), REGISTRY),
-    Flag::refused("dependency-update", Takes::Switch, REGISTRY),
-    Flag::refused("verify", Takes::Switch, PGP),
-    Flag::refused("keyring", Takes::One("FILE"), PGP),
+/// How registries and repositories are talked to.
+pub const REMOTE: &[Flag] = &[
+    Flag::new("ca-file", Takes::One("FILE"), "certificates (PEM) that the server's has to be signed by"),
+    Flag::refused("cert-file", Takes::One("FILE"), CLIENT_CERTIFICATE),
+    Flag::refused("key-file", Takes::One("FILE"), CLIENT_CERTIFICATE),
+    Flag::refused("insecure-skip-tls-verify", Takes::Switch, NO_CHECK),
+    Flag::new(
+        "plain-http",
+        Takes::Switch,
+        "talk to registries without TLS (those of this machine may do so anyway)",
+    ),
+    Flag::new("username", Takes::One("NAME"), "the name for the repository or registry"),
+    Flag::new("password", Takes::One("PASSWORD"), "the password for the repository or registry"),
+];
+
+/// Which repository a chart is in.
+pub const REPOSITORY: &[Flag] = &[
+    Flag::new("repo", Takes::One("URL"), "the repository that the chart is in"),
+    Flag::new(
+        "pass-credentials",
+        Takes::Switch,
+        "show the name and the password to the host of the archive too, if that is another one",
+    ),
+];
+
+/// Which version of a chart is wanted.
+pub const WANTED: &[Flag] = &[
+    Flag::new("version", Takes::One("RANGE"), "the version, or a range of versions (default: the newest)"),
+    Flag::new("devel", Takes::Switch, "take pre-releases too"),
+];
+
+/// Where Helm keeps what it knows of repositories.
+pub const CACHES: &[Flag] = &[
+    Flag::new(
+        "registry-config",
+        Takes::One("FILE"),
+        "credentials of registries (default: HELM_REGISTRY_CONFIG, then helm's, then docker's and podman's)",
+    ),
+    Flag::new(
+        "repository-cache",
+        Takes::One("DIR"),
+        "indexes of repositories (default: HELM_REPOSITORY_CACHE, then helm's)",
+    ),
+    Flag::new(
+        "repository-config",
+        Takes::One("FILE"),
+        "names of repositories (default: HELM_REPOSITORY_CONFIG, then helm's)",
+    ),
+    Flag::inert("content-cache", Takes::One("DIR")),
+];
+
+/// Where Helm keeps what it knows of repositories, for commands that need none.
+pub const NO_CACHES: &[Flag] = &[
+    Flag::inert("registry-config", Takes::One("FILE")),
+    Flag::inert("repository-cache", Takes::One("DIR")),
+    Flag::inert("repository-config", Takes::One("FILE")),
+    Flag::inert("content-cache", Takes::One("DIR")),
+];
+
+/// Dependencies that are fetched first.
+pub const UPDATE: &[Flag] =
+    &[Flag::new("dependency-update", Takes::Switch, "get the charts that are missing in charts/ first")];
+
+/// The same, where it has a short name.
+pub const UPDATE_FIRST: &[Flag] = &[Flag::new(
+    "dependency-update",
+    Takes::Switch,
+    "get the newest charts that Chart.yaml allows into charts/ first",
+)
+.short('u')];
+
+/// Signatures.
+pub const SIGNATURES: &[Flag] =
+    &[Flag::refused("verify", Takes::Switch, PGP), Flag::refused("keyring", Takes::One("FILE"), PGP)];
+
+/// Programs that change what is rendered.
+pub const PLUGINS: &[Flag] = &[
     Flag::refused("post-renderer", Takes::One("NAME"), PLUGIN),
     Flag::refused("post-renderer-args", Takes::Many("ARG"), PLUGIN),
 ];
+
+/// All flags that may need what is not there.
+pub const REFUSED: &[&[Flag]] = &[REMOTE, REPOSITORY, CACHES, SIGNATURES, PLUGINS, SIGNING, JSONPATH];
 
 /// What `--dry-run` without a value is, as in Helm.
 pub const BARE_DRY_RUN: &str = "unset";
@@ -138,3 +202,43 @@ pub const CLUSTER: &[Flag] = &[
     ),
     Flag::new("validate", Takes::Switch, "the older name of --dry-run=server"),
 ];
+
+/// Flags of Helm's that every command has, and that have nothing to do with charts on this machine.
+pub const GLOBAL: &[Flag] = &[
+    Flag::inert("debug", Takes::Switch),
+    Flag::inert("kube-apiserver", Takes::One("URL")),
+    Flag::inert("kube-token", Takes::One("TOKEN")),
+    Flag::inert("kube-as-user", Takes::One("USER")),
+    Flag::inert("kube-as-group", Takes::Many("GROUP")),
+    Flag::inert("kube-ca-file", Takes::One("FILE")),
+    Flag::inert("kube-tls-server-name", Takes::One("NAME")),
+    Flag::inert("kube-insecure-skip-tls-verify", Takes::Switch),
+    Flag::inert("burst-limit", Takes::One("N")),
+    Flag::inert("qps", Takes::One("N")),
+    Flag::inert("color", Takes::One("WHEN")),
+    Flag::inert("colour", Takes::One("WHEN")),
+];
+
+/// Where a cluster would be, for commands that ask none.
+pub const NO_CLUSTER: &[Flag] = &[
+    Flag::inert("namespace", Takes::One("NAME")).short('n'),
+    Flag::inert("kubeconfig", Takes::One("FILE")),
+    Flag::inert("kube-context", Takes::One("NAME")),
+];
+
+/// Flags of `helm package` that need a key.
+pub const SIGNING: &[Flag] = &[
+    Flag::refused("sign", Takes::Switch, SIGN),
+    Flag::refused("key", Takes::One("NAME"), SIGN),
+    Flag::refused("passphrase-file", Takes::One("FILE"), SIGN),
+];
+
+/// The flag of `helm show values` that picks values.
+pub const JSONPATH: &[Flag] = &[Flag::refused("jsonpath", Takes::One("TEMPLATE"), JSON_PATHS)];
+
+/// Where public keys are, which nobody needs who does not sign.
+pub const KEYRING: &[Flag] = &[Flag::inert("keyring", Takes::One("FILE"))];
+
+/// Which Helm to be like.
+pub const HELM_VERSION: &[Flag] =
+    &[Flag::new("helm-version", Takes::One("3|4"), "which Helm to be like, to the byte (default 4)")];

@@ -1,6 +1,6 @@
 //! What the flags of a render mean: the chart, the values, the release.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,15 +17,17 @@ use podium_chart::schema::local_document;
 use podium_chart::user_values::Options;
 use podium_chart::values::Values;
 use podium_gotmpl::Limits;
-use podium_goyaml::{Node, Pos, yaml};
+use podium_goyaml::{Map, Node, Pos, yaml};
 
+use crate::chart::dependency::update_first;
+use crate::chart::remote::{Located, locate};
 use crate::chart::{flags, hints};
 use crate::flag::{list, many, on, one, refuse};
 use crate::output::{complain, person_reads_errors};
 use crate::world::Machine;
 
 /// How long a render may take unless it is said otherwise.
-const DEFAULT_SECONDS: u64 = 60;
+pub const DEFAULT_SECONDS: u64 = 60;
 
 /// Everything that a render needs.
 pub struct Input {
@@ -57,7 +59,13 @@ impl Input {
         for warning in &prepared.warnings {
             complain(&warning.line(self.renderer.dialect()));
         }
-        self.renderer.render(prepared, &self.release, &self.capabilities, &self.world, Limits::default())
+        self.renderer.render_to_sort(
+            prepared,
+            &self.release,
+            &self.capabilities,
+            &self.world,
+            Limits::default(),
+        )
     }
 
     /// Puts other defaults in the place of the chart's own.
@@ -71,7 +79,7 @@ impl Input {
 
     /// Reads flags, values and the chart, in the order in which Helm does.
     pub fn read(command: &str, matches: &ArgMatches) -> anyhow::Result<Self> {
-        refuse(flags::REFUSED, matches)?;
+        refuse_all(matches)?;
         let dialect = dialect(one(matches, "helm-version"))?;
         let args = many(matches, "args");
         if args.is_empty() {
@@ -95,9 +103,16 @@ impl Input {
         let dns = on(matches, "enable-dns");
         let world = Machine::new(dns, (seconds > 0).then(|| Duration::from_secs(seconds)));
         let (name, path) = name_and_chart(&args, matches, &world)?;
-        locate(&path)?;
-        let place = absolute(&path);
-        let loaded = podium_chart::load::load(&place, dialect);
+        let located = locate(matches, &path)?;
+        let place = located.place();
+        let mut loaded = located.load(dialect);
+        if let (Ok(found), Located::Path(path)) = (&loaded, &located)
+            && on(matches, "dependency-update")
+            && !podium_chart::dependencies::missing(&found.chart).is_empty()
+        {
+            update_first(matches, path)?;
+            loaded = located.load(dialect);
+        }
         // A mistake in the values is told before one in the chart, as Helm does; but the chart's sources come first.
         let mut sources = loaded.as_ref().map(|l| l.sources.clone()).unwrap_or_default();
         let set = options(matches).merge(&mut sources, dialect, &mut read_file);
@@ -123,6 +138,11 @@ impl Input {
         let schemas = !on(matches, "skip-schema-validation");
         Ok(Self { renderer, sources, set, release, capabilities, schemas, world })
     }
+}
+
+/// Complains about the first flag that needs what is not there.
+pub fn refuse_all(matches: &ArgMatches) -> anyhow::Result<()> {
+    flags::REFUSED.iter().try_for_each(|table| refuse(table, matches))
 }
 
 /// Which Helm to be like.
@@ -161,28 +181,8 @@ fn name_and_chart(
     }
 }
 
-/// Says where a chart that is not on this machine would be, and that we do not fetch it.
-pub fn locate(path: &str) -> anyhow::Result<()> {
-    if Path::new(path.trim()).exists() {
-        return Ok(());
-    }
-    if Path::new(path).is_absolute() || path.starts_with('.') {
-        bail!("path {path:?} not found");
-    }
-    let remote = path.contains("://") || path.contains('/');
-    if remote {
-        bail!(
-            "{path:?} is not on this machine, and podium does not fetch charts from registries and repositories yet: \
-             pull it first, then give its directory or archive"
-        );
-    }
-    bail!(
-        "there is no file or directory {path:?}: give the path of a chart's directory or archive, for example ./{path}"
-    )
-}
-
 /// The whole path, without `.` and `..`: messages name it, as Helm's do.
-fn absolute(path: &str) -> PathBuf {
+pub fn absolute(path: &str) -> PathBuf {
     let whole = std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path));
     let mut clean = PathBuf::new();
     for part in whole.components() {
@@ -207,6 +207,12 @@ fn options(matches: &ArgMatches) -> Options {
         file_values: many(matches, "set-file"),
         literals: many(matches, "set-literal"),
     }
+}
+
+/// What the user set, with values files and flags.
+pub fn user_values(matches: &ArgMatches, dialect: &Dialect) -> anyhow::Result<Map> {
+    let set = options(matches).merge(&mut Sources::default(), dialect, &mut read_file);
+    set.map_err(|error| with_hint(&error, hints::values(&error)))
 }
 
 /// Helm's words, and for a person the place and what to do.
@@ -237,7 +243,7 @@ fn read_file(path: &str) -> Result<Vec<u8>, String> {
 }
 
 /// The namespace: the flag, `HELM_NAMESPACE`, the kubeconfig's context, or `default`.
-fn namespace(matches: &ArgMatches) -> String {
+pub fn namespace(matches: &ArgMatches) -> String {
     if let Some(name) = one(matches, "namespace").filter(|n| !n.is_empty()) {
         return name.to_owned();
     }

@@ -11,12 +11,15 @@ use podium_runtime::{Client, Discovery};
 use serde_json::Value;
 use tokio::time::sleep;
 
+use super::stacks;
 use crate::output::print;
 
 /// In whose name.
 const MANAGER: &str = "podium";
 /// How long a kind, or what becomes of a resource, is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long after its definition a kind is served at the latest.
+const SOON: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Applies all objects of a file; those that say whether they are deployed are waited for.
@@ -39,7 +42,7 @@ async fn one(client: &Client, object: &Value) -> Result<()> {
     let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
     let (kind, name) = (Kind::new(text("/apiVersion"), text("/kind")), text("/metadata/name"));
     if kind.kind.is_empty() || name.is_empty() {
-        bail!("an object has no kind or no name");
+        bail!("an object has no kind or no metadata.name");
     }
     let resource = find(client, &kind).await?;
     let namespace = match text("/metadata/namespace") {
@@ -73,15 +76,21 @@ async fn one(client: &Client, object: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Where objects of a kind are kept; the kinds of the stacks come a moment after the cluster.
+/// Where objects of a kind are kept; the kinds of the stacks come a moment after the cluster, others after their definition.
 async fn find(client: &Client, kind: &Kind) -> Result<Resource> {
     let begin = Instant::now();
+    let patience = if stacks::define_kind(kind) { PATIENCE } else { SOON };
     loop {
         let known = Discovery::read(client).await?;
         match known.find(kind) {
             Some(resource) => return Ok(resource.clone()),
-            None if begin.elapsed() > PATIENCE => {
-                return Err(anyhow!("the cluster does not know the kind {kind}"));
+            None if begin.elapsed() > patience => {
+                return Err(anyhow!(
+                    "the cluster does not know the kind {} of {}: kubectl api-resources lists what it knows; \
+                     a kind of your own needs its CustomResourceDefinition first",
+                    kind.kind,
+                    kind.api_version()
+                ));
             }
             None => sleep(PAUSE).await,
         }

@@ -2,12 +2,12 @@
 
 mod apply;
 mod background;
-mod home;
+pub mod home;
 mod look;
 mod stacks;
 mod up;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::{ArgMatches, Command};
 
 use crate::flag::{Flag, Takes};
@@ -83,12 +83,14 @@ pub fn commands() -> Vec<Command> {
 
 /// Runs one of them.
 pub fn dispatch(name: &str, matches: &ArgMatches) -> Result<()> {
-    match name {
+    let done = match name {
         "up" => up::run(matches),
         "down" => background::down(matches),
         "status" => look::status(matches),
         "reset" => background::reset(matches),
         "kubeconfig" => look::kubeconfig(matches),
         _ => look::logs(matches),
-    }
+    };
+    // With all its reasons: the file alone says nothing.
+    done.map_err(|error| anyhow!("{error:#}"))
 }

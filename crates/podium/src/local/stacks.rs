@@ -40,20 +40,35 @@ pub fn watches() -> Vec<PathBuf> {
     embedded::FILES.iter().map(|(name, _)| *name).filter(is_watches).map(PathBuf::from).collect()
 }
 
+/// The definitions of all stacks, with their names in the binary.
+fn definitions() -> impl Iterator<Item = (&'static str, Result<Value>)> {
+    let read = |content: &[u8]| -> Result<Value> {
+        let node = yaml::parse_exact(content, 0)?;
+        Ok(serde_json::from_slice(&json::to_raw_string(&&node)?)?)
+    };
+    embedded::FILES
+        .iter()
+        .filter(|(name, _)| name.contains("/crds/"))
+        .map(move |(name, content)| (*name, read(content)))
+}
+
+/// Whether a stack brings the definition of a kind.
+pub fn define_kind(kind: &Kind) -> bool {
+    definitions().filter_map(|(_, definition)| definition.ok()).any(|definition| {
+        let text = |path: &str| definition.pointer(path).and_then(Value::as_str);
+        text("/spec/group") == Some(&kind.group) && text("/spec/names/kind") == Some(&kind.kind)
+    })
+}
+
 /// Applies the definitions of all stacks.
 pub async fn define(client: &Client) -> Result<()> {
     let kind = Kind::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
     let resource = Resource { kind, plural: "customresourcedefinitions".to_owned(), namespaced: false };
-    for (name, content) in embedded::FILES.iter().filter(|(name, _)| name.contains("/crds/")) {
-        let node = yaml::parse_exact(content, 0).with_context(|| (*name).to_owned())?;
-        let text = json::to_raw_string(&&node).with_context(|| (*name).to_owned())?;
-        let definition: Value = serde_json::from_slice(&text).with_context(|| (*name).to_owned())?;
+    for (name, definition) in definitions() {
+        let definition = definition.with_context(|| name.to_owned())?;
         let object = definition.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         let apply = Apply { manager: MANAGER, force: true, dry_run: false };
-        client
-            .apply(&resource, None, object, &definition, apply)
-            .await
-            .with_context(|| (*name).to_owned())?;
+        client.apply(&resource, None, object, &definition, apply).await.with_context(|| name.to_owned())?;
     }
     Ok(())
 }

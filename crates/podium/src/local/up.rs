@@ -40,6 +40,9 @@ const HISTORY: usize = 10;
 /// Brings the cluster up.
 pub fn run(matches: &ArgMatches) -> Result<()> {
     let home = Home::of(matches)?;
+    if home.root.exists() {
+        podium_store::check_owner(&home.root)?;
+    }
     if let Some(running) = home.running() {
         already(&home, &running)?;
         return background::apply_all(&home, matches);

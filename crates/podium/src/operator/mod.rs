@@ -4,6 +4,7 @@ mod flags;
 mod project;
 mod run;
 
+pub use project::{Kept, Project, deployment, project};
 pub use run::watches;
 
 use clap::{Arg, ArgMatches, Command};
@@ -12,12 +13,17 @@ use crate::chart::crd;
 use crate::cluster::{ACCESS, PLACE};
 use crate::flag::Flag;
 
-/// The commands.
+/// The commands; their flags are only put together when one of them is called.
 pub fn commands() -> Command {
-    let old: Vec<Flag> = flags::OLD.iter().map(|(flag, _)| *flag).collect();
-    let run_flags = [flags::RUN, &old, flags::INERT, PLACE, ACCESS];
     Command::new("operator")
         .about("Runs the chart operator: a custom resource is the values of a chart")
+        .defer(with_commands)
+}
+
+fn with_commands(all: Command) -> Command {
+    let old: Vec<Flag> = flags::OLD.iter().map(|(flag, _)| *flag).collect();
+    let run_flags = [flags::RUN, &old, flags::INERT, PLACE, ACCESS];
+    all
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(

@@ -304,6 +304,63 @@ pub fn rbac(matches: &ArgMatches) -> Result<()> {
     show(&needed(&parts, matches, namespace)?.objects(name, namespace, name))
 }
 
+/// What a project is, for who packages it.
+pub struct Project {
+    /// Its kinds.
+    pub kinds: Vec<Kept>,
+    /// The least rights of its operator.
+    pub rules: Rules,
+}
+
+/// A kind of a project.
+pub struct Kept {
+    /// Who watches it.
+    pub watch: Watch,
+    /// Its CRD.
+    pub crd: Value,
+    /// The CRD that the chart's values would have, if the project has another one.
+    pub values: Option<Value>,
+}
+
+/// Looks at a project; its operator is to run in this namespace.
+pub fn project(matches: &ArgMatches, namespace: &str) -> Result<Project> {
+    let (folder, parts) = parts(matches)?;
+    let rules = needed(&parts, matches, namespace)?;
+    let crds = own_crds(&folder)?;
+    let mut kinds = Vec::new();
+    for part in parts {
+        let kind = &part.watch.kind;
+        let own = crds
+            .iter()
+            .find(|crd| defined(&crd.body, &kind.version).is_some_and(|known| known.kind == *kind));
+        let kept = match own {
+            Some(crd) => {
+                // Charts without a schema that a CRD can have say nothing beyond the CRD.
+                let values = definition(&part, true).ok().filter(|values| values["spec"] != crd.body["spec"]);
+                Kept { watch: part.watch, crd: crd.body.clone(), values }
+            }
+            None => Kept { crd: definition(&part, false)?, watch: part.watch, values: None },
+        };
+        kinds.push(kept);
+    }
+    Ok(Project { kinds, rules })
+}
+
+/// The CRD of a kind whose project has none.
+fn definition(part: &Part, quiet: bool) -> Result<Value> {
+    let kind = &part.watch.kind;
+    let names = Names {
+        group: kind.group.clone(),
+        kind: kind.kind.clone(),
+        plural: part.resource.plural.clone(),
+        short: Vec::new(),
+        cluster: false,
+        versions: vec![kind.version.clone()],
+    };
+    let options = Options { closed: false, defaults: false };
+    generate(&part.watch.chart, &part.chart, &names, options, quiet)
+}
+
 /// `operator manifests`.
 pub fn manifests(matches: &ArgMatches) -> Result<()> {
     let Some(image) = one(matches, "image") else {
@@ -323,16 +380,7 @@ pub fn manifests(matches: &ArgMatches) -> Result<()> {
         let there =
             crds.iter().filter_map(|crd| defined(&crd.body, &kind.version)).any(|known| known.kind == *kind);
         if !there {
-            let names = Names {
-                group: kind.group.clone(),
-                kind: kind.kind.clone(),
-                plural: part.resource.plural.clone(),
-                short: Vec::new(),
-                cluster: false,
-                versions: vec![kind.version.clone()],
-            };
-            let options = Options { closed: false, defaults: false };
-            objects.push(generate(&part.watch.chart, &part.chart, &names, options, false)?);
+            objects.push(definition(part, false)?);
         }
     }
     objects.push(json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}));
@@ -342,7 +390,7 @@ pub fn manifests(matches: &ArgMatches) -> Result<()> {
 }
 
 /// The Deployment that runs an operator with few rights and little memory.
-fn deployment(name: &str, namespace: &str, image: &str, watched: &[String]) -> Value {
+pub fn deployment(name: &str, namespace: &str, image: &str, watched: &[String]) -> Value {
     let labels = json!({"app.kubernetes.io/name": name, "app.kubernetes.io/component": "operator"});
     let probe = |path: &str| json!({"httpGet": {"path": path, "port": 8081}, "periodSeconds": 10});
     json!({
@@ -396,8 +444,8 @@ pub fn init(matches: &ArgMatches) -> Result<()> {
         ),
     };
     let names = names(matches)?;
-    crate::chart::input::locate(path)?;
-    let chart = podium_chart::load::load(Path::new(path), &HELM3)
+    let chart = crate::chart::remote::locate_here(path)?
+        .load(&HELM3)
         .map_err(|e| anyhow!("the chart {path}: {e}"))?
         .chart;
     let watches = folder.join("watches.yaml");

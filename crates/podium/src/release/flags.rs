@@ -119,8 +119,6 @@ pub const MAKE: &[Flag] = &[
     Flag::new("hide-notes", Takes::Switch, "do not print the notes"),
     Flag::new("render-subchart-notes", Takes::Switch, "print the notes of subcharts too"),
     Flag::new("enable-dns", Takes::Switch, "let templates look host names up"),
-    Flag::inert("devel", Takes::Switch),
-    Flag::inert("version", Takes::One("RANGE")),
     Flag::inert("debug", Takes::Switch),
     Flag::inert("force-conflicts", Takes::Switch),
     Flag::inert("disable-openapi-validation", Takes::Switch),

@@ -57,15 +57,19 @@ const GETTING: [About; 6] = [
     },
 ];
 
-/// The commands.
+/// The commands; their flags are only put together when one of them is called.
 pub fn commands() -> Command {
+    Command::new("release")
+        .about("Works with Helm releases in a cluster, those that helm installed too")
+        .defer(with_commands)
+}
+
+fn with_commands(all: Command) -> Command {
     let about = |about: &About| {
         with_flags(reading(about.name).about(about.help), about.flags)
             .arg(Arg::new("name").value_name("NAME").required(true).help("the name of the release"))
     };
-    Command::new("release")
-        .about("Works with Helm releases in a cluster, those that helm installed too")
-        .subcommand_required(true)
+    all.subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(
             with_flags(reading("list").visible_alias("ls"), &[flags::LIST, flags::OUTPUT])
@@ -103,7 +107,13 @@ fn changing() -> Vec<Command> {
             flags::CHANGE,
             flags::DRY_RUN,
             flags::OUTPUT,
-            chart::flags::REFUSED,
+            chart::flags::WANTED,
+            chart::flags::REMOTE,
+            chart::flags::REPOSITORY,
+            chart::flags::CACHES,
+            chart::flags::UPDATE,
+            chart::flags::SIGNATURES,
+            chart::flags::PLUGINS,
             flags::CHANGE_REFUSED,
         ]
         .into_iter()
@@ -198,7 +208,13 @@ pub fn diff_command() -> Command {
             flags::DIFF,
             flags::REUSE,
             flags::OUTPUT,
-            chart::flags::REFUSED,
+            chart::flags::WANTED,
+            chart::flags::REMOTE,
+            chart::flags::REPOSITORY,
+            chart::flags::CACHES,
+            chart::flags::UPDATE,
+            chart::flags::SIGNATURES,
+            chart::flags::PLUGINS,
         ],
     )
 }

@@ -1,0 +1,133 @@
+//! Where bundles come from.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::ArgMatches;
+use podium_bundle::Tree;
+use podium_bundle::render::{Certificates, Options};
+use podium_oci::archive::Archive;
+use podium_oci::files::{Files, Limits};
+use podium_oci::{Blobs, Descriptor, Layout, Place, Platform};
+use serde_json::Value;
+
+use crate::flag::{list, many, one};
+use crate::image::access::{block_on, client};
+
+/// The folders of a bundle in its image.
+const FOLDERS: [&str; 2] = ["/manifests", "/metadata"];
+
+/// The most that a bundle may be in an image.
+const LIMITS: Limits = Limits { kept: 100 << 20, unpacked: 2 << 30, entries: 100_000 };
+
+/// Exactly as many arguments as a command has.
+pub fn arguments<const N: usize>(matches: &ArgMatches, command: &str, usage: &str) -> Result<[String; N]> {
+    let given = many(matches, "args");
+    let count = given.len();
+    given.try_into().map_err(|_| {
+        let plural = if N == 1 { "" } else { "s" };
+        anyhow!("\"podium bundle {command}\" requires {N} argument{plural}, {count} given\n\nUsage:  podium bundle {command} {usage} [flags]")
+    })
+}
+
+fn tree(files: &Files, place: &str) -> Result<Tree> {
+    if files.links.keys().any(|path| path.starts_with("manifests/") || path.starts_with("metadata/")) {
+        bail!("{place} has links in its bundle: put the files themselves there");
+    }
+    let all = files.files.iter().map(|(path, file)| (path.clone(), Arc::clone(&file.data)));
+    let tree = Tree::new(all).map_err(|error| anyhow!("{place}: {error}"))?;
+    if !tree.has_folder("manifests") {
+        bail!("{place} has no /manifests: it is not the image of a bundle");
+    }
+    Ok(tree)
+}
+
+/// Reads a bundle wherever it is.
+pub fn read(text: &str, matches: &ArgMatches) -> Result<Tree> {
+    if Path::new(text).exists() {
+        let tree = Tree::read(Path::new(text))?;
+        if !tree.has_folder("manifests") && !tree.has_folder("metadata") {
+            bail!(
+                "{text} has neither manifests/ nor metadata/: it is no bundle; `podium bundle generate` makes one"
+            );
+        }
+        return Ok(tree);
+    }
+    let missing = |why: String| anyhow!("{text} is no folder, no archive and no image: {why}");
+    match Place::parse(text).map_err(|error| missing(error.to_string()))? {
+        Place::Registry(reference) => {
+            let client = client(matches)?;
+            let platform = Platform::parse("linux/amd64")?;
+            let found = block_on(async {
+                let found = client.files(&reference, &platform, &FOLDERS, LIMITS).await;
+                found.map_err(|error| missing(error.to_string()))
+            })?;
+            tree(&found.files, text)
+        }
+        Place::Layout(path, name) => {
+            let layout = Layout::open(path)?;
+            let descriptor = layout.find(name.as_deref())?;
+            of(&layout, &descriptor, text)
+        }
+        Place::OciArchive(path, name) => {
+            let archive = Archive::open(&path, &std::env::temp_dir())?;
+            let descriptor = archive.find(name.as_deref())?;
+            of(&archive, &descriptor, text)
+        }
+        Place::DockerArchive(..) => {
+            bail!(
+                "{text}: what docker saves is not read here; use oci-archive:FILE, or `podium image load` and `push`"
+            )
+        }
+    }
+}
+
+/// The bundle in an image of this machine.
+fn of(blobs: &dyn Blobs, descriptor: &Descriptor, place: &str) -> Result<Tree> {
+    let (_, manifest) = blobs.image(descriptor, &Platform::parse("linux/amd64")?)?;
+    tree(&blobs.files(&manifest, &FOLDERS, LIMITS)?, place)
+}
+
+/// An error with all its reasons in one text.
+pub fn flat(error: anyhow::Error) -> anyhow::Error {
+    let all: Vec<String> = error.chain().map(ToString::to_string).collect();
+    anyhow!("{}", all.join(": "))
+}
+
+/// Where and how a bundle would be installed.
+pub fn options(matches: &ArgMatches) -> Result<Options> {
+    let certificates = match one(matches, "certificates").unwrap_or("cert-manager") {
+        "cert-manager" => Some(Certificates::CertManager),
+        "openshift" => Some(Certificates::OpenShift),
+        "none" => None,
+        other => bail!("--certificates {other}: write cert-manager, openshift or none"),
+    };
+    let targets = list(matches, "watch-namespace");
+    let deployment = match one(matches, "deployment-config") {
+        Some(file) => object(file)?,
+        None => Value::Null,
+    };
+    Ok(Options {
+        namespace: one(matches, "namespace").unwrap_or("default").to_owned(),
+        namespaces: !targets.is_empty(),
+        targets,
+        certificates,
+        deployment,
+    })
+}
+
+/// The objects of a YAML file.
+pub fn objects(file: &str) -> Result<Vec<Value>> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("{file} cannot be read"))?;
+    let all = podium_converge::object::plain(&text).with_context(|| file.to_owned()).map_err(flat)?;
+    Ok(all.into_iter().map(|object| object.body).collect())
+}
+
+/// A YAML file with one value.
+fn object(file: &str) -> Result<Value> {
+    let text = std::fs::read(file).with_context(|| format!("{file} cannot be read"))?;
+    let node = podium_goyaml::yaml::parse_exact(&text, 0).map_err(|error| anyhow!("{file}: {error}"))?;
+    let json = podium_goyaml::json::to_string(&&node).map_err(|error| anyhow!("{file}: {error}"))?;
+    serde_json::from_slice(&json).map_err(|error| anyhow!("{file}: {error}"))
+}

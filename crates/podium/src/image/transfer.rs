@@ -1,0 +1,188 @@
+//! `podium image push`, `pull` and `copy`.
+
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use clap::ArgMatches;
+use podium_oci::archive::{Archive, import, save_docker, save_oci};
+use podium_oci::model::REF_NAME;
+use podium_oci::{Blobs, Descriptor, Layout, Place, Platform, Platforms, Reference};
+use serde_json::json;
+
+use super::progress::Line;
+use super::{access, build, names, only, show, store};
+use crate::flag::{on, one};
+
+/// For which platform, if it was said.
+fn platform(matches: &ArgMatches) -> Result<Option<Platform>> {
+    Ok(one(matches, "platform").map(Platform::parse).transpose()?)
+}
+
+/// Sends an image of this machine.
+pub fn push(matches: &ArgMatches) -> Result<()> {
+    let words = names(matches);
+    let (name, to) = match words.as_slice() {
+        [name] => (name, name),
+        [name, to] => (name, to),
+        [] => bail!("the name of an image is missing: podium image list shows those of this machine"),
+        _ => bail!("write NAME, or NAME and the name in the registry"),
+    };
+    let to = Reference::parse(to)?;
+    let layout = store::open(matches)?;
+    let image = store::get(&layout, name)?;
+    let client = access::client(matches)?;
+    let line = Line::new("pushing");
+    access::block_on(async {
+        client.push(&layout, &image, &to, &line.listener()).await?;
+        Ok(())
+    })?;
+    let value = json!({"name": to.to_string(), "digest": image.digest.to_string()});
+    show(one(matches, "output"), &value, &format!("pushed {to} {} ({})\n", image.digest, line.end()))
+}
+
+/// Gets an image.
+pub fn pull(matches: &ArgMatches) -> Result<()> {
+    let name = Reference::parse(&only(matches, "the name of an image")?)?;
+    let platforms = match (platform(matches)?, on(matches, "all-platforms")) {
+        (Some(_), true) => bail!("--platform and --all-platforms: write one of them"),
+        (_, true) => Platforms::All,
+        (Some(platform), false) => Platforms::One(platform),
+        (None, false) => Platforms::One(Platform::here()),
+    };
+    let layout = store::open(matches)?;
+    let _held = layout.hold()?;
+    let client = access::client(matches)?;
+    let line = Line::new("pulling");
+    let image =
+        access::block_on(async { Ok(client.pull(&name, &layout, &platforms, &line.listener()).await?) })?;
+    let kept = match &name.tag {
+        Some(_) => Some(Reference { digest: None, ..name.clone() }.to_string()),
+        None => Some(name.to_string()),
+    };
+    layout.tag(&image, kept.as_deref())?;
+    let value = json!({"name": name.to_string(), "digest": image.digest.to_string()});
+    show(one(matches, "output"), &value, &format!("pulled {name} {} ({})\n", image.digest, line.end()))
+}
+
+/// Something that has an image.
+struct Source {
+    blobs: Arc<dyn Blobs>,
+    image: Descriptor,
+    /// The repository that it is in, if it is in a registry.
+    sibling: Option<Reference>,
+    /// A layout that goes away when all is done.
+    _scratch: Option<Scratch>,
+}
+
+/// A folder for what lies between.
+struct Scratch(std::path::PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Self> {
+        let mut bytes = [0; 8];
+        getrandom::fill(&mut bytes).map_err(|e| anyhow::anyhow!("no chance: {e}"))?;
+        let name: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self(std::env::temp_dir().join(format!("podium-image-{name}"))))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Copies between places.
+pub fn copy(matches: &ArgMatches) -> Result<()> {
+    let words = names(matches);
+    let [from, to] = words.as_slice() else { bail!("write FROM and TO: two names or places") };
+    let (from, to) = (Place::parse(from)?, Place::parse(to)?);
+    let platform = platform(matches)?;
+    let client = access::client(matches)?;
+    let line = Line::new("copying");
+    let image = access::block_on(async {
+        if let (Place::Registry(from), Place::Layout(path, tag)) = (&from, &to) {
+            // Side by side, and the next try goes on where this one breaks off.
+            let layout = Layout::create(path)?.transient();
+            let _held = layout.hold()?;
+            let platforms = platform.clone().map_or(Platforms::All, Platforms::One);
+            let image = client.pull(from, &layout, &platforms, &line.listener()).await?;
+            layout.tag(&image, tag.as_deref())?;
+            return Ok(image);
+        }
+        let source = source(&client, &from, platform.as_ref()).await?;
+        let image = source.image.clone();
+        let name = |tag: &Option<String>| {
+            let mut named = image.clone();
+            named.annotations.clear();
+            named.annotations.extend(tag.clone().map(|tag| (REF_NAME.to_owned(), tag)));
+            named
+        };
+        match &to {
+            Place::Registry(to) => {
+                let sibling = source.sibling.as_ref().filter(|from| from.registry == to.registry);
+                let sibling = sibling.map(|from| from.repository.as_str());
+                client.push_from(source.blobs.clone(), &image, to, sibling, &line.listener()).await?;
+            }
+            Place::Layout(path, tag) => {
+                let layout = Layout::create(path)?.transient();
+                let _held = layout.hold()?;
+                on_disk(&source, |blobs, image| Ok(import(blobs, image, &layout)?)).await?;
+                layout.tag(&image, tag.as_deref())?;
+            }
+            Place::OciArchive(path, tag) => {
+                let named = name(tag);
+                on_disk(&source, |blobs, _| Ok(save_oci(blobs, std::slice::from_ref(&named), path)?)).await?;
+            }
+            Place::DockerArchive(path, tag) => {
+                let tags: Vec<String> = tag.iter().cloned().collect();
+                let platform = platform.clone().unwrap_or_else(Platform::here);
+                on_disk(&source, |blobs, image| {
+                    Ok(save_docker(blobs, &[(image.clone(), tags.clone())], &platform, path)?)
+                })
+                .await?;
+            }
+        }
+        Ok(image)
+    })?;
+    let done = line.end();
+    let done = if done.is_empty() { String::new() } else { format!(" ({done})") };
+    let value = json!({"from": from.to_string(), "to": to.to_string(), "digest": image.digest.to_string()});
+    show(one(matches, "output"), &value, &format!("copied {from} to {to} {}{done}\n", image.digest))
+}
+
+/// What reads a registry must not stand in the way of what gets it.
+async fn on_disk(source: &Source, work: impl FnOnce(&dyn Blobs, &Descriptor) -> Result<()>) -> Result<()> {
+    tokio::task::block_in_place(|| work(source.blobs.as_ref(), &source.image))
+}
+
+async fn source(client: &podium_oci::Client, from: &Place, platform: Option<&Platform>) -> Result<Source> {
+    let chosen = |blobs: &dyn Blobs, image: Descriptor| match platform {
+        Some(platform) => Ok::<_, anyhow::Error>(blobs.image(&image, platform)?.0),
+        None => Ok(image),
+    };
+    Ok(match from {
+        Place::Registry(reference) => {
+            let platforms = platform.cloned().map_or(Platforms::All, Platforms::One);
+            let remote = client.open(reference, &platforms).await?;
+            let image = remote.root.clone();
+            Source { blobs: Arc::new(remote), image, sibling: Some(reference.clone()), _scratch: None }
+        }
+        Place::Layout(path, tag) => {
+            let layout = Layout::open(path)?;
+            let image = chosen(&layout, layout.find(tag.as_deref())?)?;
+            Source { blobs: Arc::new(layout), image, sibling: None, _scratch: None }
+        }
+        Place::OciArchive(path, tag) => {
+            let archive = Archive::open(path, &std::env::temp_dir())?;
+            let image = chosen(&archive, archive.find(tag.as_deref())?)?;
+            Source { blobs: Arc::new(archive), image, sibling: None, _scratch: None }
+        }
+        Place::DockerArchive(path, tag) => {
+            let scratch = Scratch::new()?;
+            let layout = Layout::create(&scratch.0)?.transient();
+            let image = build::docker(path, tag.as_deref(), &layout)?;
+            Source { blobs: Arc::new(layout), image, sibling: None, _scratch: Some(scratch) }
+        }
+    })
+}
