@@ -26,34 +26,49 @@ build: ## build the static release binary (about 2 min cold)
 test: ## run all tests that need nothing but Rust (under 10 min cold)
 	$(CARGO) test --locked --workspace
 
-tools: ## build the pinned originals that are missing (helm 3 and 4, probes, Kubernetes; needs Go; about 15 min cold)
+tools: ## build the pinned originals that are missing (helm 3 and 4, probes, Kubernetes and its clients; needs Go and Python; about 18 min cold)
 	@tools/build.sh
 
 # The tests on a real API server, a file each.
 CLUSTER_TESTS = access api clients cluster controllers crds diff dry_run faults fuzz_resources kind_table kinds project release_write releases runtime stacks stories
+
+# The tests beside other registries and their clients, a file each.
+IMAGE_TESTS = images
 
 test-real: tools ## compare with the originals (under 15 min when they are built)
 	$(CARGO) build --profile fast --locked -p podium -p podium-rig
 	$(CARGO_TARGET_DIR)/fast/compare --podium $(CARGO_TARGET_DIR)/fast/podium --known $(KNOWN_DIFFERENCES)
 	$(CARGO_TARGET_DIR)/fast/record
 	$(CARGO) test --profile fast --locked -p podium-rig --test originals -- --ignored --skip every_broken_function
+	$(CARGO) test --profile fast --locked -p podium-rig --test chart_tools -- --ignored --skip public_charts
 	$(CARGO) test --profile fast --locked -p podium-apply --test originals -- --ignored --skip record
+	$(CARGO) test --profile fast --locked -p podium-bundle --test originals -- --ignored --skip record
+	$(CARGO) test --profile fast --locked -p podium-catalog --test originals -- --ignored --skip record
+	$(CARGO) test --profile fast --locked -p podium-rig --test catalogs -- --ignored
 	$(CARGO) test --profile fast --locked -p podium-rig --lib $(CLUSTER_TESTS:%=--test %) -- --ignored
+	$(CARGO) test --profile fast --locked -p podium-rig $(IMAGE_TESTS:%=--test %) -- --ignored
 	$(CARGO) test --profile fast --locked -p podium-rig --test operator -- --ignored --test-threads=8
 	PODIUM_SERVER=podium $(CARGO) test --profile fast --locked -p podium-rig --test operator -- --ignored --test-threads=8
+	PODIUM_SERVER=podium PODIUM_FAULT_SECONDS=40 PODIUM_FUZZ_SECONDS=20 $(CARGO) test --profile fast --locked -p podium-rig \
+		--test faults --test fuzz_resources -- --ignored
 
 bench: tools build ## measure against the originals and print ratios (minutes)
 	$(CARGO) build --profile fast --locked -p podium-rig
 	$(CARGO_TARGET_DIR)/fast/bench --podium $(BIN)
 	$(CARGO_TARGET_DIR)/fast/bench-operator --podium $(BIN)
 	PODIUM_BIN=$(BIN) $(CARGO_TARGET_DIR)/fast/bench-api
+	PODIUM_BIN=$(BIN) $(CARGO_TARGET_DIR)/fast/bench-images
+	$(CARGO_TARGET_DIR)/fast/bench-catalog --podium $(BIN)
 
 soak: tools fuzz ## compare and fuzz for hours
 	$(CARGO) build --profile fast --locked -p podium -p podium-rig
 	PODIUM_STORIES=500 $(CARGO) test --profile fast --locked -p podium-rig --test stories -- --ignored --nocapture
 	$(CARGO_TARGET_DIR)/fast/compare --podium $(CARGO_TARGET_DIR)/fast/podium --cases 2000000
 	PODIUM_CASES=20000 $(CARGO) test --profile fast --locked -p podium-apply --test originals -- --ignored --skip record --nocapture
+	PODIUM_CASES=40000 $(CARGO) test --profile fast --locked -p podium-catalog --test originals -- --ignored --skip record --nocapture
+	PODIUM_CASES=30000 $(CARGO) test --profile fast --locked -p podium-bundle --test originals -- --ignored --skip record --nocapture
 	PODIUM_SOAK=500 $(CARGO) test --profile fast --locked -p podium-rig --test faults -- --ignored --nocapture
+	PODIUM_KILLS=1000 $(CARGO) test --profile fast --locked -p podium --test durability -- --nocapture
 	PODIUM_FUZZ_SECONDS=3600 $(CARGO) test --profile fast --locked -p podium-rig --test fuzz_resources -- --ignored --nocapture
 
 fuzz: ## fuzz every parser for ten minutes each (installs a nightly toolchain and cargo-fuzz if they are missing)

@@ -395,6 +395,11 @@ impl Cluster {
         client(self.folder(), &self.kubectl, "kubectl")
     }
 
+    /// Any other client as the admin, with a home folder of that name.
+    pub fn client(&self, program: &Path, home: &str) -> Command {
+        client(self.folder(), program, home)
+    }
+
     /// `helm` as the admin; set KUBECONFIG to be another user.
     pub fn helm(&self, dialect: Dialect) -> Command {
         let [three, four] = &self.helms;

@@ -21,6 +21,7 @@ pub mod probe;
 pub mod proxy;
 pub mod random;
 pub mod record;
+pub mod registries;
 pub mod request;
 pub mod roles;
 pub mod shrink;

@@ -6,3 +6,8 @@ use std::path::PathBuf;
 pub fn tests(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests").join(name)
 }
+
+/// `tools/<name>` of this checkout.
+pub fn tools(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tools").join(name)
+}

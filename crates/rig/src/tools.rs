@@ -62,9 +62,19 @@ pub fn probe(dialect: Dialect) -> Result<PathBuf, Error> {
     })
 }
 
+/// opm of a version: `opm173` or `opm151`.
+pub fn opm(name: &str) -> Result<PathBuf, Error> {
+    find(name)
+}
+
 /// A program of the Kubernetes control plane, or `kubectl`.
 pub fn kubernetes(name: &str) -> Result<PathBuf, Error> {
     find(name)
+}
+
+/// crane, the registry client.
+pub fn crane() -> Result<PathBuf, Error> {
+    find("crane")
 }
 
 /// A command that depends on nothing of the caller's environment but PATH and HOME.

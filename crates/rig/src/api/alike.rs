@@ -31,11 +31,15 @@ pub enum Mask {
     Time,
     /// What columns of tables are about.
     Description,
+    /// The order of those who own fields.
+    Order,
+    /// Where the server itself is.
+    Server,
 }
 
 impl Mask {
     /// All of them, with the reason of each.
-    pub const ALL: [(Mask, &str); 10] = [
+    pub const ALL: [(Mask, &str); 12] = [
         (Mask::Uid, "random; one of the real server stands for one of ours"),
         (Mask::Revision, "counted by each; one of the real server stands for one of ours"),
         (Mask::Position, "the real server's own leases move it too; both have to be there"),
@@ -46,6 +50,11 @@ impl Mask {
         (Mask::Volume, "random; one of the real server stands for one of ours"),
         (Mask::Time, "the clock; both have to be of these minutes and written alike"),
         (Mask::Description, "texts for people, not taken over from the real server"),
+        (
+            Mask::Order,
+            "owners are sorted by the seconds of their writes; each list has to be in its own order",
+        ),
+        (Mask::Server, "the address of the server itself"),
     ];
 }
 
@@ -54,6 +63,10 @@ impl Mask {
 pub struct Dictionary {
     ours: HashMap<(Mask, String), String>,
     real: HashMap<(Mask, String), String>,
+    /// Names that were made, with ours.
+    names: Vec<(String, String)>,
+    /// When objects came and went on our server, by their uids on the real one.
+    times: HashMap<(String, String), String>,
     /// Revisions of any sort, for requests.
     revisions: HashMap<String, String>,
 }
@@ -65,6 +78,9 @@ impl Dictionary {
             (Some(known), _) => known == ours,
             (None, Some(known)) => known == real,
             (None, None) => {
+                if mask == Mask::Name {
+                    self.names.push((real.to_owned(), ours.to_owned()));
+                }
                 self.ours.insert((mask, real.to_owned()), ours.to_owned());
                 self.real.insert((mask, ours.to_owned()), real.to_owned());
                 true
@@ -104,15 +120,29 @@ impl Dictionary {
         if whole != real {
             return whole;
         }
-        tokens(real)
+        let text: String = tokens(real)
             .into_iter()
             .map(|(mask, part)| mask.map_or(part.to_owned(), |mask| self.word(mask, part)))
-            .collect()
+            .collect();
+        self.named(&text)
+    }
+
+    /// A text with the names that the real server has made in our server's words.
+    pub fn named(&self, text: &str) -> String {
+        let names = self.names.iter().filter(|(real, _)| text.contains(real));
+        names.fold(text.to_owned(), |text, (real, ours)| text.replace(real, ours))
     }
 
     fn exchange(&self, key: &str, value: &mut Value) {
         match value {
             Value::Object(object) => {
+                let uid = object.get("uid").and_then(Value::as_str).unwrap_or_default().to_owned();
+                for key in TIMES {
+                    let own = object.get(key).and_then(Value::as_str).is_some_and(is_now);
+                    if let Some(ours) = self.times.get(&(uid.clone(), key.to_owned())).filter(|_| own) {
+                        object.insert(key.to_owned(), ours.as_str().into());
+                    }
+                }
                 let renamed: Vec<(String, String)> = object
                     .keys()
                     .map(|key| (key.clone(), self.text(key)))
@@ -123,7 +153,12 @@ impl Dictionary {
                         object.insert(new, value);
                     }
                 }
-                object.iter_mut().for_each(|(key, value)| self.exchange(key, value));
+                // An operation of a patch names what its value is.
+                let path = object.get("path").and_then(Value::as_str).unwrap_or_default();
+                let version = path.ends_with("/resourceVersion");
+                for (key, value) in object.iter_mut() {
+                    self.exchange(if version && key == "value" { "resourceVersion" } else { key }, value);
+                }
             }
             Value::Array(list) => list.iter_mut().for_each(|value| self.exchange(key, value)),
             Value::String(text) if key == "resourceVersion" => {
@@ -141,6 +176,9 @@ impl Dictionary {
         }
     }
 }
+
+/// What a server says of when an object came and when it goes.
+const TIMES: [&str; 2] = ["creationTimestamp", "deletionTimestamp"];
 
 /// Cuts a text into what servers make themselves and what stands between.
 fn tokens(text: &str) -> Vec<(Option<Mask>, &str)> {
@@ -187,6 +225,12 @@ fn token(rest: &str, before: &str) -> Option<(Mask, usize)> {
             rest.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(rest.len()),
         ));
     }
+    if before.ends_with("\n  continue: ") {
+        return Some((Mask::Page, rest.find('\n').unwrap_or(rest.len())));
+    }
+    if before.ends_with("serverAddress: ") {
+        return Some((Mask::Server, rest.find('\n').unwrap_or(rest.len())));
+    }
     if before.ends_with("kube-api-access-") {
         let end = bytes.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
         return (end == 5).then_some((Mask::Volume, 5));
@@ -194,7 +238,20 @@ fn token(rest: &str, before: &str) -> Option<(Mask, usize)> {
     if before.ends_with(':') && fits("30000/", digit) {
         return Some((Mask::Port, 5));
     }
-    let numbered = ["resource version: ", "current: ", "resource version: 1 ("];
+    let numbered = [
+        "resource version: ",
+        "current: ",
+        "resource version: 1 (",
+        "the ResourceVersion in record (",
+        "the ResourceVersion in the precondition (",
+        "ResourceVersion in precondition: ",
+        "ResourceVersion in object meta: ",
+        // In objects that refusals show, and in YAML.
+        "\"resourceVersion\":\"",
+        "\\\"resourceVersion\\\":\\\"",
+        "resourceVersion: \"",
+        "resourceVersion:",
+    ];
     if numbered.iter().any(|word| before.ends_with(word)) {
         let end = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
         return (end > 0).then_some((Mask::Position, end));
@@ -313,6 +370,11 @@ impl<'c> Comparer<'c> {
         real: &Value,
         ours: &Value,
     ) {
+        if let (true, Some(uid), Some(time)) =
+            (TIMES.contains(&key), parent.get("uid").and_then(Value::as_str), ours.as_str())
+        {
+            self.dictionary.times.insert((uid.to_owned(), key.to_owned()), time.to_owned());
+        }
         match (key, real, ours) {
             ("description", Value::String(_), Value::String(_)) if place.contains("columnDefinitions") => {}
             ("resourceVersion", Value::String(a), Value::String(b))
@@ -323,6 +385,23 @@ impl<'c> Comparer<'c> {
                 if !known || a.is_empty() != b.is_empty() {
                     self.differ(place, a.as_str(), b.as_str());
                 }
+            }
+            ("serverAddress", Value::String(a), Value::String(b)) => {
+                if !self.dictionary.unify(Mask::Server, a, b) {
+                    self.differ(place, a.as_str(), b.as_str());
+                }
+            }
+            ("managedFields", Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+                // Between the same two writes a second may end for one server and not for the other.
+                if !place.contains("emplate") && !in_order(b) {
+                    self.differ(place, "sorted", "not sorted");
+                }
+                let [a, b] = [a, b].map(|list| {
+                    let mut list = list.clone();
+                    list.sort_by_key(owner);
+                    Value::Array(list)
+                });
+                self.walk(place, &a, &b);
             }
             ("continue", Value::String(a), Value::String(b)) if place.ends_with("metadata.continue") => {
                 self.dictionary.unify(Mask::Page, a, b);
@@ -360,7 +439,9 @@ impl<'c> Comparer<'c> {
         if real == ours {
             return true;
         }
-        let (a, b) = (tokens(real), tokens(ours));
+        // Refusals name objects whose names were made.
+        let real = self.dictionary.named(real);
+        let (a, b) = (tokens(&real), tokens(ours));
         a.len() == b.len()
             && a.iter().zip(&b).all(|((mask, real), (other, ours))| match (mask, other) {
                 (None, None) => real == ours,
@@ -372,6 +453,22 @@ impl<'c> Comparer<'c> {
                 _ => false,
             })
     }
+}
+
+/// What tells owners apart.
+fn owner(entry: &Value) -> [String; 4] {
+    ["operation", "manager", "apiVersion", "subresource"]
+        .map(|key| entry.get(key).and_then(Value::as_str).unwrap_or_default().to_owned())
+}
+
+/// Whether owners stand as they should: who applied first, then by time, then by name.
+fn in_order(entries: &[Value]) -> bool {
+    let key = |entry: &Value| {
+        let [operation, rest @ ..] = owner(entry);
+        let time = entry.get("time").and_then(Value::as_str).unwrap_or_default().to_owned();
+        (operation, time, rest)
+    };
+    entries.is_sorted_by_key(key)
 }
 
 /// What an item of a list is called.
@@ -393,7 +490,6 @@ fn general(path: &str, key: &str) -> String {
     let free =
         [".data", ".labels", ".annotations", ".binaryData", ".matchLabels", ".nodeSelector", ".parameters"];
     match () {
-        () if path.contains("fieldsV1") => "*".to_owned(),
         () if free.iter().any(|end| path.ends_with(end)) => "*".to_owned(),
         () => key.to_owned(),
     }
@@ -419,7 +515,7 @@ fn is_age(cell: &Value) -> bool {
 
 fn short(value: &Value) -> String {
     let text = value.to_string();
-    match text.char_indices().nth(200) {
+    match text.char_indices().nth(3000) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
         None => text,
     }
@@ -449,6 +545,7 @@ pub fn answers(dictionary: &mut Dictionary, real: &Answer, ours: &Answer) -> Vec
     };
     if real.code != ours.code {
         let category = match (real.is_good(), ours.is_good(), real.code) {
+            _ if real.code == 0 || ours.code == 0 => HUNG_UP,
             (false, true, 400 | 422) => LET_THROUGH,
             (false, true, _) => "done, though the original refuses",
             (true, false, _) => "refused, though the original does it",
@@ -472,7 +569,14 @@ pub fn answers(dictionary: &mut Dictionary, real: &Answer, ours: &Answer) -> Vec
             out.extend(Comparer::new(dictionary, if table { "table" } else { "body" }).values(&a, &b));
         }
         _ => {
-            if !Comparer::new(dictionary, "text").texts(&real.text, &ours.text) {
+            if let (Some(a), Some(b)) = (yaml_of(real), yaml_of(ours)) {
+                out.extend(match real.is_good() {
+                    true => Comparer::new(dictionary, "body").values(&a, &b),
+                    false => refusals(dictionary, &a, &b),
+                });
+            }
+            // Where the values differ, the texts do.
+            if out.is_empty() && !Comparer::new(dictionary, "text").texts(&real.text, &ours.text) {
                 let [a, b] = [real, ours].map(|answer| short(&answer.text.as_str().into()));
                 out.push(Difference { category: "text", path: String::new(), real: a, ours: b });
             }
@@ -481,6 +585,14 @@ pub fn answers(dictionary: &mut Dictionary, real: &Answer, ours: &Answer) -> Vec
     out
 }
 
+/// The value of an answer in YAML.
+fn yaml_of(answer: &Answer) -> Option<Value> {
+    let yaml = answer.header("content-type").iter().any(|kind| kind == "application/yaml");
+    if yaml { super::seeds::from_yaml(&answer.text) } else { None }
+}
+
+/// The answer that is none, because a server has hung up.
+pub const HUNG_UP: &str = "hung up";
 /// What the original refuses and we do not.
 pub const LET_THROUGH: &str = "let through";
 /// What the original finds more than we do in what both refuse.
@@ -490,6 +602,12 @@ fn refusals(dictionary: &mut Dictionary, real: &Value, ours: &Value) -> Vec<Diff
     let causes = |value: &Value| {
         value.pointer("/details/causes").and_then(Value::as_array).cloned().unwrap_or_default()
     };
+    let name =
+        |value: &Value| value.pointer("/details/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (own, other) = (name(real), name(ours));
+    if own != other && made_alike(&own, &other) {
+        dictionary.unify(Mask::Name, &own, &other);
+    }
     let (a, b) = (causes(real), causes(ours));
     let invalid = real.get("reason").and_then(Value::as_str) == Some("Invalid");
     if invalid && !b.is_empty() && a.len() > b.len() && b.iter().all(|cause| a.contains(cause)) {
@@ -504,6 +622,29 @@ fn refusals(dictionary: &mut Dictionary, real: &Value, ours: &Value) -> Vec<Diff
         _ => "refusal: details",
     };
     found.into_iter().map(|one| Difference { category: sort(&one.path), ..one }).collect()
+}
+
+/// Whether two names are made of the same beginning.
+fn made_alike(real: &str, ours: &str) -> bool {
+    const END: usize = 5;
+    let made = |name: &str| {
+        let start = name.len().checked_sub(END)?;
+        let (start, end) = (name.get(..start)?.to_owned(), name.get(start..)?);
+        end.chars().all(|c| "bcdfghjklmnpqrstvwxz2456789".contains(c)).then_some(start)
+    };
+    made(real).is_some() && made(real) == made(ours)
+}
+
+/// Whether two refusals say the same, but not in the same order.
+pub fn only_order(real: &Answer, ours: &Answer) -> bool {
+    let causes = |answer: &Answer| {
+        let value = answer.value();
+        let list = value.pointer("/details/causes").and_then(Value::as_array).cloned().unwrap_or_default();
+        let mut list: Vec<String> = list.iter().map(Value::to_string).collect();
+        list.sort();
+        list
+    };
+    real.code == ours.code && causes(real).len() > 1 && causes(real) == causes(ours)
 }
 
 #[cfg(test)]
@@ -565,6 +706,44 @@ mod tests {
             Body::Json(json!({"metadata": {"uid": U2, "resourceVersion": "3"}, "data": {"n": "7"}}))
         );
         assert_eq!(ours.address(), "/x?resourceVersion=3");
+    }
+
+    #[test]
+    fn owners_are_compared_by_name_and_each_list_has_its_own_order() {
+        let entry =
+            |manager: &str, time: &str| json!({"manager": manager, "operation": "Update", "time": time});
+        let of = |list: [Value; 2]| json!({"metadata": {"name": "a", "managedFields": list}});
+        let (early, late) = ("2024-01-01T00:00:00Z", "2024-01-01T00:00:01Z");
+        let real = of([entry("b", early), entry("c", early)]);
+        assert_eq!(
+            found(real.clone(), of([entry("c", early), entry("b", late)])).len(),
+            1,
+            "a time that is not now"
+        );
+        assert!(found(real.clone(), of([entry("c", late), entry("b", early)]))[0].contains("not sorted"));
+        assert_eq!(found(real.clone(), real), [""; 0]);
+    }
+
+    #[test]
+    fn names_that_were_made_stand_for_each_other_in_refusals() {
+        let refusal = |name: &str| json!({"message": format!("x {name:?} y"), "details": {"name": name}});
+        let found = |a: &str, b: &str| refusals(&mut Dictionary::default(), &refusal(a), &refusal(b)).len();
+        assert_eq!(
+            (found("s-bcdfg", "s-xz245"), found("s-bcdfg", "t-xz245"), found("s-a", "s-b")),
+            (0, 2, 2)
+        );
+    }
+
+    #[test]
+    fn the_order_of_causes_is_told_from_their_words() {
+        let answer = |causes: Value| Answer {
+            code: 422,
+            text: json!({"details": {"causes": causes}}).to_string(),
+            ..Answer::default()
+        };
+        let (a, b) = (json!({"field": "a"}), json!({"field": "b"}));
+        assert!(only_order(&answer(json!([a, b])), &answer(json!([b, a]))));
+        assert!(!only_order(&answer(json!([a, b])), &answer(json!([a, a]))));
     }
 
     #[test]

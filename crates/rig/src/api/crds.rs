@@ -66,12 +66,45 @@ pub fn sequence(runner: &mut Runner<'_>, random: &mut Random, number: usize) -> 
     runner.step(title, "discovery", &Request::get("/apis/example.com/v1"))?;
     let titled = Subject { kind: subject.kind.clone(), ..subject };
     Sequence::new(runner, &titled, number)?.run(random)?;
-    runner.quietly(&Request::delete(format!("{DEFINITIONS}/{name}")))?;
+    end(runner, &titled, &name)
+}
+
+/// Removes a definition from both servers. Its objects go first; what the real server then does itself is the work of
+/// controllers in ours, which do not run here: their last step is done for them.
+fn end(runner: &mut Runner<'_>, subject: &Subject, name: &str) -> Result<(), wire::Error> {
+    let (all, definition) = (Request::get(subject.collection("")), format!("{DEFINITIONS}/{name}"));
+    let [real, ours] =
+        [&runner.pair.real(&all)?, &runner.pair.ours(&all)?].map(|answer| places(subject, answer));
+    let free = |place: &String| {
+        Request::patch(place, "application/merge-patch+json", json!({"metadata": {"finalizers": null}}))
+    };
+    for place in &real {
+        runner.pair.real(&free(place))?;
+        runner.pair.real(&Request::delete(place))?;
+    }
+    for place in &ours {
+        runner.pair.ours(&free(place))?;
+        runner.pair.ours(&Request::delete(place))?;
+    }
+    runner.quietly(&Request::delete(&definition))?;
+    runner.pair.ours(&free(&definition))?;
     let begin = Instant::now();
-    while begin.elapsed() < PATIENCE && runner.quietly(&probe)?.iter().any(wire::Answer::is_good) {
+    while begin.elapsed() < PATIENCE && runner.quietly(&all)?.iter().any(wire::Answer::is_good) {
         std::thread::sleep(Duration::from_millis(20));
     }
     Ok(())
+}
+
+/// Where the objects of a list are.
+fn places(subject: &Subject, list: &wire::Answer) -> Vec<String> {
+    let list = list.value();
+    let text = |item: &Value, key: &str| {
+        item.pointer(&format!("/metadata/{key}")).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let items = list.get("items").and_then(Value::as_array).into_iter().flatten();
+    items
+        .map(|item| format!("{}/{}", subject.collection(&text(item, "namespace")), text(item, "name")))
+        .collect()
 }
 
 fn definition(random: &mut Random, number: usize) -> Value {
@@ -99,15 +132,43 @@ fn definition(random: &mut Random, number: usize) -> Value {
     json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": format!("things{number}.example.com")},
         "spec": {"group": "example.com", "scope": random.pick(&["Namespaced", "Namespaced", "Cluster"]),
-            "names": names, "versions": [version]}})
+            "names": names, "versions": versions(random, version)}})
+}
+
+/// Sometimes the same is served in another version too.
+fn versions(random: &mut Random, version: Value) -> Value {
+    if random.chance(80) {
+        return json!([version]);
+    }
+    let mut other = version.clone();
+    other["name"] = json!(random.pick(&["v2", "v1beta1"]));
+    other["storage"] = json!(false);
+    json!([version, other])
 }
 
 fn root(random: &mut Random) -> Value {
     let mut spec = object(random, 0);
     spec["properties"]["replicas"] = json!({"type": "integer", "format": "int32"});
     spec["properties"]["a"] = leaf(random);
+    if random.chance(35) {
+        spec["x-kubernetes-validations"] = json!([rule(random)]);
+    }
     let status = json!({"type": "object", "properties": {"replicas": {"type": "integer"}, "phase": {"type": "string"}}});
     json!({"type": "object", "properties": {"spec": spec, "status": status}})
+}
+
+/// A rule in CEL about the specification, with what is said when it is broken.
+fn rule(random: &mut Random) -> Value {
+    let all = [
+        json!({"rule": "!has(self.replicas) || self.replicas < 50", "message": "too many"}),
+        json!({"rule": "!has(self.replicas) || self.replicas != 10", "messageExpression": "'not ' + string(self.replicas)",
+            "fieldPath": ".replicas"}),
+        json!({"rule": "!has(self.replicas) || !has(oldSelf.replicas) || self.replicas >= oldSelf.replicas",
+            "message": "must not shrink", "reason": "FieldValueForbidden"}),
+        json!({"rule": "has(self.a)", "reason": "FieldValueRequired", "fieldPath": ".a"}),
+        json!({"rule": "!has(self.replicas) || self.replicas in [1, 2, 3, 5, 80]"}),
+    ];
+    all.get(random.below(all.len())).cloned().unwrap_or_default()
 }
 
 fn object(random: &mut Random, depth: usize) -> Value {
@@ -169,6 +230,16 @@ fn leaf(random: &mut Random) -> Value {
         json!({"type": "number"}),
         json!({"x-kubernetes-int-or-string": true}),
         json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+        json!({"type": "string", "format": "duration"}),
+        json!({"type": "string", "format": "ipv4"}),
+        json!({"type": "string", "format": "byte"}),
+        json!({"type": "string", "format": "date", "nullable": true}),
+        json!({"type": "string", "minLength": 2}),
+        json!({"type": "integer", "enum": [1, 2, 3, 80]}),
+        json!({"type": "integer", "minimum": 1, "exclusiveMinimum": true}),
+        json!({"type": "number", "minimum": 0.5, "multipleOf": 0.25}),
+        json!({"type": "object", "additionalProperties": {"type": "string"}, "maxProperties": 1}),
+        json!({"type": "string", "anyOf": [{"maxLength": 1}, {"pattern": "^h"}]}),
     ];
     all.get(random.below(all.len())).cloned().unwrap_or_default()
 }

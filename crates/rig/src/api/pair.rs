@@ -76,7 +76,7 @@ impl Pair {
     pub fn both(&self, real: &Request, ours: &Request) -> Result<[Answer; 2], wire::Error> {
         self.runtime.block_on(async {
             let (real, ours) = tokio::join!(self.real.ask(real), self.ours.ask(ours));
-            Ok([real?, ours?])
+            Ok([hung_up(real), hung_up(ours)])
         })
     }
 
@@ -115,6 +115,11 @@ impl Pair {
         self.both(&request, &request)?;
         Ok(())
     }
+}
+
+/// No answer is one without a status: a server that falls over is found out, and the run goes on.
+fn hung_up(answer: Result<Answer, wire::Error>) -> Answer {
+    answer.unwrap_or_else(|error| Answer { text: error.to_string(), ..Answer::default() })
 }
 
 /// How long events are waited for.

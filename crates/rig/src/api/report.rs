@@ -7,8 +7,8 @@ use super::alike::{Difference, FEWER, LET_THROUGH};
 use super::known;
 use super::wire::{Answer, Request};
 
-/// How many examples of each sort are kept.
-const EXAMPLES: usize = 3;
+/// How many differences of a request are shown.
+const SHOWN: usize = 12;
 
 /// What was found in a run.
 #[derive(Debug, Default)]
@@ -21,8 +21,8 @@ pub struct Report {
     pub different: usize,
     /// How many of them differ, by category.
     pub counts: BTreeMap<&'static str, usize>,
-    /// The same with kind, verb and place, with examples.
-    pub fine: BTreeMap<String, (usize, Vec<String>)>,
+    /// Every request with differences, by their categories, kind and verb.
+    pub cases: BTreeMap<String, Vec<String>>,
     /// By kind: refusals of the original for what is in an object, and how many of them we let through.
     pub refusals: BTreeMap<String, (usize, usize)>,
     /// Those that are meant to be, by reason.
@@ -50,46 +50,40 @@ impl Report {
             *let_through += usize::from(found.iter().any(|one| one.category == LET_THROUGH));
         }
         let mut categories = BTreeSet::new();
+        let mut shown = String::new();
         for one in found {
             match known::reason(request, one) {
                 Some(reason) => *self.known.entry(reason).or_default() += 1,
                 None => {
-                    categories.insert(one.category);
-                    self.keep(kind, verb, request, one);
+                    if categories.insert(one.category) || shown.lines().count() < SHOWN * 3 {
+                        let Difference { category, path, real, ours } = one;
+                        let _ =
+                            write!(shown, "\n    {category} {path}\n      real {real}\n      ours {ours}");
+                    }
                 }
             }
         }
         for category in &categories {
             *self.counts.entry(*category).or_default() += 1;
         }
+        if !categories.is_empty() {
+            let all: Vec<&str> = categories.iter().copied().collect();
+            let title = format!("{} | {kind} {verb}", all.join(", "));
+            self.cases.entry(title).or_default().push(format!("{request}{shown}"));
+        }
         self.different += usize::from(categories.iter().any(|category| !is_gap(category)));
         !categories.is_empty()
     }
 
-    fn keep(&mut self, kind: &str, verb: &str, request: &Request, found: &Difference) {
-        let fine = match found.category {
-            LET_THROUGH | FEWER => format!("{} | {kind} {verb}", found.category),
-            category => format!("{category} | {kind} {verb} {}", found.path),
-        };
-        let (count, examples) = self.fine.entry(fine).or_default();
-        *count += 1;
-        if examples.len() < EXAMPLES {
-            examples.push(format!(
-                "{request}\n    at   {}\n    real {}\n    ours {}",
-                found.path, found.real, found.ours
-            ));
-        }
-    }
-
-    /// The examples, the most frequent sort first.
+    /// Every request with differences, the most frequent sort first.
     pub fn examples(&self) -> String {
-        let mut all: Vec<_> = self.fine.iter().collect();
-        all.sort_by_key(|(name, (count, _))| (std::cmp::Reverse(*count), *name));
+        let mut all: Vec<_> = self.cases.iter().collect();
+        all.sort_by_key(|(name, cases)| (std::cmp::Reverse(cases.len()), *name));
         let mut out = String::new();
-        for (name, (count, examples)) in all {
-            let _ = writeln!(out, "== {count} x {name}");
-            for example in examples {
-                let _ = writeln!(out, "  {example}");
+        for (name, cases) in all {
+            let _ = writeln!(out, "== {} x {name}", cases.len());
+            for case in cases {
+                let _ = writeln!(out, "  {case}");
             }
         }
         out

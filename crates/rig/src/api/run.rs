@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::alike::{Comparer, Dictionary, Difference, answers};
+use super::alike::{Comparer, Dictionary, Difference, answers, only_order};
+use super::known::ANY_ORDER;
 use super::pair::Pair;
 use super::report::Report;
 use super::schema::Documents;
@@ -13,6 +14,9 @@ use super::sequence::Sequence;
 use super::wire::{self, Answer, Request, Stream};
 use super::{crds, odd};
 use crate::random::Random;
+
+/// How often the real server is asked again whether an order is its own.
+const AGAIN: usize = 12;
 
 /// How many requests a sequence has.
 pub const STEPS: usize = 28;
@@ -30,6 +34,8 @@ pub struct Runner<'r> {
     /// The kinds.
     pub subjects: Vec<Subject>,
     seed: u64,
+    /// Every request in a line, if that is wanted.
+    pub told: Option<Vec<String>>,
 }
 
 impl<'r> Runner<'r> {
@@ -44,6 +50,7 @@ impl<'r> Runner<'r> {
             documents,
             subjects,
             seed,
+            told: None,
         })
     }
 
@@ -81,9 +88,41 @@ impl<'r> Runner<'r> {
     ) -> Result<([Answer; 2], bool), wire::Error> {
         let ours = self.dictionary.translate(request);
         let [real, ours] = self.pair.both(request, &ours)?;
-        let found = answers(&mut self.dictionary, &real, &ours);
+        let mut found = answers(&mut self.dictionary, &real, &ours);
+        if !found.is_empty()
+            && !real.is_good()
+            && only_order(&real, &ours)
+            && self.any_order(request, &real)?
+        {
+            let (a, b) = (real.text.clone(), ours.text.clone());
+            found = vec![Difference { category: ANY_ORDER, path: String::new(), real: a, ours: b }];
+        }
         let differ = self.report.add(kind, verb, request, &real, &found);
+        self.tell(verb, request, [&real, &ours]);
         Ok(([real, ours], differ))
+    }
+
+    /// Keeps a line about a request, with the revisions that both have told, for whoever looks for a cause.
+    fn tell(&mut self, verb: &str, request: &Request, answers: [&Answer; 2]) {
+        if let Some(told) = &mut self.told {
+            let [real, ours] = answers.map(|answer| {
+                let value = answer.value();
+                let revision = value.pointer("/metadata/resourceVersion").and_then(Value::as_str);
+                format!("{} {}", answer.code, revision.unwrap_or_default())
+            });
+            told.push(format!("{verb}: {real} | {ours} | {request}"));
+        }
+    }
+
+    /// Whether the real server refuses a request in another order when it is asked again, which changes nothing.
+    fn any_order(&mut self, request: &Request, first: &Answer) -> Result<bool, wire::Error> {
+        for _ in 0..AGAIN {
+            let again = self.pair.real(request)?;
+            if again.text != first.text && only_order(first, &again) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Sends a request to both without comparing.
@@ -106,9 +145,11 @@ impl<'r> Runner<'r> {
         tainted: &BTreeSet<String>,
     ) -> bool {
         let [real, ours] = streams;
-        let [mut a, mut b] = [real, ours].map(|stream| {
-            let lines = stream.heard().lines;
-            lines.into_iter().filter(|line| !is_about(line, tainted)).collect::<Vec<_>>()
+        let our_names: BTreeSet<String> = tainted.iter().map(|name| self.dictionary.named(name)).collect();
+        let initial = request.query.iter().any(|(key, value)| key == "sendInitialEvents" && value == "true");
+        let [mut a, mut b] = [(real, tainted), (ours, &our_names)].map(|(stream, tainted)| {
+            let lines = stream.heard().lines.into_iter().filter(|line| !is_about(line, tainted));
+            without_late_bookmarks(lines, initial)
         });
         let mut found = Vec::new();
         if real.code != 200 || ours.code != 200 {
@@ -139,6 +180,7 @@ impl<'r> Runner<'r> {
             found.extend(Comparer::new(&mut self.dictionary, "watch").values(&real, &ours));
         }
         let [real_kinds, ours_kinds] = [&a, &b].map(|lines| kinds_of_events(lines));
+        let real_kinds = self.dictionary.named(&real_kinds);
         if real_kinds != ours_kinds {
             let (real, ours) = (real_kinds, ours_kinds);
             found.push(Difference { category: "watch events", path: String::new(), real, ours });
@@ -147,6 +189,12 @@ impl<'r> Runner<'r> {
         let answer = Answer { code: real.code, ..Answer::default() };
         self.report.add(kind, verb, request, &answer, &found)
     }
+}
+
+/// Events without the bookmarks that come when the clock says so: only the one behind what was there at first counts.
+fn without_late_bookmarks(lines: impl Iterator<Item = String>, initial: bool) -> Vec<String> {
+    let mut due = initial;
+    lines.filter(|line| !line.starts_with(r#"{"type":"BOOKMARK""#) || std::mem::take(&mut due)).collect()
 }
 
 /// Whether an event is about one of these objects.

@@ -35,6 +35,11 @@ impl Subject {
         }
     }
 
+    /// Where an object is.
+    pub fn place(&self, namespace: &str, name: &str) -> String {
+        format!("{}/{name}", self.collection(namespace))
+    }
+
     /// The kind with its group and version, for tables of figures.
     pub fn title(&self) -> String {
         match self.api_version.as_str() {

@@ -125,10 +125,10 @@ impl<'s, 'r> Sequence<'s, 'r> {
             self.page = value.pointer("/metadata/continue").and_then(Value::as_str).map(str::to_owned);
         }
         // What a deletion leaves is looked at.
-        if verb.starts_with("delete")
-            || real.code == 404
-            || value.pointer("/metadata/deletionTimestamp").is_some()
-        {
+        if real.code == 404 && request.method == "GET" {
+            self.live.retain(|name, _| self.subject.place(&self.namespace, name) != request.path);
+        }
+        if verb.starts_with("delete") || value.pointer("/metadata/deletionTimestamp").is_some() {
             for name in self.names.clone() {
                 let request = Request::get(self.object(&name));
                 let ([real, _], _) = self.runner.step(&self.subject.title(), "get", &request)?;
@@ -146,17 +146,17 @@ impl<'s, 'r> Sequence<'s, 'r> {
         for name in std::mem::take(&mut self.names) {
             self.tainted.insert(name.clone());
             let place = self.object(&name);
-            if self.live.get(&name).is_some_and(|live| live.pointer("/metadata/finalizers").is_some()) {
-                let none = json!({"metadata": {"finalizers": null}});
-                self.runner.quietly(&Request::patch(&place, "application/merge-patch+json", none))?;
-            }
+            // One of the two may have finalizers that the other has not.
+            let none = json!({"metadata": {"finalizers": null}});
+            self.runner.quietly(&Request::patch(&place, "application/merge-patch+json", none))?;
             if self.subject.kind == "Namespace" {
                 let body =
                     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "spec": {}});
                 self.runner.quietly(&Request::delete(&place))?;
                 self.runner.quietly(&Request::put(format!("{place}/finalize"), body))?;
             } else {
-                self.runner.quietly(&Request::delete(&place).with("gracePeriodSeconds", "0"))?;
+                let request = Request::delete(&place).with("gracePeriodSeconds", "0");
+                self.runner.quietly(&request.with("propagationPolicy", "Background"))?;
             }
         }
         self.live.clear();
@@ -173,7 +173,7 @@ impl<'s, 'r> Sequence<'s, 'r> {
 
     /// Where an object is.
     pub fn object(&self, name: &str) -> String {
-        format!("{}/{name}", self.collection())
+        self.subject.place(&self.namespace, name)
     }
 
     /// An ordinary object with a name.

@@ -7,6 +7,7 @@
 
 mod apply;
 mod case;
+mod edges;
 mod traps;
 
 use podium_rig::api::alike::Mask;
@@ -29,9 +30,14 @@ fn generated_requests_have_the_answers_of_the_real_server() {
     let (seed, cases) = (number("PODIUM_SEED", 1), number("PODIUM_CASES", 3200));
     let mut runner = Runner::new(pair, seed).unwrap();
     let only = std::env::var("PODIUM_KIND").ok();
+    let trace = std::env::var("PODIUM_TRACE").ok();
+    runner.told = trace.is_some().then(Vec::new);
     runner.run(usize::try_from(cases).unwrap(), only.as_deref()).unwrap();
     if let Ok(path) = std::env::var("PODIUM_EXAMPLES") {
         std::fs::write(path, runner.report.examples()).unwrap();
+    }
+    if let (Some(path), Some(told)) = (trace, &runner.told) {
+        std::fs::write(path, told.join("\n")).unwrap();
     }
     println!("seed {seed}, {:.1} s", begin.elapsed().as_secs_f64());
     println!("{}", runner.report.table());

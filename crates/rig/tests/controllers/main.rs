@@ -23,12 +23,12 @@ async fn everything_ends_as_with_the_original() {
     let _alone = ALONE.lock().await;
     let theirs = async {
         let cluster = Cluster::with(Options { controllers: true, ..Options::default() }).unwrap();
-        stories::tell(&Api::new(&cluster).await, true).await
+        stories::tell(&Api::new(&cluster).await).await
     };
     let ours = async {
         let cluster = Cluster::start().unwrap();
         let _ours = Ours::start(&cluster);
-        stories::tell(&Api::new(&cluster).await, true).await
+        stories::tell(&Api::new(&cluster).await).await
     };
     let (theirs, ours) = (theirs.await, ours.await);
     for (name, expected) in &theirs {
@@ -43,14 +43,14 @@ async fn whoever_is_killed_at_any_moment_goes_on_where_it_was() {
     let undisturbed = {
         let cluster = Cluster::start().unwrap();
         let _ours = Ours::start(&cluster);
-        stories::tell(&Api::new(&cluster).await, false).await
+        stories::tell(&Api::new(&cluster).await).await
     };
     let cluster = Cluster::start().unwrap();
     let api = Api::new(&cluster).await;
     let seed = std::env::var("PODIUM_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let mut random = Random::new(seed);
     let mut kills = 0;
-    let mut stories = Box::pin(stories::tell(&api, false));
+    let mut stories = Box::pin(stories::tell(&api));
     let disturbed = loop {
         let ours = Ours::start(&cluster);
         // Longer each time: listing everything takes a while, and something has to be done at last.

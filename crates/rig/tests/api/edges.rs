@@ -1,0 +1,105 @@
+//! Edges that the generated requests have found, one by one: both servers have to answer alike.
+
+use podium_rig::api::wire::Request;
+use serde_json::{Value, json};
+
+use crate::case::{Case, deployment, map};
+
+const MERGE: &str = "application/merge-patch+json";
+const JSON_PATCH: &str = "application/json-patch+json";
+const META: &str = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
+const META_LIST: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+
+fn revision(object: &Value) -> &Value {
+    &object["metadata"]["resourceVersion"]
+}
+
+#[test]
+#[ignore = "needs the pinned originals: make tools"]
+fn bookmarks_have_what_every_object_has() {
+    let mut case = Case::new("edges-1");
+    for (accept, spec) in [("application/json", true), (META, false), (TABLE, false)] {
+        let request = Request::get(case.deployments("")).header("Accept", accept);
+        let request = request.with("watch", "1").with("sendInitialEvents", "true");
+        let request =
+            request.with("resourceVersionMatch", "NotOlderThan").with("allowWatchBookmarks", "true");
+        let streams = case.hear(&request);
+        let heard = case.heard(&streams, 1);
+        assert_eq!(heard[0]["object"]["spec"]["replicas"] == json!(0), spec, "{heard:#?}");
+    }
+}
+
+#[test]
+#[ignore = "needs the pinned originals: make tools"]
+fn the_first_change_of_a_claim_is_one_even_if_it_changes_nothing() {
+    let mut case = Case::new("edges-2");
+    let place = case.place("/api/v1", "persistentvolumeclaims", "");
+    let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}});
+    let made = case.expect(201, &Request::post(&place, claim));
+    let none = Request::patch(format!("{place}/c"), MERGE, json!({}));
+    let first = case.expect(200, &none);
+    let second = case.expect(200, &none);
+    assert!(revision(&made) != revision(&first) && revision(&first) == revision(&second));
+}
+
+#[test]
+#[ignore = "needs the pinned originals: make tools"]
+fn empty_lists_are_none_and_metadata_alone_has_no_count_of_templates() {
+    let mut case = Case::new("edges-3");
+    let slices = case.place("/apis/discovery.k8s.io/v1", "endpointslices", "");
+    let slice = json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "metadata": {"name": "s"},
+        "addressType": "IPv4", "endpoints": [], "ports": []});
+    assert_eq!(case.expect(201, &Request::post(&slices, slice))["endpoints"], Value::Null);
+    let sets = case.place("/apis/apps/v1", "daemonsets", "");
+    let empty = case.expect(200, &Request::get(&sets).header("Accept", META_LIST));
+    assert_eq!(empty["items"], Value::Null);
+    let mut set = deployment("d", json!([{"name": "c", "image": "i"}]));
+    set["kind"] = "DaemonSet".into();
+    case.expect(201, &Request::post(&sets, set));
+    let alone = case.expect(200, &Request::get(format!("{sets}/d")).header("Accept", META));
+    assert_eq!(alone.pointer("/metadata/annotations"), None);
+}
+
+#[test]
+#[ignore = "needs the pinned originals: make tools"]
+fn before_the_first_apply_nobody_owned_what_every_object_has() {
+    let mut case = Case::new("edges-4");
+    let place = case.place("/api/v1", "resourcequotas", "q");
+    let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"},
+        "spec": {"hard": {"pods": "1"}}});
+    case.expect(201, &Request::post(case.place("/api/v1", "resourcequotas", ""), quota.clone()));
+    case.expect(200, &Request::patch(&place, MERGE, json!({"metadata": {"managedFields": [{}]}})));
+    case.expect(200, &Request::apply(&place, "m1", quota));
+}
+
+#[test]
+#[ignore = "needs the pinned originals: make tools"]
+fn refusals_have_the_same_words() {
+    let mut case = Case::new("edges-5");
+    case.expect(201, &Request::post(case.maps(""), map("c", json!({"a": "1"}))));
+    case.refused(500, "invalid syntax", &Request::get(case.maps("c")).with("resourceVersion", "x"));
+    case.refused(400, "invalid duration", &Request::get(case.maps("")).with("timeout", "x"));
+    case.refused(400, "invalid continue token", &Request::get(case.maps("")).with("continue", "e30"));
+    case.refused(
+        406,
+        "Available representations",
+        &Request::get(case.maps("c")).header("Accept", "text/html"),
+    );
+    let wrong = json!([{"op": "replace", "path": "/metadata", "value": "x"}]);
+    case.refused(422, "cannot unmarshal string", &Request::patch(case.maps("c"), JSON_PATCH, wrong));
+    let lost = json!([{"op": "replace", "path": "/apiVersion", "value": ""}]);
+    case.refused(400, "undeterminable", &Request::patch(case.maps("c"), JSON_PATCH, lost));
+    let late = json!({"metadata": {"deletionTimestamp": "2030-01-01T00:00:00Z"}});
+    case.refused(422, "field is immutable", &Request::patch(case.maps("c"), MERGE, late));
+    let jobs = case.place("/apis/batch/v1", "cronjobs", "");
+    let template = json!({"spec": {"template": {"spec": {"restartPolicy": "Never",
+        "containers": [{"name": "c", "image": "i"}]}}}});
+    let job = |zone: &str| {
+        json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "j"},
+            "spec": {"schedule": "* * * * *", "timeZone": zone, "jobTemplate": template}})
+    };
+    case.refused(422, "unknown time zone", &Request::post(&jobs, job("Europe/Atlantis")));
+    case.expect(201, &Request::post(&jobs, job("America/Argentina/Ushuaia")));
+}

@@ -1,0 +1,6 @@
+//go:build tools
+
+// Package tools pins opm 1.73.0.
+package tools
+
+import _ "github.com/operator-framework/operator-registry/cmd/opm"
