@@ -104,10 +104,16 @@ impl Patch {
         match self {
             Self::Json(operations) => {
                 for operation in operations.as_array().into_iter().flatten() {
-                    for path in ["path", "from"].iter().filter_map(|key| operation.get(key)?.as_str()) {
+                    let text = |key: &str| operation.get(key).and_then(Value::as_str);
+                    for path in ["path", "from"].into_iter().filter_map(text) {
                         all.extend(
                             path.match_indices('/').filter_map(|(at, _)| path.get(..at)).map(str::to_owned),
                         );
+                    }
+                    if let (Some("copy" | "move"), Some(from), Some(path)) =
+                        (text("op"), text("from"), text("path"))
+                    {
+                        carried(&mut all, from, path);
                     }
                 }
             }
@@ -161,6 +167,21 @@ impl Patch {
             }
             Self::Apply(_) => Ok(live.clone()),
         }
+    }
+}
+
+/// How many places are remembered as gone through before copies of them are no longer told apart.
+const MOST_TOUCHED: usize = 10_000;
+
+/// What is copied or moved is as much taken apart where it comes to as it was where it comes from.
+fn carried(touched: &mut BTreeSet<String>, from: &str, path: &str) {
+    if touched.len() < MOST_TOUCHED {
+        let below = |place: &String| {
+            let rest = place.strip_prefix(from)?;
+            (rest.is_empty() || rest.starts_with('/')).then(|| format!("{path}{rest}"))
+        };
+        let more: Vec<String> = touched.iter().filter_map(below).collect();
+        touched.extend(more);
     }
 }
 

@@ -59,7 +59,7 @@ impl Mask {
 }
 
 /// What one server's own words are in the other's.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Dictionary {
     ours: HashMap<(Mask, String), String>,
     real: HashMap<(Mask, String), String>,

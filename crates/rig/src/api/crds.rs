@@ -56,17 +56,33 @@ pub fn sequence(runner: &mut Runner<'_>, random: &mut Random, number: usize) -> 
     ] {
         subject.seed[key] = given;
     }
-    let begin = Instant::now();
-    let probe = Request::get(subject.collection(""));
-    while begin.elapsed() < PATIENCE && !runner.quietly(&probe)?.iter().all(wire::Answer::is_good) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait(runner, &Request::get(subject.collection("")), &Request::get(format!("{DEFINITIONS}/{name}")))?;
     runner.step(title, "get", &Request::get(format!("{DEFINITIONS}/{name}")))?;
     runner.step(title, "discovery", &Request::get("/apis/example.com"))?;
     runner.step(title, "discovery", &Request::get("/apis/example.com/v1"))?;
     let titled = Subject { kind: subject.kind.clone(), ..subject };
     Sequence::new(runner, &titled, number)?.run(random)?;
     end(runner, &titled, &name)
+}
+
+/// Waits until both servers have taken a definition in: the real one serves objects before it says so.
+fn wait(runner: &mut Runner<'_>, objects: &Request, definition: &Request) -> Result<(), wire::Error> {
+    let begin = Instant::now();
+    while begin.elapsed() < PATIENCE {
+        let served = runner.quietly(objects)?.iter().all(wire::Answer::is_good);
+        if served && runner.quietly(definition)?.iter().all(established) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// Whether a definition says that it is established.
+fn established(definition: &wire::Answer) -> bool {
+    let definition = definition.value();
+    let conditions = definition.pointer("/status/conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().any(|one| one["type"] == "Established" && one["status"] == "True")
 }
 
 /// Removes a definition from both servers. Its objects go first; what the real server then does itself is the work of

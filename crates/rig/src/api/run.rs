@@ -1,11 +1,12 @@
 //! A whole run.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::alike::{Comparer, Dictionary, Difference, answers, only_order};
-use super::known::ANY_ORDER;
+use super::known::{self, ANY_ORDER};
 use super::pair::Pair;
 use super::report::Report;
 use super::schema::Documents;
@@ -15,8 +16,13 @@ use super::wire::{self, Answer, Request, Stream};
 use super::{crds, odd};
 use crate::random::Random;
 
-/// How often the real server is asked again whether an order is its own.
-const AGAIN: usize = 12;
+/// How often the real server is asked again whether an order is its own. Go begins a small map at one of eight places, so
+/// that two neighbours change their order in one walk of eight.
+const AGAIN: usize = 100;
+
+/// How often the real server is asked again for what it may not have heard of itself yet, and the pause between.
+const LATE: usize = 40;
+const PAUSE: Duration = Duration::from_millis(25);
 
 /// How many requests a sequence has.
 pub const STEPS: usize = 28;
@@ -86,9 +92,22 @@ impl<'r> Runner<'r> {
         verb: &str,
         request: &Request,
     ) -> Result<([Answer; 2], bool), wire::Error> {
-        let ours = self.dictionary.translate(request);
-        let [real, ours] = self.pair.both(request, &ours)?;
+        let before = self.dictionary.clone();
+        let [mut real, ours] = self.pair.both(request, &before.translate(request))?;
         let mut found = answers(&mut self.dictionary, &real, &ours);
+        if request.method == "GET" && surprising(request, &found) {
+            // It reads from a cache that may be late. Ours has none: its one answer has to be right.
+            for _ in 0..LATE {
+                std::thread::sleep(PAUSE);
+                let again = self.pair.real(request)?;
+                let mut dictionary = before.clone();
+                let later = answers(&mut dictionary, &again, &ours);
+                if !surprising(request, &later) {
+                    (real, found, self.dictionary) = (again, later, dictionary);
+                    break;
+                }
+            }
+        }
         if !found.is_empty()
             && !real.is_good()
             && only_order(&real, &ours)
@@ -189,6 +208,11 @@ impl<'r> Runner<'r> {
         let answer = Answer { code: real.code, ..Answer::default() };
         self.report.add(kind, verb, request, &answer, &found)
     }
+}
+
+/// Whether there are differences that are not meant to be.
+fn surprising(request: &Request, found: &[Difference]) -> bool {
+    found.iter().any(|one| known::reason(request, one).is_none())
 }
 
 /// Events without the bookmarks that come when the clock says so: only the one behind what was there at first counts.

@@ -89,6 +89,12 @@ fn refusals_have_the_same_words() {
     );
     let wrong = json!([{"op": "replace", "path": "/metadata", "value": "x"}]);
     case.refused(422, "cannot unmarshal string", &Request::patch(case.maps("c"), JSON_PATCH, wrong));
+    let inside = json!([{"op": "copy", "from": "/metadata", "path": "/metadata/annotations"}]);
+    case.refused(422, "cannot unmarshal array", &Request::patch(case.maps("c"), JSON_PATCH, inside));
+    let twice = json!([{"op": "add", "path": "/metadata/labels", "value": {"z": "1", "a": "2"}},
+        {"op": "test", "path": "/metadata/labels/z", "value": "1"},
+        {"op": "move", "from": "/metadata", "path": "/data"}]);
+    case.refused(422, "cannot unmarshal", &Request::patch(case.maps("c"), JSON_PATCH, twice));
     let lost = json!([{"op": "replace", "path": "/apiVersion", "value": ""}]);
     case.refused(400, "undeterminable", &Request::patch(case.maps("c"), JSON_PATCH, lost));
     let late = json!({"metadata": {"deletionTimestamp": "2030-01-01T00:00:00Z"}});
