@@ -32,8 +32,8 @@ pub enum Known {
     Nothing,
     /// Nothing ever: it is in a namespace that is not watched.
     Unwatched,
-    /// It is not there.
-    Absent,
+    /// It is not there, in any version up to this one.
+    Absent(u64),
     /// It is there.
     There(Row),
 }
@@ -155,15 +155,18 @@ impl Hub {
             return Known::Unwatched;
         }
         let key = Key::new(named.namespace.as_deref(), &named.name);
-        let mut complete = true;
-        for store in stores {
+        // Kinds without a namespace have one store, others one for each place.
+        let here = |place: &Option<String>| stores.len() == 1 || place.is_none() || *place == named.namespace;
+        let mut heard = 0;
+        for (_, store) in self.namespaces.iter().zip(stores).filter(|(place, _)| here(place)) {
             let store = store.borrow();
-            if let Some(row) = store.get(&key) {
-                return Known::There(*row);
+            match store.get(&key) {
+                Some(row) => return Known::There(*row),
+                None if !store.is_complete() => return Known::Nothing,
+                None => heard = store.heard(),
             }
-            complete &= store.is_complete();
         }
-        if complete { Known::Absent } else { Known::Nothing }
+        Known::Absent(heard)
     }
 
     /// Whether an object is in a place that is watched; one without a namespace is.

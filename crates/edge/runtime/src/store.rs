@@ -53,6 +53,10 @@ pub struct Store {
     /// Which list an object was last seen in or after, so that what a list did not name stands out.
     round: u32,
     complete: bool,
+    /// The version up to which everything was heard.
+    heard: u64,
+    /// The highest version in a list that has not come to its end.
+    listed: Option<u64>,
 }
 
 impl Store {
@@ -60,13 +64,18 @@ impl Store {
     /// choice of what is worth a reaction; an object that was seen in the same version is no change.
     pub fn take(&mut self, event: &Event, hash: impl FnOnce(&Value) -> u64, mut changed: impl FnMut(Change)) {
         match event {
-            Event::Begin => self.round = self.round.wrapping_add(1),
+            Event::Begin => {
+                self.round = self.round.wrapping_add(1);
+                self.listed = Some(0);
+            }
             Event::Applied(object) => {
                 let row = Row { hash: hash(object), ..row(object) };
+                self.hear(row.version);
                 self.put(Key::of(object), row, changed);
             }
             Event::Deleted(object) => {
                 let key = Key::of(object);
+                self.hear(row(object).version);
                 if let Some(Kept { row, .. }) = self.rows.remove(&key) {
                     changed(Change { key, before: Some(row), after: None });
                 }
@@ -77,6 +86,7 @@ impl Store {
             }
             Event::End => {
                 self.complete = true;
+                self.heard = self.heard.max(self.listed.take().unwrap_or(0));
                 let round = self.round;
                 for (key, Kept { row, .. }) in self.rows.extract_if(|_, kept| kept.round != round) {
                     changed(Change { key, before: Some(row), after: None });
@@ -87,6 +97,12 @@ impl Store {
             }
             Event::Trouble(_) | Event::Well => {}
         }
+    }
+
+    /// Events come in the order of their versions, but those of a list in the order of names.
+    fn hear(&mut self, version: u64) {
+        let place = self.listed.as_mut().unwrap_or(&mut self.heard);
+        *place = version.max(*place);
     }
 
     fn put(&mut self, key: Key, row: Row, mut changed: impl FnMut(Change)) {
@@ -121,6 +137,11 @@ impl Store {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+
+    /// The version up to which everything was heard: what had an older one and is not here is gone.
+    pub fn heard(&self) -> u64 {
+        self.heard
     }
 
     /// Whether a list has been seen to its end: before, what is not here may still be there.
@@ -194,6 +215,22 @@ mod tests {
         assert_eq!((row.version, row.generation, row.hash), (21, 3, 2));
         assert_eq!(changes(&mut store, &Event::Deleted(object("a", 22))), [(key(), Some(21), None, true)]);
         assert_eq!(changes(&mut store, &Event::Deleted(object("a", 22))), []);
+    }
+
+    #[test]
+    fn a_version_counts_as_heard_when_nothing_older_can_come() {
+        let mut store = Store::default();
+        let mut heard = |event: Event| {
+            changes(&mut store, &event);
+            store.heard()
+        };
+        assert_eq!(heard(Event::Begin), 0);
+        assert_eq!(heard(Event::Applied(object("a", 30))), 0, "the list goes on");
+        assert_eq!(heard(Event::Applied(object("b", 20))), 0);
+        assert_eq!(heard(Event::End), 30);
+        assert_eq!(heard(Event::Deleted(object("c", 35))), 35, "also of what was never here");
+        assert_eq!(heard(Event::Begin), 35);
+        assert_eq!(heard(Event::End), 35);
     }
 
     #[test]

@@ -239,6 +239,34 @@ async fn a_resource_that_goes_while_it_is_installed_leaves_nothing() {
 
 #[tokio::test]
 #[ignore = "needs the pinned originals: make tools"]
+async fn an_object_that_goes_during_the_first_installation_comes_back() {
+    let tale = Tale::begin("early", &[SMALL, SMALL_VALUES]).await;
+    tale.watches("wait: true");
+    let _operator = tale.operator().await;
+    // Its objects make the operator listen before the second one is installed.
+    tale.apply("a", json!({})).await;
+    tale.deployed("a").await;
+    tale.apply("b", json!({"podAnnotations": {"rig.podium/ready": "false"}})).await;
+    tale.appears("Deployment", "b").await;
+    tale.delete("ConfigMap", "b").await;
+    tale.edit("ConfigMap", "a", json!({"metadata": {"labels": {"later": "heard"}}})).await;
+    let pods = tale
+        .until("a pod of b", async || {
+            let pods = tale.all("Pod").await;
+            let names = pods.iter().filter_map(|pod| pod["metadata"]["name"].as_str());
+            let names: Vec<String> = names.filter(|name| name.starts_with("b-")).map(str::to_owned).collect();
+            if names.is_empty() { Err("there is none".to_owned()) } else { Ok(names) }
+        })
+        .await;
+    for pod in pods {
+        tale.edit("Pod", &pod, json!({"metadata": {"annotations": {"rig.podium/ready": null}}})).await;
+    }
+    tale.deployed("b").await;
+    tale.appears("ConfigMap", "b").await;
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
 async fn a_change_counts_while_another_one_is_waited_for() {
     let tale = Tale::begin("impatient", &[SMALL, SMALL_VALUES]).await;
     tale.watches("wait: true");

@@ -48,8 +48,8 @@ impl Context {
         match self.hub.known(&held.named) {
             _ if held.lost.is_some() => true,
             Known::There(row) => row.version > held.version && row.hash != held.signature,
-            // What was there before we came is in the list when that is complete.
-            Known::Absent => held.version == 0,
+            // What went while it was not known here yet, and what was there before we came and is in no list.
+            Known::Absent(heard) => held.version <= heard,
             Known::Nothing | Known::Unwatched => false,
         }
     }
@@ -141,7 +141,7 @@ impl Context {
                 Known::There(row) => row.version.max(held.version),
                 // The list that is under way will tell.
                 Known::Nothing if held.version == 0 && controller.watch.watch_dependent_resources => continue,
-                Known::Absent | Known::Nothing | Known::Unwatched => held.version,
+                Known::Absent(_) | Known::Nothing | Known::Unwatched => held.version,
             };
             // What applying it has told is enough for the first look; later, pods say why it is still not ready.
             let first = done.looks == 0;
