@@ -65,6 +65,9 @@ pub enum Error {
     /// A key or a configuration could not be made.
     #[error("cannot render a file of the cluster: {0}")]
     Template(String),
+    /// The node could not be played.
+    #[error("the node did not come up: {0}")]
+    Node(String),
 }
 
 impl Error {
@@ -217,8 +220,7 @@ impl Cluster {
             cluster.service_account("default")?;
         }
         if options.node {
-            let (folder, kubectl) = (cluster.folder().to_owned(), cluster.kubectl.clone());
-            cluster.node = Some(Node::start(Box::new(move || client(&folder, &kubectl, "node")))?);
+            cluster.node = Some(Node::start(cluster.kubeconfig.clone())?);
         }
         Ok(cluster)
     }

@@ -1,10 +1,11 @@
 //! Measures our API server beside etcd and kube-apiserver, in one run.
 //!
 //! ```text
-//! bench-api [--objects 10000] [--seconds 5]      PODIUM_BIN is the binary to measure
+//! bench-api [--objects 10000] [--seconds 5] [--growth 100000]      PODIUM_BIN is the binary to measure
 //! ```
 
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -46,15 +47,20 @@ const ROWS: &[(&str, f64)] = &[
 /// Rows where more is better.
 const MORE: &[usize] = &[3, 4];
 
+/// How much what stays the same may move between two measurements before it counts as growth.
+const FLAT: f64 = 1.5;
+
 fn main() -> ExitCode {
     let mut objects = 10_000;
     let mut seconds = 5;
+    let mut most = 100_000;
     let mut args = std::env::args().skip(1);
     while let (Some(flag), Some(value)) = (args.next(), args.next()) {
         let number = value.parse().unwrap_or(0);
         match flag.as_str() {
             "--objects" => objects = number,
             "--seconds" => seconds = number as u64,
+            "--growth" => most = number,
             _ => return fail(&format!("unknown flag {flag}")),
         }
     }
@@ -76,7 +82,47 @@ fn main() -> ExitCode {
         let verdict = if ratio >= *aim { "met" } else { "MISSED" };
         say(&format!("{name:<50} {our:>12.4} {their:>12.4} {ratio:>8.1}x {verdict} (at least {aim})"));
     }
+    if most > 0
+        && let Err(error) = runtime.block_on(growth(most, Duration::from_secs(seconds)))
+    {
+        return fail(&error.to_string());
+    }
     ExitCode::SUCCESS
+}
+
+/// What the work with one kind costs while there are ever more objects of another.
+async fn growth(most: usize, window: Duration) -> Answer<()> {
+    const OWN: usize = 1000;
+    let cluster =
+        Cluster::with(Options { server: Some(Server::Podium), durable: true, ..Options::default() })?;
+    let caller = Caller::new(&cluster)?;
+    for name in ["own", "load", "few", "many", "live-few", "live-many"] {
+        let body = json!({"metadata": {"name": name}}).to_string();
+        caller.call("POST", "/api/v1/namespaces", JSON, Bytes::from(body)).await?;
+    }
+    fill(&caller, SECRETS, "own", 0..OWN).await?;
+    let mut columns = Vec::new();
+    let mut there = 0;
+    for (namespace, count) in [("few", OWN.min(most)), ("many", most)] {
+        say(&format!("measuring with {count} objects of another kind ..."));
+        fill(&caller, MAPS, "load", there..count).await?;
+        there = count;
+        let own = "/api/v1/namespaces/own/secrets";
+        let list = median(15, || caller.call("GET", own, JSON, Bytes::new())).await?;
+        let write = 1.0 / creates(&caller, SECRETS, namespace, 1, window).await?;
+        let (event, _) = latency(&caller, &format!("live-{namespace}"), window).await?;
+        columns.push([list * 1e3, write * 1e3, event]);
+    }
+    let [few, many] = columns.as_slice() else { return Ok(()) };
+    say(&format!("\n{:<50} {:>12} {most:>12} {:>9}", "beside objects of another kind", OWN, "growth"));
+    for (at, name) in
+        ["list of 1000 (ms)", "durable create (ms)", "create to watch event, p50 (ms)"].iter().enumerate()
+    {
+        let (Some(few), Some(many)) = (few.get(at), many.get(at)) else { continue };
+        let verdict = if many / few <= FLAT { "met" } else { "MISSED" };
+        say(&format!("{name:<50} {few:>12.4} {many:>12.4} {:>8.2}x {verdict} (at most {FLAT})", many / few));
+    }
+    Ok(())
 }
 
 #[expect(clippy::print_stdout, reason = "a benchmark prints")]
@@ -143,14 +189,16 @@ impl Caller {
             .body(Full::new(body))?)
     }
 
-    async fn create(&self, namespace: &str, name: &str, at: usize) -> Answer<()> {
+    async fn create(&self, kind: &str, namespace: &str, name: &str, at: usize) -> Answer<()> {
         let body = json!({"metadata": {"name": name, "labels": {"part": (at % 100).to_string()}},
             "data": {"text": "x".repeat(700)}});
-        let path = format!("/api/v1/namespaces/{namespace}/configmaps");
+        let path = format!("/api/v1/namespaces/{namespace}/{kind}");
         self.call("POST", &path, JSON, Bytes::from(body.to_string())).await.map(drop)
     }
 }
 
+const MAPS: &str = "configmaps";
+const SECRETS: &str = "secrets";
 const JSON: &str = "application/json";
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
@@ -173,9 +221,9 @@ async fn measure(server: Server, objects: usize, window: Duration) -> Answer<Vec
         let body = json!({"metadata": {"name": name}}).to_string();
         caller.call("POST", "/api/v1/namespaces", JSON, Bytes::from(body)).await?;
     }
-    column.push(creates(&caller, "one", 1, window).await?);
-    column.push(creates(&caller, "many", 32, window).await?);
-    fill(&caller, objects).await?;
+    column.push(creates(&caller, MAPS, "one", 1, window).await?);
+    column.push(creates(&caller, MAPS, "many", 32, window).await?);
+    fill(&caller, MAPS, "load", 0..objects).await?;
     let path = "/api/v1/namespaces/load/configmaps";
     column.push(median(5, || caller.call("GET", path, JSON, Bytes::new())).await?);
     column.push(median(5, || caller.call("GET", path, TABLE, Bytes::new())).await?);
@@ -185,7 +233,7 @@ async fn measure(server: Server, objects: usize, window: Duration) -> Answer<Vec
     tokio::time::sleep(Duration::from_secs(1)).await;
     column.push(memory(&cluster));
     drop(watchers);
-    let (p50, p99) = latency(&caller, window).await?;
+    let (p50, p99) = latency(&caller, "live", window).await?;
     column.extend([p50, p99]);
     let manifest = cluster.folder().join("two-hundred.yaml");
     std::fs::write(&manifest, two_hundred())?;
@@ -223,7 +271,13 @@ fn memory(cluster: &Cluster) -> f64 {
 }
 
 /// How many objects some clients create in a second.
-async fn creates(caller: &Caller, namespace: &str, clients: usize, window: Duration) -> Answer<f64> {
+async fn creates(
+    caller: &Caller,
+    kind: &'static str,
+    namespace: &str,
+    clients: usize,
+    window: Duration,
+) -> Answer<f64> {
     let end = Instant::now() + window;
     let count = Arc::new(AtomicUsize::new(0));
     let mut tasks = Vec::new();
@@ -232,7 +286,7 @@ async fn creates(caller: &Caller, namespace: &str, clients: usize, window: Durat
         tasks.push(tokio::spawn(async move {
             let mut at = 0;
             while Instant::now() < end {
-                caller.create(&namespace, &format!("c{client}-{at}"), at).await?;
+                caller.create(kind, &namespace, &format!("c{client}-{at}"), at).await?;
                 at += 1;
                 count.fetch_add(1, Ordering::Relaxed);
             }
@@ -245,18 +299,23 @@ async fn creates(caller: &Caller, namespace: &str, clients: usize, window: Durat
     Ok(count.load(Ordering::Relaxed) as f64 / window.as_secs_f64())
 }
 
-async fn fill(caller: &Caller, objects: usize) -> Answer<()> {
-    let next = Arc::new(AtomicUsize::new(0));
+async fn fill(
+    caller: &Caller,
+    kind: &'static str,
+    namespace: &'static str,
+    range: Range<usize>,
+) -> Answer<()> {
+    let next = Arc::new(AtomicUsize::new(range.start));
     let mut tasks = Vec::new();
     for _ in 0..32 {
         let (caller, next) = (caller.clone(), Arc::clone(&next));
         tasks.push(tokio::spawn(async move {
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
-                if at >= objects {
+                if at >= range.end {
                     return Answer::Ok(());
                 }
-                caller.create("load", &format!("o{at}"), at).await?;
+                caller.create(kind, namespace, &format!("o{at}"), at).await?;
             }
         }));
     }
@@ -303,9 +362,9 @@ impl Drop for Ended {
 }
 
 /// How long after a create its event is there, in ms: half of them, and 99 of 100.
-async fn latency(caller: &Caller, window: Duration) -> Answer<(f64, f64)> {
-    let path = "/api/v1/namespaces/live/configmaps?watch=1";
-    let mut answer = caller.http.request(caller.request("GET", path, JSON, Bytes::new())?).await?;
+async fn latency(caller: &Caller, namespace: &str, window: Duration) -> Answer<(f64, f64)> {
+    let path = format!("/api/v1/namespaces/{namespace}/secrets?watch=1");
+    let mut answer = caller.http.request(caller.request("GET", &path, JSON, Bytes::new())?).await?;
     let begin = Instant::now();
     let starts: Arc<Vec<AtomicU64>> = Arc::new((0..100_000).map(|_| AtomicU64::new(0)).collect());
     let micros = move || u64::try_from(begin.elapsed().as_micros()).unwrap_or(u64::MAX);
@@ -342,14 +401,14 @@ async fn latency(caller: &Caller, window: Duration) -> Answer<(f64, f64)> {
         if let Some(start) = starts.get(at) {
             start.store(micros(), Ordering::Relaxed);
         }
-        let (caller, name) = (caller.clone(), format!("e{at}"));
-        tasks.push(tokio::spawn(async move { caller.create("live", &name, 0).await }));
+        let (caller, namespace, name) = (caller.clone(), namespace.to_owned(), format!("e{at}"));
+        tasks.push(tokio::spawn(async move { caller.create(SECRETS, &namespace, &name, 0).await }));
         at += 1;
     }
     for task in tasks {
         task.await??;
     }
-    caller.create("live", "last", 0).await?;
+    caller.create(SECRETS, namespace, "last", 0).await?;
     let mut waits = seen.await?;
     waits.sort_unstable();
     let part = |percent: usize| {

@@ -4,135 +4,133 @@
 //! `rig.podium/ready: "false"` has images that cannot be pulled, `rig.podium/fail: "true"` fails instead of
 //! succeeding.
 
-use std::io::{Read, Write};
-use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use serde_json::{Deserializer, Value, json};
+use http::Method;
+use podium_objects::Resource;
+use podium_runtime::client::{self, Form};
+use podium_runtime::watch::{Event, Watch};
+use podium_runtime::{Access, Client};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
 
-use super::{Error, run};
+use super::Error;
 
 /// The name of the node.
 pub const NAME: &str = "rig";
-
-/// Makes a `kubectl` of the admin.
-type Kubectl = Box<dyn Fn() -> Command + Send>;
+const JSON: &str = "application/json";
+const MERGE: &str = "application/merge-patch+json";
+/// How often something is tried while the server is away, and the pause between.
+const TRIES: usize = 300;
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The thread that plays the node; ends when dropped.
 pub(super) struct Node {
-    shared: Arc<Mutex<Shared>>,
+    stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-#[derive(Default)]
-struct Shared {
-    stop: bool,
-    watch: Option<Child>,
-}
-
 impl Node {
-    pub(super) fn start(kubectl: Kubectl) -> Result<Self, Error> {
-        feed(kubectl().args(["create", "-f", "-"]), &node_object())?;
-        // Every new node is tainted until the controller that we do without has seen it ready.
-        run(kubectl().args(["patch", "node", NAME, "--type=merge", "-p", r#"{"spec":{"taints":null}}"#]))?;
-        let shared = Arc::new(Mutex::new(Shared::default()));
-        let of_thread = Arc::clone(&shared);
+    /// Plays it for whom a kubeconfig lets do everything. The thread has a runtime of its own: whoever starts a
+    /// cluster may be in one.
+    pub(super) fn start(kubeconfig: PathBuf) -> Result<Self, Error> {
+        let (stop, stopped) = oneshot::channel();
+        let (tell, joined) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
-            // The server ends a watch now and then: the next one begins with all pods again.
-            while let Some(events) = watch(&of_thread, &kubectl) {
-                follow(events, &kubectl);
-            }
+            let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(tell.send(Err(error.to_string()))),
+            };
+            runtime.block_on(async {
+                let access = Access { kubeconfig: Some(kubeconfig), ..Access::default() };
+                let client = match join(&access).await {
+                    Ok(client) => client,
+                    Err(error) => return drop(tell.send(Err(error.to_string()))),
+                };
+                let _ = tell.send(Ok(()));
+                tokio::select! {
+                    _ = stopped => {}
+                    () = play(&client) => {}
+                }
+            });
         });
-        Ok(Node { shared, thread: Some(thread) })
+        let node = Node { stop: Some(stop), thread: Some(thread) };
+        match joined.recv() {
+            Ok(Ok(())) => Ok(node),
+            Ok(Err(reason)) => Err(Error::Node(reason)),
+            Err(_) => Err(Error::Node("its thread has ended".to_owned())),
+        }
     }
 }
 
 impl Drop for Node {
     fn drop(&mut self) {
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.stop = true;
-        end(&mut shared);
-        drop(shared);
+        drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-fn end(shared: &mut Shared) {
-    if let Some(mut watch) = shared.watch.take() {
-        let _ = watch.kill();
-        let _ = watch.wait();
-    }
+/// Makes the node known.
+async fn join(access: &Access) -> Result<Client, client::Error> {
+    let client = Client::new(access).await?;
+    let nodes = Resource::core("Node", "nodes", false);
+    client.create(&nodes, None, &node_object(), NAME).await?;
+    // Every new node is tainted until the controller that we do without has seen it ready.
+    client.merge(&nodes, None, NAME, &json!({"spec": {"taints": null}}), NAME).await?;
+    Ok(client)
 }
 
-/// The events of all pods, until the node shall stop.
-fn watch(shared: &Mutex<Shared>, kubectl: &Kubectl) -> Option<ChildStdout> {
-    let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
-    if shared.watch.is_some() {
-        // Ended by itself: not again at once, the server may be going down.
-        std::thread::sleep(Duration::from_millis(100));
-        end(&mut shared);
-    }
-    if shared.stop {
-        return None;
-    }
-    let mut child = kubectl()
-        .args(["get", "pods", "--all-namespaces", "--watch", "--output=json", "--output-watch-events"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    let events = child.stdout.take();
-    shared.watch = Some(child);
-    events
-}
-
-fn follow(events: impl Read, kubectl: &Kubectl) {
-    let mut taken = 0;
-    for event in Deserializer::from_reader(events).into_iter::<Value>() {
-        let Ok(event) = event else { return };
-        if event["type"] == "DELETED" {
-            continue;
+/// Hears of all pods, and does for one after the other what has to be done.
+async fn play(client: &Client) {
+    let (tell, mut pods) = mpsc::unbounded_channel();
+    let watch = Watch::new(Resource::core("Pod", "pods", true), Form::Whole);
+    let hear = watch.run(client, |event| {
+        if let Event::Applied(pod) = event {
+            let _ = tell.send(pod);
         }
-        let pod = &event["object"];
-        let name = |field: &str| pod["metadata"][field].as_str().unwrap_or_default().to_owned();
-        let (namespace, name) = (name("namespace"), name("name"));
-        // What is refused was decided on an old state of the pod: the event of the newer one is on its way.
-        let _ = match next(pod, taken) {
-            Step::Nothing => Ok(String::new()),
-            Step::Delete => {
-                // Only this pod: one of the same name may be there already.
-                let options = json!({
-                    "apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0,
-                    "preconditions": { "uid": pod["metadata"]["uid"] },
-                });
-                let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
-                feed(kubectl().args(["delete", "--raw", &path, "-f", "-"]), &options)
-            }
-            Step::Bind(binding) => {
-                let path = format!("/api/v1/namespaces/{namespace}/pods/{name}/binding");
-                feed(kubectl().args(["create", "--raw", &path, "-f", "-"]), &binding)
-            }
-            Step::Report(status) => {
-                taken += 1;
-                run(kubectl()
-                    .args(["patch", "pod", &name, "-n", &namespace, "--subresource=status", "--type=merge"])
-                    .args(["-p", &json!({ "status": status }).to_string()]))
-            }
-        };
+    });
+    let act = async {
+        let mut taken = 0;
+        while let Some(pod) = pods.recv().await {
+            let step = next(&pod, taken);
+            taken += usize::from(matches!(step, Step::Report(_)));
+            act(client, &pod, &step).await;
+        }
+    };
+    tokio::select! {
+        _ = hear => {}
+        () = act => {}
     }
 }
 
-fn feed(command: &mut Command, input: &Value) -> Result<String, Error> {
-    let (read, mut write) = std::io::pipe().map_err(Error::io("pipe"))?;
-    command.stdin(read);
-    // Far smaller than what a pipe holds, so nobody has to read yet.
-    write.write_all(input.to_string().as_bytes()).map_err(Error::io("pipe"))?;
-    drop(write);
-    run(command)
+async fn act(client: &Client, pod: &Value, step: &Step) {
+    let name = |field: &str| pod["metadata"][field].as_str().unwrap_or_default();
+    let path = format!("/api/v1/namespaces/{}/pods/{}", name("namespace"), name("name"));
+    let (method, path, kind, body) = match step {
+        Step::Nothing => return,
+        Step::Delete => {
+            // Only this pod: one of the same name may be there already.
+            let options = json!({
+                "apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0,
+                "preconditions": { "uid": pod["metadata"]["uid"] },
+            });
+            (Method::DELETE, path, JSON, options)
+        }
+        Step::Bind(binding) => (Method::POST, format!("{path}/binding"), JSON, binding.clone()),
+        Step::Report(status) => (Method::PATCH, format!("{path}/status"), MERGE, json!({ "status": status })),
+    };
+    for _ in 0..TRIES {
+        let body = Some((kind, body.to_string().into_bytes()));
+        match client.request(method.clone(), &path, body).await {
+            // What is refused was decided on an old state of the pod: the event of the newer one is on its way.
+            Err(error) if error.status().is_none() => tokio::time::sleep(PAUSE).await,
+            _ => return,
+        }
+    }
 }
 
 #[derive(Debug, PartialEq)]
