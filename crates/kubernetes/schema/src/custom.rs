@@ -24,6 +24,17 @@ pub struct Custom {
     deprecation: Option<String>,
 }
 
+/// Where an object comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A client has sent it.
+    Sent,
+    /// A configuration that was applied has made it: a null in it is meant, or is what was left of a map.
+    Applied,
+    /// The store.
+    Stored,
+}
+
 /// Where a kind keeps its numbers of replicas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scale {
@@ -94,10 +105,11 @@ impl Custom {
         self.status
     }
 
-    /// Makes what was sent or stored what the version says: metadata is read and written back, unknown fields and empty
-    /// nulls go, defaults come. Names of unknown fields come back. From the store, broken metadata is dropped instead of
-    /// refused, and a generation is made up where there is none.
-    pub fn decode(&self, object: &mut Value, stored: bool) -> Result<Vec<String>, String> {
+    /// Makes an object what the version says: metadata is read and written back, unknown fields and empty nulls go,
+    /// defaults come. Names of unknown fields come back. From the store, broken metadata is dropped instead of refused,
+    /// and a generation is made up where there is none.
+    pub fn decode(&self, object: &mut Value, source: Source) -> Result<Vec<String>, String> {
+        let stored = source == Source::Stored;
         let Value::Object(fields) = object else { return Err("object expected".to_owned()) };
         let kind = text_field(fields, "kind")?;
         let api_version = text_field(fields, "apiVersion")?;
@@ -113,7 +125,9 @@ impl Custom {
         let ours = api_version == self.api_version && kind == self.kind;
         if ours && let Some(schema) = &self.schema {
             unknown.extend(schema.prune(object));
-            schema.prune_nulls(object);
+            if source != Source::Applied {
+                schema.prune_nulls(object);
+            }
             unknown.extend(schema.coerce(object, stored).map_err(|flaw| flaw.to_string())?);
         }
         if let (Some(mut metadata), Value::Object(fields)) = (metadata, &mut *object) {
@@ -136,7 +150,7 @@ impl Custom {
         if let Value::Object(fields) = object {
             fields.insert("apiVersion".to_owned(), self.api_version.as_str().into());
         }
-        self.decode(object, false).map(drop)
+        self.decode(object, Source::Sent).map(drop)
     }
 
     /// Prepares a new object.

@@ -48,7 +48,7 @@ mod upgrade;
 mod version;
 
 pub use columns::{Columns, Heading};
-pub use custom::{Custom, Scale};
+pub use custom::{Custom, Scale, Source};
 pub use formats::Url;
 pub use go::settle;
 pub use jsonpath::JsonPath;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use podium_objects::Flaw;
 use podium_schema::expressions::{Answer, Candidate, Compiled, Language, Message, Old, Program};
-use podium_schema::{Columns, Custom, Structural, definition};
+use podium_schema::{Columns, Custom, Source, Structural, definition};
 use serde_json::{Value, json};
 
 /// Numbers that are equal are the same, whether they were written with a point or not.
@@ -176,7 +176,7 @@ fn writes_of_custom_resources_end_as_on_a_real_server() {
     for (index, ask, answer) in cases(include_str!("custom.jsonl")) {
         let custom = Custom::new(&ask["crd"], "v1", Some(&Few)).unwrap();
         let (mut object, old) = (ask["object"].clone(), &ask["old"]);
-        let mut unknown = custom.decode(&mut object, false).unwrap();
+        let mut unknown = custom.decode(&mut object, Source::Sent).unwrap();
         let verdict = match ask["how"].as_str() {
             Some("create") => {
                 custom.prepare_create(&mut object);

@@ -7,7 +7,7 @@ use podium_kinds::typed::json as typed;
 use podium_kinds::{Writing, kinds, print};
 use podium_objects::Kind;
 use podium_schema::shape::{Shape, ShapeId, Shapes};
-use podium_schema::{Columns, Scale, from_structural};
+use podium_schema::{Columns, Scale, Source, from_structural};
 use podium_store::Object;
 use serde_json::{Map, Value, json};
 
@@ -201,7 +201,7 @@ impl Custom {
     }
 
     /// Reads a body.
-    pub fn decode(&self, body: &[u8], format: Format, kind: &Kind) -> Outcome<Given> {
+    pub fn decode(&self, body: &[u8], format: Format, kind: &Kind, source: Source) -> Outcome<Given> {
         let text;
         let given = body;
         let body = match format {
@@ -218,7 +218,7 @@ impl Custom {
             serde_json::from_slice(body).map_err(|error| Refusal::bad_request(error.to_string()))?;
         podium_schema::settle(&mut object);
         let Some(version) = self.version(kind) else { return Ok(Given { object, strict: Vec::new() }) };
-        let unknown = version.rules.decode(&mut object, false).map_err(|why| {
+        let unknown = version.rules.decode(&mut object, source).map_err(|why| {
             Refusal::bad_request(format!(
                 "{} in version {:?} cannot be handled as a {}: {why}",
                 said.kind, said.version, kind.kind
@@ -247,7 +247,7 @@ impl Custom {
         }
         if let Some(version) = self.version(kind) {
             // What is stored and cannot be read is shown as it is.
-            let _ = version.rules.decode(&mut value, true);
+            let _ = version.rules.decode(&mut value, Source::Stored);
         }
         value
     }

@@ -6,6 +6,7 @@ use podium_apply::managed;
 use podium_apply::patch::{self, JsonError, StrategicError};
 use podium_kinds::kinds;
 use podium_objects::{Flaw, Kind};
+use podium_schema::Source;
 use serde_json::{Map, Value, json};
 
 use crate::model::{self, Format};
@@ -240,13 +241,15 @@ impl Write<'_> {
                 let why = "Object 'apiVersion' is missing in 'object has no apiVersion field'";
                 return Err(Refusal::internal(why));
             }
-            Some(custom) => custom.decode(text.as_bytes(), Format::Json, kind).map_err(|refusal| {
-                let handled = format!(" cannot be handled as a {}: ", kind.kind);
-                match refusal.message.split_once(&handled) {
-                    Some((_, why)) => invalid_patch(&shown(), why),
-                    None => refusal,
-                }
-            })?,
+            Some(custom) => {
+                custom.decode(text.as_bytes(), Format::Json, kind, Source::Sent).map_err(|refusal| {
+                    let handled = format!(" cannot be handled as a {}: ", kind.kind);
+                    match refusal.message.split_once(&handled) {
+                        Some((_, why)) => invalid_patch(&shown(), why),
+                        None => refusal,
+                    }
+                })?
+            }
             None => {
                 let said = |key: &str| patched.get(key).and_then(Value::as_str).unwrap_or_default();
                 if said("apiVersion").is_empty() && said("kind") == kind.kind {
@@ -306,7 +309,7 @@ impl Write<'_> {
         self.given = self.resource.custom.is_none().then(|| merged.clone());
         let text = merged.to_string();
         let given = match &self.resource.custom {
-            Some(custom) => custom.decode(text.as_bytes(), Format::Json, kind)?,
+            Some(custom) => custom.decode(text.as_bytes(), Format::Json, kind, Source::Applied)?,
             None => {
                 podium_kinds::stored::wrap_numbers(kind, &mut merged);
                 let text = merged.to_string();

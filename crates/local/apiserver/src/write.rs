@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use podium_apply::managed;
 use podium_objects::Flaw;
+use podium_schema::Source;
 use podium_store::{Error as StoreError, Expect, Key, Object};
 use serde_json::{Value, json};
 
@@ -70,7 +71,7 @@ impl<'w> Write<'w> {
     pub fn read(&mut self, body: &[u8], format: Format) -> Outcome<Value> {
         self.given = if self.resource.custom.is_none() { model::sent(body, format) } else { None };
         let given = match &self.resource.custom {
-            Some(custom) => custom.decode(body, format, &self.resource.kind)?,
+            Some(custom) => custom.decode(body, format, &self.resource.kind, Source::Sent)?,
             None => model::decode_built_in(body, format, &self.resource.kind)?,
         };
         self.strict(given)

@@ -272,6 +272,27 @@ fn defined_kinds_have_their_own_keys_and_defaults() {
 
 #[test]
 #[ignore = "needs the pinned originals: make tools"]
+fn what_is_left_of_a_map_is_null_and_a_null_is_refused() {
+    let mut case = Case::new("apply-20");
+    let map = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "required": ["map"],
+        "properties": {"map": map, "free": map, "text": {"type": "string"}, "three": {"type": "integer", "default": 3},
+            "none": {"type": "string", "nullable": true}}}}});
+    define(&mut case, "nulls", "Null20", schema);
+    let object = |spec: Value| json!({"apiVersion": "ex.io/v1", "kind": "Null20", "metadata": {"name": "x"}, "spec": spec});
+    let place = case.place("/apis/ex.io/v1", "nulls", "x");
+    let full = object(json!({"map": {"a": "1"}, "free": {"a": "1"}, "none": null, "three": null}));
+    case.expect(201, &Request::apply(&place, "m1", full));
+    let null = "must be of type object: \"null\"";
+    case.refused(422, null, &Request::apply(&place, "m1", object(json!({"map": {}, "free": {"a": "1"}}))));
+    case.refused(422, null, &Request::apply(&place, "m1", object(json!({"map": {"a": "1"}, "free": {}}))));
+    let text = object(json!({"map": {"a": "1"}, "text": null}));
+    case.refused(422, "must be of type string", &Request::apply(&place, "m1", text));
+    case.expect(200, &Request::apply(&place, "m1", object(json!({"map": {"b": "1"}}))));
+}
+
+#[test]
+#[ignore = "needs the pinned originals: make tools"]
 fn kinds_without_a_schema_have_lists_as_values() {
     let mut case = Case::new("apply-19");
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
