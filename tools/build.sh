@@ -41,7 +41,7 @@ build() {
     sources="go.mod go.sum tools.go"
     case $name in
         probe-kubernetes) sources="go.mod go.sum probe/*.go" ;;
-        probe-bundle) sources="go.mod go.sum main.go" ;;
+        probe-bundle) sources="go.mod go.sum *.go" ;;
         probe-opm*) sources="go.mod go.sum probe/*.go ../opmprobe/go.mod ../opmprobe/*.go" ;;
         probe*) sources="$sources probe/main.go ../probe/go.mod ../probe/*.go" ;;
         kubernetes | kubectl-old) sources="go.mod go.sum main.go" ;;

@@ -1,5 +1,5 @@
-// What opm and the lifecycle controller make of a bundle, with their own packages: one JSON request per line on
-// stdin, one answer per line on stdout.
+// What opm and the lifecycle controller make of a bundle, and which one the controller takes from catalogs, with their
+// own packages: one JSON request per line on stdin, one answer per line on stdout.
 package main
 
 import (
@@ -14,8 +14,10 @@ import (
 	"path/filepath"
 	"testing/fstest"
 
+	"github.com/go-logr/logr"
 	"github.com/sirupsen/logrus"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/operator-framework/operator-registry/alpha/action"
 	"github.com/operator-framework/operator-registry/alpha/action/migrations"
@@ -48,6 +50,8 @@ type request struct {
 	// Single and Deployment are the gates of the same features.
 	Single     bool `json:"single"`
 	Deployment bool `json:"deployment"`
+	// Wish is what to look for in catalogs.
+	Wish *wish `json:"wish"`
 }
 
 type answer struct {
@@ -55,12 +59,15 @@ type answer struct {
 	Out []byte `json:"out,omitempty"`
 	// Objects are what the controller renders, each as it marshals it.
 	Objects []string `json:"objects,omitempty"`
-	Error   *string  `json:"error,omitempty"`
-	Panic   bool     `json:"panic,omitempty"`
+	// Choice is the bundle that the resolver takes.
+	Choice *choice `json:"choice,omitempty"`
+	Error  *string `json:"error,omitempty"`
+	Panic  bool    `json:"panic,omitempty"`
 }
 
 func main() {
 	logrus.SetOutput(io.Discard)
+	log.SetLogger(logr.Discard())
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	out := bufio.NewWriterSize(os.Stdout, 1<<20)
 	for {
@@ -99,6 +106,12 @@ func serve(line []byte) (a answer) {
 			a.Out, err = opm(&r)
 		case "controller":
 			a.Objects, err = controller(&r)
+		case "resolve":
+			if r.Wish == nil {
+				err = errors.New("probe: no wish")
+				break
+			}
+			a.Choice, err = find(r.Wish)
 		default:
 			err = errors.New("probe: unknown op " + r.Op)
 		}

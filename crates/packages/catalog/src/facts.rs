@@ -239,7 +239,8 @@ pub fn package_properties(
     Ok(packages)
 }
 
-fn package_property(property: &Property<'_>, generation: Generation) -> PackageProperty {
+/// Reads an `olm.package` property; what does not fit is as if it were not there.
+pub(crate) fn package_property(property: &Property<'_>, generation: Generation) -> PackageProperty {
     let ty = property_type(PACKAGE_PROPERTY, generation);
     let document = property.value.zip(ty).and_then(|(value, ty)| schema::read(value, ty).ok());
     let string = |key: &str| document.as_ref().map(|d| d.root().string(key).into_owned()).unwrap_or_default();

@@ -1,14 +1,18 @@
 //! Which bundle would be installed, and why not each of the others.
 //!
 //! The rules are those of the lifecycle controller: bundles of the chosen channels in the wanted range which can follow
-//! the installed one; those that are not deprecated first, then the highest version. Between catalogs the priority
-//! decides, never the version.
+//! the installed one; those that are not deprecated first, then the highest version, then the name. Between catalogs the
+//! priority decides, never the version.
+
+mod kept;
+#[cfg(test)]
+mod tests;
 
 use podium_versions::{blang, masterminds};
 
-use crate::config::{self, Config, Kind, Meta};
-use crate::facts::{ChannelFacts, Entry, Facts, PackageProperty, package_properties};
-use crate::generation::Generation;
+use self::kept::{Package, version};
+use crate::config::{Config, Meta};
+use crate::facts::Entry;
 use crate::problem::{listed, quoted};
 use crate::release::VersionRelease;
 
@@ -67,7 +71,7 @@ pub struct Chosen {
     pub version: String,
     /// Its image.
     pub image: String,
-    /// Why it should not be used, if so.
+    /// What users are told, if the package, one of the channels or the bundle is deprecated.
     pub deprecation: Option<String>,
 }
 
@@ -89,7 +93,8 @@ struct Found<'c> {
     catalog: Catalog<'c>,
     meta: &'c Meta,
     written: String,
-    version: Option<VersionRelease>,
+    version: Result<VersionRelease, String>,
+    deprecated: bool,
     deprecation: Option<String>,
     why_not: Option<String>,
 }
@@ -106,28 +111,29 @@ pub fn resolve(catalogs: &[Catalog<'_>], wish: &Wish) -> Outcome {
             }
         },
     };
-    let installed = match &wish.installed {
-        None => None,
-        Some(installed) => match VersionRelease::legacy(&installed.version) {
-            Ok(version) => Some((installed, version)),
-            Err(error) if !wish.any_upgrade => {
+    let installed = wish.installed.as_ref().filter(|_| !wish.any_upgrade);
+    let installed = installed.map(|installed| (installed, VersionRelease::legacy(&installed.version)));
+    let mut best: Vec<Found<'_>> = Vec::new();
+    let mut rest: Vec<Found<'_>> = Vec::new();
+    for catalog in catalogs {
+        // What is installed does not matter to a catalog without the package.
+        let Some(package) = Package::of(catalog.config, &wish.package) else { continue };
+        let installed = match &installed {
+            None => None,
+            Some((installed, Ok(version))) => Some((*installed, version)),
+            Some((_, Err(error))) => {
                 return nothing(format!(
                     "error walking catalogs: error finding upgrade edges: failed to get version and release of \
                      installed bundle: {error}"
                 ));
             }
-            Err(_) => None,
-        },
-    };
-    let mut best: Vec<Found<'_>> = Vec::new();
-    let mut rest: Vec<Found<'_>> = Vec::new();
-    for catalog in catalogs {
-        let mut found = look(*catalog, wish, range.as_ref(), installed.as_ref());
+        };
+        let mut found = look(*catalog, &package, wish, range.as_ref(), installed);
         found.sort_by(|a, b| {
-            let key = |found: &Found<'_>| (found.why_not.is_some(), found.deprecation.is_some());
+            let key = |found: &Found<'_>| (found.why_not.is_some(), found.deprecated);
             key(a).cmp(&key(b)).then_with(|| match (&a.version, &b.version) {
-                (Some(a), Some(b)) => b.compare(a),
-                (a, b) => a.is_none().cmp(&b.is_none()),
+                (Ok(a), Ok(b)) => b.compare(a),
+                (a, b) => a.is_err().cmp(&b.is_err()),
             })
         });
         let mut found = found.into_iter();
@@ -142,8 +148,8 @@ pub fn resolve(catalogs: &[Catalog<'_>], wish: &Wish) -> Outcome {
                 other.why_not.get_or_insert(reason);
             }
             // A deprecated bundle does not come beside one that is not.
-            let last = best.last().map(|kept| kept.deprecation.is_some());
-            match (first.deprecation.is_some(), last) {
+            let last = best.last().map(|kept| kept.deprecated);
+            match (first.deprecated, last) {
                 (true, Some(false)) => {
                     first.why_not =
                         Some("it is deprecated, and another catalog has one that is not".to_owned());
@@ -208,6 +214,9 @@ fn choose<'c>(mut best: Vec<Found<'c>>, mut rest: Vec<Found<'c>>, wish: &Wish) -
 /// What the controller still asks of the one that was chosen.
 fn finish(found: &Found<'_>) -> Result<Chosen, String> {
     let name = quoted(&found.meta.head.name);
+    if let Err(why) = &found.version {
+        return Err(format!("error getting resolved bundle version for bundle {name}: {why}"));
+    }
     for property in found.meta.properties() {
         if matches!(&*property.ty, "olm.package.required" | "olm.gvk.required" | "olm.constraint") {
             return Err(format!(
@@ -216,10 +225,6 @@ fn finish(found: &Found<'_>) -> Result<Chosen, String> {
                 quoted(&property.ty)
             ));
         }
-    }
-    if found.version.is_none() {
-        let why = blang::Version::parse(&found.written).err().map(|e| e.to_string()).unwrap_or_default();
-        return Err(format!("error getting resolved bundle version for bundle {name}: {why}"));
     }
     Ok(Chosen {
         catalog: found.catalog.name.to_owned(),
@@ -257,95 +262,64 @@ fn none(wish: &Wish, found: bool, catalogs: &[String]) -> String {
 /// Why one that would have been fine is not the one.
 fn beaten(other: &Found<'_>, winner: &Found<'_>) -> String {
     let name = &winner.meta.head.name;
-    match (&other.version, other.deprecation.is_some() && winner.deprecation.is_none()) {
-        (_, true) => format!("it is deprecated, and {name} is not"),
-        (None, _) => "its version cannot be read".to_owned(),
+    match (&other.version, &winner.version) {
+        _ if other.deprecated && !winner.deprecated => format!("it is deprecated, and {name} is not"),
+        (Err(_), _) => "its version cannot be read".to_owned(),
+        (Ok(own), Ok(higher)) if own.compare(higher).is_eq() => {
+            format!("{name} has the same version, and a name that comes first")
+        }
         _ => format!("{name} has a higher version"),
     }
 }
 
-/// All bundles of the package in a catalog, each with what speaks against it.
+/// All bundles of the package, each with what speaks against it.
 fn look<'c>(
     catalog: Catalog<'c>,
+    package: &Package<'c>,
     wish: &Wish,
     range: Option<&masterminds::Constraints>,
-    installed: Option<&(&Installed, VersionRelease)>,
+    installed: Option<(&Installed, &VersionRelease)>,
 ) -> Vec<Found<'c>> {
-    let facts = Facts::of(
-        &Config { metas: catalog.config.metas.iter().filter(|m| m.kind != Kind::Bundle).cloned().collect() },
-        Generation::V173,
-    );
-    let chosen = |channel: &&ChannelFacts| {
-        channel.package == wish.package && (wish.channels.is_empty() || wish.channels.contains(&channel.name))
+    let found = |meta: &&'c Meta| {
+        let name = &meta.head.name;
+        let (written, version) = version(meta);
+        let mut found = Found {
+            catalog,
+            meta,
+            written,
+            version,
+            deprecated: package.is_deprecated(name),
+            deprecation: package.deprecation(&wish.channels, name),
+            why_not: None,
+        };
+        found.why_not = objection(&found, wish, range, installed, &package.entries(&wish.channels, name));
+        found
     };
-    let entries: Vec<(&str, &Entry)> = facts
-        .channels
-        .iter()
-        .filter(chosen)
-        .flat_map(|channel| channel.entries.iter().map(|entry| (channel.name.as_str(), entry)))
-        .collect();
-    let deprecations = facts.deprecations.iter().find(|facts| facts.package == wish.package);
-    let deprecation = |name: &str| {
-        let entries = deprecations.into_iter().flat_map(|facts| &facts.entries);
-        let mut entries = entries.filter(|entry| entry.schema == config::BUNDLE);
-        entries.find(|entry| entry.name == name).map(|entry| entry.message.clone())
-    };
-    let bundles = catalog.config.of(Kind::Bundle).filter(|meta| meta.head.package == wish.package);
-    bundles
-        .map(|meta| {
-            let property = package_property(meta);
-            let version = VersionRelease::legacy(&property.version).ok();
-            let own: Vec<&Entry> = entries
-                .iter()
-                .filter(|(_, entry)| entry.name == meta.head.name)
-                .map(|(_, entry)| *entry)
-                .collect();
-            let mut found = Found {
-                catalog,
-                meta,
-                written: property.version.clone(),
-                deprecation: deprecation(&meta.head.name),
-                why_not: None,
-                version,
-            };
-            found.why_not = objection(&found, wish, range, installed, &own);
-            found
-        })
-        .collect()
-}
-
-fn package_property(meta: &Meta) -> PackageProperty {
-    let properties = package_properties(meta, Generation::V173).unwrap_or_default();
-    properties.into_iter().next().unwrap_or_default()
+    package.bundles.iter().map(found).collect()
 }
 
 fn objection(
     found: &Found<'_>,
     wish: &Wish,
     range: Option<&masterminds::Constraints>,
-    installed: Option<&(&Installed, VersionRelease)>,
+    installed: Option<(&Installed, &VersionRelease)>,
     own: &[&Entry],
 ) -> Option<String> {
     if !wish.channels.is_empty() && own.is_empty() {
         return Some(format!("it is in none of the channels {}", listed(&wish.channels)));
     }
     if let Some(range) = range {
-        let version = found.version.as_ref().and_then(|version| {
-            let blang::Version { major, minor, patch, pre, .. } = &version.version;
-            let pre: Vec<String> = pre.iter().map(ToString::to_string).collect();
-            let suffix = if pre.is_empty() { String::new() } else { format!("-{}", pre.join(".")) };
-            masterminds::Version::new(format!("{major}.{minor}.{patch}{suffix}")).ok()
-        });
-        match version {
-            None => return Some("its version cannot be read".to_owned()),
-            Some(version) if !range.check(&version) => {
-                return Some(format!("version {} is not in {}", found.written, wish.version));
-            }
-            Some(_) => {}
+        let Ok(VersionRelease { version, .. }) = &found.version else {
+            return Some("its version cannot be read".to_owned());
+        };
+        let pre: Vec<String> = version.pre.iter().map(ToString::to_string).collect();
+        let version = masterminds::Version::of(version.major, version.minor, version.patch, &pre.join("."));
+        if !range.check(&version) {
+            return Some(format!("version {} is not in {}", found.written, wish.version));
         }
     }
-    if let (Some((installed, version)), false) = (installed, wish.any_upgrade) {
-        let same = found.version.as_ref().is_some_and(|own| own.compare(version).is_eq());
+    if let Some((installed, version)) = installed {
+        let same = found.version.as_ref().is_ok_and(|own| own.compare(version).is_eq());
         let follows = own.iter().any(|entry| {
             entry.replaces == installed.name
                 || entry.skips.contains(&installed.name)

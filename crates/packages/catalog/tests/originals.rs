@@ -1,4 +1,5 @@
-//! Catalogs and templates beside opm's own packages, of both generations: verdicts, words and bytes.
+//! Catalogs and templates beside opm's own packages, of both generations: verdicts, words and bytes. And the choice of a
+//! bundle beside the resolver of the lifecycle controller.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
@@ -7,8 +8,9 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use cases::{BREAKS, Case, TEMPLATE_BREAKS, Template, case, template};
+use cases::{BREAKS, Case, Resolution, TEMPLATE_BREAKS, Template, case, resolution, template};
 use podium_catalog::generation::Generation;
+use support::resolution::{ENDINGS, ours_of_resolution, theirs_of_resolution};
 use support::{Answers, Probe, normal, ours, ours_of_template, theirs, theirs_of_template};
 
 fn count(name: &str, usual: u64) -> u64 {
@@ -62,7 +64,7 @@ fn differences(theirs: &Answers, ours: &Answers) -> Vec<String> {
                     .take(400)
                     .collect::<String>()
             };
-            format!("{name}\n  opm:    {:?}\n  podium: {:?}", cut(&theirs), cut(&own))
+            format!("{name}\n  theirs: {:?}\n  podium: {:?}", cut(&theirs), cut(&own))
         })
         .collect()
 }
@@ -157,6 +159,46 @@ fn templates_give_what_opm_151_gives() {
 }
 
 #[test]
+#[ignore = "needs the packages of the lifecycle controller (make tools)"]
+fn the_bundle_is_the_one_that_the_controller_takes() {
+    let (seed, cases) = (seed(), count("PODIUM_CASES", 4000));
+    let mut probe = Probe::named("probe-bundle");
+    let mut endings: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut failures = Vec::new();
+    for number in 0..cases {
+        let case: Resolution = resolution(seed, number);
+        let theirs = theirs_of_resolution(&mut probe, &case);
+        let answer = String::from_utf8_lossy(&theirs["choice"]).into_owned();
+        let error = answer.strip_prefix("error: ").unwrap_or_default();
+        for (name, is) in ENDINGS {
+            *endings.entry(name).or_default() += usize::from(is(&case, error, &theirs));
+        }
+        let ours = ours_of_resolution(&case);
+        let mut found = differences(&theirs, &ours);
+        found.extend(
+            ours.keys().filter(|key| !theirs.contains_key(*key)).map(|key| format!("{key}: only ours")),
+        );
+        if !found.is_empty() {
+            let catalog = |(name, priority, data): &(String, i32, Vec<u8>)| {
+                format!("--- {name} ({priority})\n{}", String::from_utf8_lossy(data))
+            };
+            let catalogs: Vec<String> = case.catalogs.iter().map(catalog).collect();
+            failures.push(format!(
+                "case {number}: {}\n{:#?}\n{}",
+                found.join("\n"),
+                case.wish,
+                catalogs.join("\n")
+            ));
+        }
+    }
+    for (name, _) in ENDINGS {
+        println!("{name:<36} {:>5}", endings[name]);
+    }
+    report(&failures, cases);
+    assert!(endings.values().all(|&times| times > 0), "something never came");
+}
+
+#[test]
 #[ignore = "needs the packages of opm 1.73 (make tools)"]
 fn letter_case_is_folded_as_opm_folds_it() {
     let mut probe = Probe::start(Generation::V173);
@@ -206,4 +248,21 @@ fn record() {
     }
     lines.push(String::new());
     std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recorded.txt"), lines.join("\n")).unwrap();
+}
+
+#[test]
+#[ignore = "writes tests/resolved.txt anew, from the packages of the lifecycle controller (make tools)"]
+fn record_resolutions() {
+    use support::resolution::{RECORDED, SEED};
+    let mut probe = Probe::named("probe-bundle");
+    let mut lines = vec![
+        "# Which bundle the lifecycle controller takes in generated cases: number, + if there is one, a mark.".to_owned(),
+    ];
+    for number in 0..RECORDED {
+        let answers = theirs_of_resolution(&mut probe, &resolution(SEED, number));
+        let sign = if support::taken(&answers) { '+' } else { '-' };
+        lines.push(format!("{number} {sign} {:016x}", support::mark(&answers)));
+    }
+    lines.push(String::new());
+    std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/resolved.txt"), lines.join("\n")).unwrap();
 }

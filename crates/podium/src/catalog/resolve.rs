@@ -90,10 +90,9 @@ fn text(outcome: &Outcome, several: bool) -> String {
     let mut text = match &outcome.chosen {
         Ok(chosen) => {
             let from = if several { format!(" from catalog {}", chosen.catalog) } else { String::new() };
-            let warning = match &chosen.deprecation {
-                Some(message) => format!("\nIt is deprecated: {message}"),
-                None => String::new(),
-            };
+            // A line for each: the package, a channel and the bundle may all be deprecated.
+            let messages = chosen.deprecation.iter().flat_map(|messages| messages.lines());
+            let warning: String = messages.map(|message| format!("\nDeprecated: {message}")).collect();
             format!(
                 "{} (version {}, image {}){from} would be installed.{warning}\n",
                 chosen.bundle, chosen.version, chosen.image

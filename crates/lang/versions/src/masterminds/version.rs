@@ -82,6 +82,13 @@ impl Version {
         Ok(version)
     }
 
+    /// Puts a version together from its parts, of which none is looked at: it may be longer than a text may be.
+    pub fn of(major: u64, minor: u64, patch: u64, pre: &str) -> Self {
+        let sign = if pre.is_empty() { "" } else { "-" };
+        let original = format!("{major}.{minor}.{patch}{sign}{pre}");
+        Self { major, minor, patch, pre: pre.to_owned(), metadata: String::new(), original }
+    }
+
     /// Reads a version that follows the specification to the letter.
     pub fn strict(text: impl AsRef<[u8]>) -> Result<Self, VersionError> {
         let text = text.as_ref();

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests")]
 
+pub mod resolution;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -38,12 +40,20 @@ pub struct Probe {
 impl Probe {
     /// Starts the probe of a generation, on one core: then opm reads files in order.
     pub fn start(generation: Generation) -> Self {
+        Self::named(if generation == Generation::V151 { "probe-opm151" } else { "probe-opm173" })
+    }
+
+    /// Starts a probe, on one core.
+    pub fn named(name: &str) -> Self {
         let folder = std::env::var("PODIUM_TOOLS")
             .unwrap_or_else(|_| format!("{}/.cache/podium/tools", std::env::var("HOME").unwrap_or_default()));
-        let name = if generation == Generation::V151 { "probe-opm151" } else { "probe-opm173" };
         let program = format!("{folder}/{name}");
+        // What a probe writes is read at once and forgotten: memory is quicker than a disk.
+        let memory = std::path::Path::new("/dev/shm");
+        let scratch = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         let mut child = Command::new("taskset")
             .args(["-c", "0", &program])
+            .env("TMPDIR", scratch)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
