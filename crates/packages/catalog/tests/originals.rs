@@ -8,9 +8,10 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use cases::{BREAKS, Case, Resolution, TEMPLATE_BREAKS, Template, case, resolution, template};
+use cases::{BREAKS, Case, TEMPLATE_BREAKS, Template, case, template};
 use podium_catalog::generation::Generation;
 use support::resolution::{ENDINGS, ours_of_resolution, theirs_of_resolution};
+use support::resolutions::{Resolution, resolution};
 use support::{Answers, Probe, normal, ours, ours_of_template, theirs, theirs_of_template};
 
 fn count(name: &str, usual: u64) -> u64 {

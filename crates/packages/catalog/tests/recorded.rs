@@ -43,7 +43,8 @@ fn the_bundle_is_the_one_that_the_controller_took() {
     for line in include_str!("resolved.txt").lines().filter(|line| !line.starts_with('#')) {
         let parts: Vec<&str> = line.split(' ').collect();
         let [number, sign, recorded] = parts[..] else { panic!("{line}") };
-        let answers = ours_of_resolution(&cases::resolution(resolution::SEED, number.parse().unwrap()));
+        let answers =
+            ours_of_resolution(&support::resolutions::resolution(resolution::SEED, number.parse().unwrap()));
         all += 1;
         refused += usize::from(sign == "-");
         if (sign == "+") != taken(&answers) || format!("{:016x}", mark(&answers)) != recorded {

@@ -233,7 +233,7 @@ fn a_null_is_a_value() {
 }
 
 /// Defines a kind on both servers and waits until it is served.
-fn define(case: &mut Case, plural: &str, kind: &str, schema: Value) {
+pub fn define(case: &mut Case, plural: &str, kind: &str, schema: Value) {
     let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": format!("{plural}.ex.io")}, "spec": {"group": "ex.io", "scope": "Namespaced",
             "names": {"plural": plural, "kind": kind},

@@ -4,12 +4,10 @@
 
 mod breaks;
 mod documents;
-mod resolutions;
 mod templates;
 
 pub use breaks::BREAKS;
 pub use documents::catalog;
-pub use resolutions::{Resolution, resolution};
 pub use templates::{TEMPLATE_BREAKS, Template, template};
 
 use serde_json::Value;

@@ -7,8 +7,8 @@ use podium_catalog::release::VersionRelease;
 use podium_catalog::resolve::{Catalog, resolve};
 use serde_json::{Value, json};
 
+use super::resolutions::Resolution;
 use super::{Answers, Probe, encoded};
-use crate::cases::Resolution;
 
 /// The seed of the choices whose answers are recorded, and how many there are.
 pub const SEED: u64 = 11;

@@ -4,7 +4,7 @@
 use podium_catalog::resolve::{Installed, Wish};
 use serde_json::{Value, json};
 
-use super::{Random, text};
+use crate::cases::{Random, text};
 
 const PACKAGE: &str = "demo";
 const CHANNELS: &[&str] = &["stable", "fast", "candidate-v1"];
