@@ -69,6 +69,7 @@ pub mod tar;
 pub mod tree;
 pub mod unpack;
 
+mod buffers;
 mod disk;
 mod gzip;
 #[cfg(test)]

@@ -73,11 +73,29 @@ impl Client {
         let (client, handle) = (self.clone(), tokio::runtime::Handle::current());
         let work = move || {
             let fill = |mut receiver: Receiver| {
-                let mut stream =
-                    client.stream(&handle, &reference, &blob.digest, blob.size, receiver.offset());
-                while let Some(part) = stream.next()? {
-                    receiver.write(&part)?;
-                    listener(Progress::Moved(blob.digest.clone(), part.len() as u64));
+                let hasher = receiver.lend();
+                let (mut stream, hashed) = client.pour(
+                    &handle,
+                    &reference,
+                    &blob.digest,
+                    blob.size,
+                    receiver.offset(),
+                    Some(hasher),
+                );
+                let mut parts = Vec::new();
+                loop {
+                    // What came before it broke off is kept for the next try.
+                    let came = stream.gather(&mut parts);
+                    receiver.append(&parts)?;
+                    came?;
+                    if parts.is_empty() {
+                        break;
+                    }
+                    let size = parts.iter().map(|part| part.len() as u64).sum();
+                    listener(Progress::Moved(blob.digest.clone(), size));
+                }
+                if let Ok(hasher) = hashed.blocking_recv() {
+                    receiver.returned(hasher);
                 }
                 Ok::<(), Error>(receiver.finish()?)
             };

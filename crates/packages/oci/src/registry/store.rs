@@ -14,13 +14,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
+
 use crate::digest::{Algorithm, Digest, Hasher};
-use crate::disk::{self, Draft};
+use crate::disk::{self, Ahead, Draft};
 use crate::model::{Annotations, Descriptor, Document, MAX_MANIFEST};
 use crate::reference::{is_repository, is_tag};
 
@@ -92,6 +94,7 @@ pub struct Part<'s> {
     file: File,
     path: PathBuf,
     going: Option<Going>,
+    ahead: Ahead,
 }
 
 /// How many uploads remember what was hashed.
@@ -217,7 +220,7 @@ impl Store {
         let going = going.filter(|going| going.size == size);
         let going =
             going.or_else(|| (size == 0).then(|| Going { hasher: Hasher::new(Algorithm::Sha256), size: 0 }));
-        Ok(Part { store: self, id: id.to_owned(), file, path, going })
+        Ok(Part { store: self, id: id.to_owned(), file, path, going, ahead: Ahead::default() })
     }
 
     /// The manifest of a tag or a digest: its kind, its digest and itself.
@@ -474,11 +477,17 @@ fn read_small(path: &Path, limit: u64) -> Option<String> {
 
 impl Part<'_> {
     /// Takes bytes.
-    pub fn write(&mut self, data: &[u8]) -> Result<(), Error> {
-        self.file.write_all(data).map_err(at(&self.path))?;
+    pub fn write(&mut self, parts: &[Bytes]) -> Result<(), Error> {
+        disk::write_parts(&self.file, parts).map_err(at(&self.path))?;
+        if self.store.durable {
+            let more = parts.iter().map(|part| part.len() as u64).sum();
+            self.ahead.wrote(&self.file, more).map_err(at(&self.path))?;
+        }
         if let Some(going) = &mut self.going {
-            going.hasher.update(data);
-            going.size += data.len() as u64;
+            for part in parts {
+                going.hasher.update(part);
+                going.size += part.len() as u64;
+            }
         }
         Ok(())
     }
@@ -514,7 +523,7 @@ impl Part<'_> {
             return Err(Error::Digest { is: is.to_string(), should: digest.to_string() });
         }
         if self.store.durable {
-            self.file.sync_data().map_err(at(&self.path))?;
+            self.ahead.end(&self.file).map_err(at(&self.path))?;
         }
         let _held = self.store.sweep.read().unwrap_or_else(PoisonError::into_inner);
         let place = self.store.blob_path(digest);
