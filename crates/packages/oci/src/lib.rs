@@ -74,6 +74,7 @@ mod disk;
 mod gzip;
 #[cfg(test)]
 mod testing;
+mod zstd;
 
 pub use blobs::Blobs;
 pub use client::credentials::{Credential, Keyring};
