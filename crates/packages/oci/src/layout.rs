@@ -10,6 +10,7 @@ use bytes::Bytes;
 use crate::blobs::{self, Blobs};
 use crate::digest::{Algorithm, Digest, Hasher};
 use crate::disk::{self, Ahead, Draft};
+use crate::hashing::Hashing;
 use crate::model::{self, Descriptor, Document, Index, MAX_MANIFEST, REF_NAME};
 
 /// Why a layout cannot be used.
@@ -196,7 +197,15 @@ impl Layout {
             offset += read as u64;
         }
         let (layout, blob) = (self.clone(), blob.clone());
-        let mut receiver = Receiver { layout, file, path, hasher, offset, blob, ahead: Ahead::default() };
+        let mut receiver = Receiver {
+            layout,
+            file,
+            path,
+            hashing: Hashing::new(hasher),
+            offset,
+            blob,
+            ahead: Ahead::default(),
+        };
         if offset > receiver.blob.size {
             receiver.restart()?;
         }
@@ -411,7 +420,7 @@ pub struct Receiver {
     layout: Layout,
     file: File,
     path: PathBuf,
-    hasher: Hasher,
+    hashing: Hashing,
     offset: u64,
     blob: Descriptor,
     ahead: Ahead,
@@ -426,35 +435,24 @@ impl Receiver {
     /// Forgets what is there.
     pub fn restart(&mut self) -> Result<(), Error> {
         self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0))).map_err(at(&self.path))?;
-        self.hasher = Hasher::new(self.blob.digest.algorithm());
+        self.hashing = Hashing::new(Hasher::new(self.blob.digest.algorithm()));
         self.offset = 0;
         Ok(())
     }
 
     /// Takes the next part; more than the size is refused.
     pub fn write(&mut self, data: &[u8]) -> Result<(), Error> {
-        self.hasher.update(data);
         self.append(&[Bytes::copy_from_slice(data)])
     }
 
-    /// What has hashed all that is there: whoever brings the rest goes on with it, and gives it to
-    /// [`Receiver::returned`].
-    pub(crate) fn lend(&mut self) -> Hasher {
-        std::mem::replace(&mut self.hasher, Hasher::new(self.blob.digest.algorithm()))
-    }
-
-    /// What has hashed all of it.
-    pub(crate) fn returned(&mut self, hasher: Hasher) {
-        self.hasher = hasher;
-    }
-
-    /// Takes the next parts, which somebody else hashes.
+    /// Takes the next parts; more than the size is refused.
     pub(crate) fn append(&mut self, parts: &[Bytes]) -> Result<(), Error> {
         let more: u64 = parts.iter().map(|part| part.len() as u64).sum();
         if self.offset + more > self.blob.size {
             self.restart()?;
             return Err(Error::Wrong(format!("{} is longer than its size says", self.blob.digest)));
         }
+        self.hashing.update(parts);
         disk::write_parts(&self.file, parts).map_err(at(&self.path))?;
         if self.layout.durable {
             self.ahead.wrote(&self.file, more).map_err(at(&self.path))?;
@@ -464,17 +462,18 @@ impl Receiver {
     }
 
     /// All has come: compares, and gives it its name. What is wrong is thrown away.
-    pub fn finish(mut self) -> Result<(), Error> {
+    pub fn finish(self) -> Result<(), Error> {
         if self.offset < self.blob.size {
             let left = self.blob.size - self.offset;
             return Err(Error::Wrong(format!("{} ends {left} bytes too early", self.blob.digest)));
         }
-        let is = std::mem::replace(&mut self.hasher, Hasher::new(Algorithm::Sha256)).finish();
-        if is != self.blob.digest {
-            let _ = fs::remove_file(&self.path);
-            return Err(Error::Wrong(format!("the content should be {} and is {is}", self.blob.digest)));
+        let Self { layout, file, path, hashing, blob, mut ahead, .. } = self;
+        let is = hashing.finish().map_err(at(&path))?.finish();
+        if is != blob.digest {
+            let _ = fs::remove_file(&path);
+            return Err(Error::Wrong(format!("the content should be {} and is {is}", blob.digest)));
         }
-        self.layout.publish(Draft::new(self.path), &self.file, &mut self.ahead, &self.blob.digest)
+        layout.publish(Draft::new(path), &file, &mut ahead, &blob.digest)
     }
 }
 

@@ -72,6 +72,7 @@ pub mod unpack;
 mod buffers;
 mod disk;
 mod gzip;
+mod hashing;
 #[cfg(test)]
 mod testing;
 mod zstd;

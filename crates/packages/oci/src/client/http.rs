@@ -34,6 +34,8 @@ const ANSWER: Duration = Duration::from_secs(120);
 const PER_BYTE: Duration = Duration::from_micros(20);
 /// How long nothing may come of a body.
 pub(super) const SILENCE: Duration = Duration::from_secs(60);
+/// How much is read at a time: more does not fit into the processor's cache until it is hashed and written.
+const READ: usize = 256 << 10;
 pub(super) const MAX_HOPS: usize = 5;
 const MAX_TOKEN: usize = 1 << 20;
 const MAX_MESSAGE: usize = 64 << 10;
@@ -136,6 +138,7 @@ impl Client {
         let client: Http = legacy::Client::builder(TokioExecutor::new())
             .pool_idle_timeout(Duration::from_secs(30))
             .pool_timer(TokioTimer::new())
+            .http1_max_buf_size(READ)
             .build(connector);
         clients.insert(key, client.clone());
         Ok(client)

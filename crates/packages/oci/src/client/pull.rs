@@ -20,6 +20,7 @@ impl Client {
         platforms: &Platforms,
         listener: &Listener,
     ) -> Result<Descriptor, Error> {
+        crate::disk::keep_memory();
         let remote = self.open(reference, platforms).await?;
         let mut blobs: Vec<Descriptor> = Vec::new();
         for (_, document, _) in remote.documents() {
@@ -73,15 +74,8 @@ impl Client {
         let (client, handle) = (self.clone(), tokio::runtime::Handle::current());
         let work = move || {
             let fill = |mut receiver: Receiver| {
-                let hasher = receiver.lend();
-                let (mut stream, hashed) = client.pour(
-                    &handle,
-                    &reference,
-                    &blob.digest,
-                    blob.size,
-                    receiver.offset(),
-                    Some(hasher),
-                );
+                let mut stream =
+                    client.stream(&handle, &reference, &blob.digest, blob.size, receiver.offset());
                 let mut parts = Vec::new();
                 loop {
                     // What came before it broke off is kept for the next try.
@@ -93,9 +87,6 @@ impl Client {
                     }
                     let size = parts.iter().map(|part| part.len() as u64).sum();
                     listener(Progress::Moved(blob.digest.clone(), size));
-                }
-                if let Ok(hasher) = hashed.blocking_recv() {
-                    receiver.returned(hasher);
                 }
                 Ok::<(), Error>(receiver.finish()?)
             };

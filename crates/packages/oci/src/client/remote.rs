@@ -8,13 +8,13 @@ use http::header::{CONTENT_LENGTH, CONTENT_RANGE, RANGE};
 use http::{HeaderValue, Method};
 use http_body_util::BodyExt;
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use super::auth::Scope;
 use super::http::{Call, SILENCE, shown};
 use super::{Client, Error, Platforms};
 use crate::blobs::Blobs;
-use crate::digest::{Digest, Hasher};
+use crate::digest::Digest;
 use crate::disk::{GATHER, MANY};
 use crate::files::{Files, Limits};
 use crate::model::{Config, Descriptor, Document, Manifest, Platform};
@@ -134,31 +134,14 @@ impl Client {
         size: u64,
         offset: u64,
     ) -> Stream {
-        self.pour(handle, reference, digest, size, offset, None).0
-    }
-
-    /// As [`Client::stream`]; `hasher` goes on with what comes and is given back at the end. It is done on the way,
-    /// because whoever writes to the disk has enough to do.
-    pub(super) fn pour(
-        &self,
-        handle: &Handle,
-        reference: &Reference,
-        digest: &Digest,
-        size: u64,
-        offset: u64,
-        hasher: Option<Hasher>,
-    ) -> (Stream, oneshot::Receiver<Hasher>) {
         let (sender, receiver) = mpsc::channel(WAITING);
-        let (give, given) = oneshot::channel();
         let (client, reference, digest) = (self.clone(), reference.clone(), digest.clone());
         handle.spawn(async move {
-            let mut to = Pipe { sender, hasher };
-            match client.feed(&reference, &digest, size, offset, &mut to).await {
-                Ok(()) => drop(to.hasher.map(|hasher| give.send(hasher))),
-                Err(error) => drop(to.sender.send(Err(error)).await),
+            if let Err(error) = client.feed(&reference, &digest, size, offset, &sender).await {
+                let _ = sender.send(Err(error)).await;
             }
         });
-        (Stream { receiver, part: Bytes::new() }, given)
+        Stream { receiver, part: Bytes::new() }
     }
 
     /// Gets a blob and passes it on, again from where it broke off.
@@ -168,7 +151,7 @@ impl Client {
         digest: &Digest,
         size: u64,
         mut at: u64,
-        to: &mut Pipe,
+        to: &mpsc::Sender<Result<Bytes, Error>>,
     ) -> Result<(), Error> {
         let host = self.host(&reference.registry).await?;
         let uri = host.uri(&format!("/v2/{}/blobs/{digest}", reference.repository))?;
@@ -224,7 +207,7 @@ impl Client {
                 if at > size {
                     return Err(Error::Wrong(format!("{}: it is longer than its size says", shown(&uri))));
                 }
-                if !part.is_empty() && !to.send(part).await {
+                if !part.is_empty() && to.send(Ok(part)).await.is_err() {
                     // Whoever read has gone.
                     return Ok(());
                 }
@@ -239,22 +222,6 @@ impl Client {
             }
         }
         Ok(())
-    }
-}
-
-/// Where a blob goes.
-struct Pipe {
-    sender: mpsc::Sender<Result<Bytes, Error>>,
-    hasher: Option<Hasher>,
-}
-
-impl Pipe {
-    /// Whether somebody still wants it.
-    async fn send(&mut self, part: Bytes) -> bool {
-        if let Some(hasher) = &mut self.hasher {
-            hasher.update(&part);
-        }
-        self.sender.send(Ok(part)).await.is_ok()
     }
 }
 
