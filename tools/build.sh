@@ -128,7 +128,7 @@ for name in ${*:-helm3 helm4 probe3 probe4 etcd kubernetes kinds probe-kubernete
             build helm-operator-plugins helm-operator-plugins github.com/operator-framework/helm-operator-plugins "-s -w" ;;
         probe-bundle) build probe-bundle bundle . "-s -w" "$opm" ;;
         crane) build crane crane github.com/google/go-containerregistry/cmd/crane "-s -w" ;;
-        registries) debian docker-registry skopeo runc ;;
+        registries) debian docker-registry skopeo runc buildah ;;
         opm*) build "$name" "$name" github.com/operator-framework/operator-registry/cmd/opm "-s -w" "$opm" ;;
         probe-opm*) build "$name" "${name#probe-}" ./probe "-s -w" "$opm" ;;
         *) echo "tools: unknown name $name" >&2; exit 2 ;;

@@ -159,6 +159,43 @@ pub fn cutting(to: &str, limits: Vec<usize>) -> Result<(String, Arc<Mutex<Vec<us
     Ok((address, limits))
 }
 
+/// A proxy that passes everything on to a registry, whomever it was asked for: what is to be encrypted through a tunnel,
+/// the rest as it comes. Gives its address and the heads that it has seen. It ends with the process.
+pub fn proxy(to: &str) -> Result<(String, Arc<Mutex<Vec<String>>>), Error> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?.to_string();
+    let heads = Arc::new(Mutex::new(Vec::new()));
+    let (to, log) = (to.to_owned(), heads.clone());
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let (to, log) = (to.clone(), log.clone());
+            std::thread::spawn(move || tunnel(client, &to, &log));
+        }
+    });
+    Ok((address, heads))
+}
+
+fn tunnel(mut client: TcpStream, to: &str, log: &Mutex<Vec<String>>) -> Option<()> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        client.read_exact(&mut byte).ok()?;
+        head.push(byte[0]);
+    }
+    let text = String::from_utf8_lossy(&head).into_owned();
+    let mut server = TcpStream::connect(to).ok()?;
+    if text.starts_with("CONNECT") {
+        client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").ok()?;
+    } else {
+        server.write_all(&head).ok()?;
+    }
+    log.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    let (from, into) = (client.try_clone().ok()?, server.try_clone().ok()?);
+    std::thread::spawn(move || pass(from, into, &Mutex::default()));
+    pass(server, client, &Mutex::default());
+    Some(())
+}
+
 fn pass(mut from: TcpStream, mut into: TcpStream, limits: &Mutex<Vec<usize>>) {
     let (mut part, mut total) = (vec![0; 32 << 10], 0);
     loop {

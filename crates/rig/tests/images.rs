@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use podium_oci::archive::Archive;
 use podium_oci::files::Limits;
-use podium_oci::{Blobs, Layout, Platform};
-use podium_rig::registries::{Error, Registry, crane, cutting, podium, run, skopeo};
+use podium_oci::{Blobs, Descriptor, Layout, Platform};
+use podium_rig::registries::{Error, Registry, crane, cutting, podium, proxy, run, skopeo};
 use podium_rig::tools;
 use serde_json::{Value, json};
 
@@ -332,17 +333,12 @@ fn what_a_registry_has_spoiled_is_refused() {
     assert!(error.contains("bytes and should have"), "{error}");
 }
 
-#[test]
-#[ignore = "needs crane, skopeo and docker-registry (make tools)"]
-fn passwords_and_certificates() {
-    let scratch = Scratch::new();
-    // htpasswd -nbB -C 5 me 'pass:word'
-    fs::write(scratch.path("users"), "me:$2y$05$7VXat5jtbqS.RRGmdB/u.OLgQlR9GikrMKGTqvoxIcAV5aLr4R93S\n")
-        .unwrap();
+/// `tls.crt` and `tls.key` of a registry, and `ca.crt` of who has signed it.
+fn certificate(scratch: &Scratch, names: &str) {
     let openssl = |args: &str| {
         run(Command::new("openssl").args(args.split(' ')).current_dir(scratch.path(""))).unwrap();
     };
-    fs::write(scratch.path("san"), "subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:FALSE\n").unwrap();
+    fs::write(scratch.path("san"), format!("subjectAltName={names}\nbasicConstraints=CA:FALSE\n")).unwrap();
     openssl(
         "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ca.key -out ca.crt -days 2 -subj /CN=ca",
     );
@@ -352,6 +348,16 @@ fn passwords_and_certificates() {
     openssl(
         "x509 -req -in tls.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile san -out tls.crt",
     );
+}
+
+#[test]
+#[ignore = "needs crane, skopeo and docker-registry (make tools)"]
+fn passwords_and_certificates() {
+    let scratch = Scratch::new();
+    // htpasswd -nbB -C 5 me 'pass:word'
+    fs::write(scratch.path("users"), "me:$2y$05$7VXat5jtbqS.RRGmdB/u.OLgQlR9GikrMKGTqvoxIcAV5aLr4R93S\n")
+        .unwrap();
+    certificate(&scratch, "IP:127.0.0.1");
     let (users, cert, key, ca) =
         (scratch.text("users"), scratch.text("tls.crt"), scratch.text("tls.key"), scratch.text("ca.crt"));
     let ours = Registry::podium(
@@ -536,4 +542,162 @@ fn building_twice_gives_the_same_digest() {
     let first = digest("022", true);
     assert_eq!(first, digest("077", false));
     assert!(first.starts_with("sha256:"));
+}
+
+#[test]
+#[ignore = "needs podium beside the test, and openssl"]
+fn proxies_are_gone_through_with_and_without_tls() {
+    let scratch = Scratch::new();
+    certificate(&scratch, "DNS:registry.invalid");
+    let (cert, key, ca) = (scratch.text("tls.crt"), scratch.text("tls.key"), scratch.text("ca.crt"));
+    let tls = Registry::podium(&scratch.path("tls"), &["--tls-cert", &cert, "--tls-key", &key]).unwrap();
+    let plain = Registry::podium(&scratch.path("plain"), &[]).unwrap();
+    let layout = layout(&scratch, 3 << 20, "image");
+    let (source, name) = (format!("oci:{layout}:1"), "registry.invalid:5000/team/app:1");
+    let through = |variables: &[(&str, &str)], args: &[&str]| {
+        run(podium(&scratch.home())
+            .unwrap()
+            .envs(variables.iter().copied())
+            .args(["image", "copy"])
+            .args(args))
+    };
+    for (variable, registry, flags) in
+        [("HTTPS_PROXY", &tls, ["--ca-file", &ca]), ("http_proxy", &plain, ["--plain-http", "--jobs=2"])]
+    {
+        let (address, heads) = proxy(&registry.address).unwrap();
+        let at = format!("http://me:pw@{address}");
+        through(&[(variable, &at)], &[&[source.as_str(), name], &flags[..]].concat()).unwrap();
+        let back = scratch.text(&format!("back-{variable}"));
+        let to = format!("oci:{back}:1");
+        through(&[(variable, &at)], &[&[name, &to], &flags[..]].concat()).unwrap();
+        assert_eq!(blobs(Path::new(&back)), blobs(Path::new(&layout)));
+        let heads = std::mem::take(&mut *heads.lock().unwrap());
+        let begin = match variable {
+            "HTTPS_PROXY" => "CONNECT registry.invalid:5000 HTTP/1.1",
+            _ => "GET http://registry.invalid:5000/v2/",
+        };
+        assert!(heads.iter().any(|head| head.starts_with(begin)), "{heads:?}");
+        // The proxy is shown who we are.
+        assert!(heads.iter().all(|head| head.to_lowercase().contains("proxy-authorization: basic bwu6chc=")));
+        // Who is not behind the proxy is not looked for there; nobody else knows this name.
+        let without = [(variable, at.as_str()), ("NO_PROXY", "other.example,registry.invalid")];
+        let error = through(&without, &[&[source.as_str(), name], &flags[..]].concat()).unwrap_err();
+        assert!(error.to_string().contains("registry.invalid:5000 cannot be reached"), "{error}");
+        // A proxy that is not there is named.
+        let gone = [(variable, "http://127.0.0.1:1")];
+        let error = through(&gone, &[&[source.as_str(), name], &flags[..]].concat()).unwrap_err();
+        assert!(error.to_string().contains("through the proxy http://127.0.0.1:1"), "{error}");
+    }
+}
+
+/// The image in something, unpacked; and its configuration.
+fn unpacked(blobs: &dyn Blobs, image: &Descriptor, to: &Path) -> Value {
+    let (_, manifest) = blobs.image(image, &Platform::here()).unwrap();
+    podium_oci::unpack::unpack(blobs, &manifest, to, Limits::default()).unwrap();
+    let config = blobs.read(&manifest.config, 1 << 20).unwrap();
+    serde_json::from_slice::<Value>(&config).unwrap()["config"].clone()
+}
+
+#[test]
+#[ignore = "needs skopeo (make tools)"]
+fn layers_that_others_compress_with_zstd_are_read() {
+    let scratch = Scratch::new();
+    let layout = layout(&scratch, 3 << 20, "image");
+    let zstd = scratch.text("zstd");
+    scratch
+        .skopeo(&[
+            "copy",
+            "--dest-compress-format",
+            "zstd",
+            "--dest-compress",
+            &format!("oci:{layout}:1"),
+            &format!("dir:{zstd}"),
+        ])
+        .unwrap();
+    let manifest: Value =
+        serde_json::from_str(&fs::read_to_string(scratch.path("zstd/manifest.json")).unwrap()).unwrap();
+    let kinds: Vec<&str> =
+        manifest["layers"].as_array().unwrap().iter().map(|l| l["mediaType"].as_str().unwrap()).collect();
+    assert!(kinds.iter().all(|kind| kind.ends_with("tar+zstd")), "{kinds:?}");
+    scratch
+        .skopeo(&[
+            "copy",
+            "--preserve-digests",
+            &format!("dir:{zstd}"),
+            &format!("oci:{}:1", scratch.text("theirs")),
+        ])
+        .unwrap();
+    let trees = [layout, scratch.text("theirs")].map(|layout| {
+        let (layout, to) = (Layout::open(&layout).unwrap(), scratch.path("tree"));
+        let _ = fs::remove_dir_all(&to);
+        unpacked(&layout, &layout.find(None).unwrap(), &to);
+        tree(&to)
+    });
+    assert_eq!(trees[0].len(), 6);
+    assert_eq!(trees[0], trees[1]);
+}
+
+#[test]
+#[ignore = "needs buildah, and to be root (make tools)"]
+fn the_dockerfiles_of_the_stack_build_what_make_pushes() {
+    let scratch = Scratch::new();
+    let ours = Registry::podium(&scratch.path("ours"), &[]).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../stacks/inference");
+    let stack = scratch.path("stack");
+    run(Command::new("cp").arg("-R").arg(&root).arg(&stack)).unwrap();
+    // What runs in the image is not looked at here.
+    fs::write(stack.join("podium"), noise(100_000)).unwrap();
+    let program = tools::podium().unwrap().display().to_string();
+    let base = format!("{}/operator", ours.address);
+    let make = |words: &[&str]| {
+        let mut command = Command::new("make");
+        command.env_remove("MAKEFLAGS").env_remove("MAKELEVEL").current_dir(&stack).args(words);
+        command.env("PODIUM_DATA", scratch.path("data")).args([
+            format!("PODIUM={program}"),
+            "PROGRAM=podium".to_owned(),
+            format!("IMAGE_TAG_BASE={base}"),
+        ]);
+        run(&mut command).unwrap();
+    };
+    make(&["bundle-build-push", "VERSION=0.1.0", "CRD_VERSION=v1alpha1"]);
+    make(&["bundle-build-push", "catalog-check", "catalog-build-push"]);
+
+    for (name, file, context) in [
+        ("operator:1.0.0", "operator.Dockerfile", "."),
+        ("operator-bundle:1.0.0", "build/1.0.0/bundle.Dockerfile", "build/1.0.0"),
+        ("operator-catalog:1.0.0", "catalog.Dockerfile", "."),
+    ] {
+        let archive = scratch.path(&format!("{}.tar", name.replace(':', "-")));
+        let mut buildah = Command::new("buildah");
+        buildah.current_dir(&stack).args(["--storage-driver", "vfs"]);
+        buildah.arg("--root").arg(scratch.path("storage")).arg("--runroot").arg(scratch.path("running"));
+        buildah.args(["bud", "--isolation", "chroot", "--build-arg", "PROJECT=build/1.0.0/project"]);
+        buildah.args(["-f", file, "-t", &format!("oci-archive:{}", archive.display()), context]);
+        run(&mut buildah).unwrap();
+        let theirs = Archive::open(&archive, &std::env::temp_dir()).unwrap();
+        let to = scratch.text(&format!("{}-layout", name.replace(':', "-")));
+        pull(&scratch, "podium", &format!("{}/{name}", ours.address), &to).unwrap();
+        let own = Layout::open(&to).unwrap();
+        let places = ["own", "theirs"].map(|who| scratch.path(&format!("{who}-{}", name.replace(':', "-"))));
+        let configs = [
+            unpacked(&own, &own.find(None).unwrap(), &places[0]),
+            unpacked(&theirs, &theirs.find(None).unwrap(), &places[1]),
+        ];
+        let [own, theirs] = places.map(|place| tree(&place));
+        let paths =
+            |tree: &BTreeMap<String, (u32, u32, u32, Vec<u8>)>| tree.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(paths(&own), paths(&theirs), "{name}");
+        for (path, file) in &own {
+            assert!(file == &theirs[path], "{name}: {path} has {:o} and {:o}", file.0, theirs[path].0);
+        }
+        for key in ["Entrypoint", "Cmd", "User", "WorkingDir"] {
+            assert_eq!(configs[0][key], configs[1][key], "{name}: {key}");
+        }
+        let labels = configs.map(|config| {
+            let mut labels = config["Labels"].as_object().cloned().unwrap_or_default();
+            labels.remove("io.buildah.version");
+            labels
+        });
+        assert_eq!(labels[0], labels[1], "{name}");
+    }
 }

@@ -503,7 +503,7 @@ mod tests {
     fn the_same_input_is_the_same_digest_on_top_of_itself_too() {
         let scratch = Scratch::new();
         let one = Layout::create(scratch.path("1")).unwrap();
-        let two = Layout::create(scratch.path("2")).unwrap().transient();
+        let two = Layout::create_transient(scratch.path("2")).unwrap();
         let first = image().write(&one).unwrap();
         assert_eq!(first, image().write(&two).unwrap());
         // A change of this digest means that nobody's images are the same any more: think twice.

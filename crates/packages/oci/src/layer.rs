@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use flate2::bufread::MultiGzDecoder;
 
 use crate::digest::{Digest, Hasher};
+use crate::zstd::Zstd;
 
 /// How much of a blob is read at a time.
 const PART: usize = 64 << 10;
@@ -19,6 +20,7 @@ pub struct LayerReader<R: Read> {
 enum Inner<R: Read> {
     Plain(BufReader<R>),
     Gzip(Box<MultiGzDecoder<BufReader<R>>>),
+    Zstd(Box<Zstd<BufReader<R>>>),
 }
 
 fn wrong(text: impl Into<String>) -> io::Error {
@@ -31,14 +33,13 @@ impl<R: Read> LayerReader<R> {
         let mut blob = BufReader::with_capacity(PART, blob);
         let inner = match blob.fill_buf()? {
             [0x1f, 0x8b, ..] => Inner::Gzip(Box::new(MultiGzDecoder::new(blob))),
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => {
-                return Err(wrong(
-                    "the layer is compressed with zstd, which is not read: compress it with gzip",
-                ));
+            // A frame, or one without content before it.
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
+                Inner::Zstd(Box::new(Zstd::new(blob)))
             }
             [b'B', b'Z', b'h', ..] | [0xfd, b'7', b'z', ..] => {
                 return Err(wrong(
-                    "the layer is compressed in a way that is not read: compress it with gzip",
+                    "the layer is compressed in a way that is not read: compress it with gzip or zstd",
                 ));
             }
             _ => Inner::Plain(blob),
@@ -60,6 +61,7 @@ impl<R: Read> LayerReader<R> {
         let blob = match self.inner {
             Inner::Plain(blob) => blob,
             Inner::Gzip(blob) => blob.into_inner(),
+            Inner::Zstd(blob) => blob.into_inner(),
         };
         Ok((blob.into_inner(), self.left))
     }
@@ -70,6 +72,7 @@ impl<R: Read> Read for LayerReader<R> {
         let read = match &mut self.inner {
             Inner::Plain(inner) => inner.read(buffer)?,
             Inner::Gzip(inner) => inner.read(buffer)?,
+            Inner::Zstd(inner) => inner.read(buffer)?,
         };
         self.left = self
             .left
@@ -97,6 +100,10 @@ mod tests {
         encoder.finish().unwrap()
     }
 
+    fn zstd(data: &[u8]) -> Vec<u8> {
+        ruzstd::encoding::compress_to_vec(data, ruzstd::encoding::CompressionLevel::Fastest)
+    }
+
     fn read(data: &[u8], limit: u64, id: Option<&Digest>) -> io::Result<Vec<u8>> {
         let mut reader = LayerReader::new(data, limit, id)?;
         let mut all = Vec::new();
@@ -111,16 +118,20 @@ mod tests {
         let id = Digest::of(&data);
         assert_eq!(read(&data, 1000, Some(&id)).unwrap(), data);
         assert_eq!(read(&gzip(&data), 1000, Some(&id)).unwrap(), data);
+        assert_eq!(read(&zstd(&data), 1000, Some(&id)).unwrap(), data);
         assert_eq!(read(&[gzip(&data[..400]), gzip(&data[400..])].concat(), 1000, Some(&id)).unwrap(), data);
     }
 
     #[test]
     fn bombs_and_lies_are_refused() {
-        let bomb = gzip(&vec![0; 10 << 20]);
-        assert!(bomb.len() < 100 << 10);
-        assert!(read(&bomb, 1 << 20, None).unwrap_err().to_string().contains("bomb"));
+        for bomb in [gzip(&vec![0; 10 << 20]), zstd(&vec![0; 10 << 20])] {
+            assert!(bomb.len() < 100 << 10);
+            assert!(read(&bomb, 1 << 20, None).unwrap_err().to_string().contains("bomb"));
+        }
         assert!(read(&gzip(b"a"), 10, Some(&Digest::of(b"b"))).is_err());
         assert!(read(&gzip(b"hello")[..12], 10, None).is_err());
+        assert!(read(&zstd(b"a"), 10, Some(&Digest::of(b"b"))).is_err());
         assert!(read(b"\x28\xb5\x2f\xfd", 10, None).unwrap_err().to_string().contains("zstd"));
+        assert!(read(b"BZh9", 10, None).unwrap_err().to_string().contains("gzip or zstd"));
     }
 }

@@ -5,9 +5,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
+
 use crate::blobs::{self, Blobs};
 use crate::digest::{Algorithm, Digest, Hasher};
-use crate::disk::{self, Draft};
+use crate::disk::{self, Ahead, Draft};
+use crate::hashing::Hashing;
 use crate::model::{self, Descriptor, Document, Index, MAX_MANIFEST, REF_NAME};
 
 /// Why a layout cannot be used.
@@ -94,9 +97,17 @@ impl Layout {
 
     /// One that is there or is made now. A directory with other things in it is left alone.
     pub fn create(root: impl Into<PathBuf>) -> Result<Self, Error> {
-        let root = root.into();
+        Self::make(root.into(), true)
+    }
+
+    /// As [`Layout::create`], for content that need not survive a power cut.
+    pub fn create_transient(root: impl Into<PathBuf>) -> Result<Self, Error> {
+        Self::make(root.into(), false)
+    }
+
+    fn make(root: PathBuf, durable: bool) -> Result<Self, Error> {
         if root.join("oci-layout").exists() {
-            return Self::open(root);
+            return Ok(Self { durable, ..Self::open(root)? });
         }
         fs::create_dir_all(&root).map_err(at(&root))?;
         if fs::read_dir(&root).map_err(at(&root))?.next().is_some() {
@@ -105,15 +116,10 @@ impl Layout {
         let blobs = root.join("blobs/sha256");
         fs::create_dir_all(&blobs).map_err(at(&blobs))?;
         let index = root.join("index.json");
-        disk::write(&index, &Index::new(Vec::new()).bytes(), true).map_err(at(&index))?;
+        disk::write(&index, &Index::new(Vec::new()).bytes(), durable).map_err(at(&index))?;
         let marker = root.join("oci-layout");
-        disk::write(&marker, MARKER.as_bytes(), true).map_err(at(&marker))?;
-        Ok(Self { root, durable: true })
-    }
-
-    /// For content that need not survive a power cut.
-    pub fn transient(self) -> Self {
-        Self { durable: false, ..self }
+        disk::write(&marker, MARKER.as_bytes(), durable).map_err(at(&marker))?;
+        Ok(Self { root, durable })
     }
 
     /// Where it is.
@@ -190,8 +196,17 @@ impl Layout {
             hasher.update(part.get(..read).unwrap_or_default());
             offset += read as u64;
         }
-        let mut receiver = Receiver { layout: self.clone(), file, path, hasher, offset, blob: blob.clone() };
-        if offset > blob.size {
+        let (layout, blob) = (self.clone(), blob.clone());
+        let mut receiver = Receiver {
+            layout,
+            file,
+            path,
+            hashing: Hashing::new(hasher),
+            offset,
+            blob,
+            ahead: Ahead::default(),
+        };
+        if offset > receiver.blob.size {
             receiver.restart()?;
         }
         Ok(receiver)
@@ -303,10 +318,10 @@ impl Layout {
         Ok((count, bytes))
     }
 
-    fn publish(&self, draft: Draft, file: &File, digest: &Digest) -> Result<(), Error> {
+    fn publish(&self, draft: Draft, file: &File, ahead: &mut Ahead, digest: &Digest) -> Result<(), Error> {
         let path = self.blob_path(digest);
         if self.durable {
-            file.sync_data().map_err(at(&path))?;
+            ahead.end(file).map_err(at(&path))?;
         }
         draft.publish(&path, self.durable).map_err(at(&path))?;
         // Other tools wonder about a folder that they do not know.
@@ -381,7 +396,7 @@ impl BlobWriter {
         let digest = hasher.finish();
         let descriptor = Descriptor::new(media_type, digest, size);
         if !layout.has(&descriptor) {
-            layout.publish(draft, &file, &descriptor.digest)?;
+            layout.publish(draft, &file, &mut Ahead::default(), &descriptor.digest)?;
         }
         Ok(descriptor)
     }
@@ -405,9 +420,10 @@ pub struct Receiver {
     layout: Layout,
     file: File,
     path: PathBuf,
-    hasher: Hasher,
+    hashing: Hashing,
     offset: u64,
     blob: Descriptor,
+    ahead: Ahead,
 }
 
 impl Receiver {
@@ -419,35 +435,45 @@ impl Receiver {
     /// Forgets what is there.
     pub fn restart(&mut self) -> Result<(), Error> {
         self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0))).map_err(at(&self.path))?;
-        self.hasher = Hasher::new(self.blob.digest.algorithm());
+        self.hashing = Hashing::new(Hasher::new(self.blob.digest.algorithm()));
         self.offset = 0;
         Ok(())
     }
 
     /// Takes the next part; more than the size is refused.
     pub fn write(&mut self, data: &[u8]) -> Result<(), Error> {
-        if self.offset + data.len() as u64 > self.blob.size {
+        self.append(&[Bytes::copy_from_slice(data)])
+    }
+
+    /// Takes the next parts; more than the size is refused.
+    pub(crate) fn append(&mut self, parts: &[Bytes]) -> Result<(), Error> {
+        let more: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        if self.offset + more > self.blob.size {
             self.restart()?;
             return Err(Error::Wrong(format!("{} is longer than its size says", self.blob.digest)));
         }
-        self.file.write_all(data).map_err(at(&self.path))?;
-        self.hasher.update(data);
-        self.offset += data.len() as u64;
+        self.hashing.update(parts);
+        disk::write_parts(&self.file, parts).map_err(at(&self.path))?;
+        if self.layout.durable {
+            self.ahead.wrote(&self.file, more).map_err(at(&self.path))?;
+        }
+        self.offset += more;
         Ok(())
     }
 
     /// All has come: compares, and gives it its name. What is wrong is thrown away.
-    pub fn finish(mut self) -> Result<(), Error> {
+    pub fn finish(self) -> Result<(), Error> {
         if self.offset < self.blob.size {
             let left = self.blob.size - self.offset;
             return Err(Error::Wrong(format!("{} ends {left} bytes too early", self.blob.digest)));
         }
-        let is = std::mem::replace(&mut self.hasher, Hasher::new(Algorithm::Sha256)).finish();
-        if is != self.blob.digest {
-            let _ = fs::remove_file(&self.path);
-            return Err(Error::Wrong(format!("the content should be {} and is {is}", self.blob.digest)));
+        let Self { layout, file, path, hashing, blob, mut ahead, .. } = self;
+        let is = hashing.finish().map_err(at(&path))?.finish();
+        if is != blob.digest {
+            let _ = fs::remove_file(&path);
+            return Err(Error::Wrong(format!("the content should be {} and is {is}", blob.digest)));
         }
-        self.layout.publish(Draft::new(self.path), &self.file, &self.blob.digest)
+        layout.publish(Draft::new(path), &file, &mut ahead, &blob.digest)
     }
 }
 

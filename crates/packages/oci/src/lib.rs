@@ -69,10 +69,13 @@ pub mod tar;
 pub mod tree;
 pub mod unpack;
 
+mod buffers;
 mod disk;
 mod gzip;
+mod hashing;
 #[cfg(test)]
 mod testing;
+mod zstd;
 
 pub use blobs::Blobs;
 pub use client::credentials::{Credential, Keyring};

@@ -218,6 +218,62 @@ async fn strangers_are_not_shown_credentials() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn strangers_are_not_shown_tokens_and_uploads_to_them_carry_none() {
+    let data = noise(1000);
+    let (elsewhere, heads) = {
+        let data = data.clone();
+        fake(move |head| match head.split(' ').next() {
+            Some("PUT") => respond("201 Created", "", b""),
+            // Whoever comes from elsewhere is not listened to when they want credentials.
+            _ if head.contains("/wants") => {
+                respond("401 Unauthorized", "WWW-Authenticate: Basic realm=\"x\"\r\n", b"")
+            }
+            _ => respond("200 OK", "", &data),
+        })
+        .await
+    };
+    let (tokens, _) = fake(|_| respond("200 OK", "", b"{\"token\":\"t0k\"}")).await;
+    let (manifest, layer) = one(&data);
+    let challenge = format!("WWW-Authenticate: Bearer realm=\"http://{tokens}/token\"\r\n");
+    let to = elsewhere.clone();
+    let (address, own) = fake(move |head| {
+        let at = |path: &str| format!("Location: http://{to}/{path}\r\n");
+        if !head.contains("authorization: Bearer t0k") {
+            respond("401 Unauthorized", &challenge, b"")
+        } else if head.starts_with("HEAD") {
+            respond("404 Not Found", "", b"")
+        } else if head.starts_with("POST") {
+            respond("202 Accepted", &at("upload"), b"")
+        } else if head.starts_with("PUT") {
+            respond("201 Created", "", b"")
+        } else if head.contains("/manifests/") {
+            respond("200 OK", &format!("Content-Type: {MANIFEST}\r\n"), &manifest)
+        } else if head.contains(&format!("/wanting/blobs/{}", layer.digest)) {
+            respond("302 Found", &at("wants"), b"")
+        } else if head.contains(&format!("/blobs/{}", layer.digest)) {
+            respond("302 Found", &at("signed"), b"")
+        } else {
+            respond("200 OK", "", b"{}")
+        }
+    })
+    .await;
+    let keyring = Keyring::default().with(&address, Credential::Basic("me".to_owned(), "pw".to_owned()));
+    let client = Client::new(Options { plain_http: true, keyring, retries: 0, ..Options::default() });
+    let scratch = Scratch::new();
+    let layout = Layout::create(scratch.path("l")).unwrap();
+    let wanting = client.pull(&name(&address, "wanting:1"), &layout, &Platforms::All, &quiet()).await;
+    assert!(wanting.is_err());
+    let image = client.pull(&name(&address, "a:1"), &layout, &Platforms::All, &quiet()).await.unwrap();
+    client.push(&layout, &image, &name(&address, "b:1"), &quiet()).await.unwrap();
+    assert!(own.lock().unwrap().iter().any(|head| head.starts_with("PUT /v2/b/manifests/1")));
+    let heads = heads.lock().unwrap();
+    for path in ["GET /signed", "GET /wants", "PUT /upload"] {
+        assert!(heads.iter().any(|head| head.starts_with(path)), "{path}: {heads:?}");
+    }
+    assert!(heads.iter().all(|head| !head.to_lowercase().contains("authorization")), "{heads:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn redirections_to_nowhere_are_refused() {
     for (text, to) in [
         ("too many", "/v2/again"),

@@ -61,7 +61,7 @@ fn honest(old: &Tree, ready: &Ready, matches: &ArgMatches) -> Result<()> {
 /// Makes the image: the files of the bundle, and the labels by which it is known as one.
 fn image(ready: &Ready) -> Result<(tempdir::Folder, Layout, Descriptor)> {
     let folder = tempdir::Folder::new()?;
-    let layout = Layout::create(folder.path())?.transient();
+    let layout = Layout::create_transient(folder.path())?;
     let descriptor = write(ready, &layout)?;
     Ok((folder, layout, descriptor))
 }

@@ -14,6 +14,7 @@ use podium_catalog::json::Text;
 use podium_catalog::{Meta, Problem};
 use podium_oci::files::{Files, Limits};
 use podium_oci::{Blobs, Client, Layout, Place, Platform, Reference};
+use tokio::sync::Semaphore;
 
 use super::output::refused;
 use crate::bundle::input::flat;
@@ -131,33 +132,31 @@ fn of_tree(tree: &Tree, image: &str) -> Result<Meta> {
 /// What several bundle images hold, asked for at once.
 pub fn bundles(images: &[String], matches: &ArgMatches) -> Result<BTreeMap<String, Meta>> {
     let client = client(matches)?;
-    let mut all = BTreeMap::new();
-    for part in images.chunks(AT_ONCE) {
-        let mut references = Vec::new();
-        for image in part {
-            let Place::Registry(reference) = Place::parse(image).with_context(|| image.clone())? else {
-                bail!("{image}: a template names images in registries; name files by --bundles");
-            };
-            references.push(reference);
-        }
-        let found = block_on(async {
-            let mut tasks = Vec::new();
-            for reference in references {
-                let client = client.clone();
-                tasks.push(tokio::spawn(async move {
-                    fetch(&client, &reference, &["/manifests", "/metadata"]).await
-                }));
-            }
-            let mut found = Vec::new();
-            for task in tasks {
-                found.push(task.await.map_err(|error| anyhow!(error)).and_then(|found| found));
-            }
-            Ok(found)
-        })?;
-        for (image, found) in part.iter().zip(found) {
-            let found = found.map_err(|error| anyhow!("failed to pull image {image:?}: {error:#}"))?;
-            all.insert(image.clone(), bundle(image, &found)?);
-        }
+    let mut wanted = Vec::new();
+    for image in images {
+        let Place::Registry(reference) = Place::parse(image).with_context(|| image.clone())? else {
+            bail!("{image}: a template names images in registries; name files by --bundles");
+        };
+        wanted.push((image.clone(), reference));
     }
-    Ok(all)
+    block_on(async {
+        let places = Arc::new(Semaphore::new(AT_ONCE));
+        let mut tasks = Vec::new();
+        for (image, reference) in wanted {
+            let (client, places) = (client.clone(), places.clone());
+            tasks.push(tokio::spawn(async move {
+                let _place = places.acquire_owned().await;
+                let found = fetch(&client, &reference, &["/manifests", "/metadata"]).await;
+                let found = found.map_err(|error| anyhow!("failed to pull image {image:?}: {error:#}"))?;
+                let meta = bundle(&image, &found)?;
+                anyhow::Ok((image, meta))
+            }));
+        }
+        let mut all = BTreeMap::new();
+        for task in tasks {
+            let (image, meta) = task.await??;
+            all.insert(image, meta);
+        }
+        Ok(all)
+    })
 }

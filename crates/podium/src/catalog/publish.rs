@@ -233,7 +233,7 @@ pub fn push(matches: &ArgMatches) -> Result<()> {
     }
     let folder = tempfolder()?;
     let pushed = (|| {
-        let layout = Layout::create(&folder)?.transient();
+        let layout = Layout::create_transient(&folder)?;
         let descriptor = write(&ready, &layout)?;
         block_on(async { Ok(client.push(&layout, &descriptor, &reference, &quiet()).await?) })?;
         Ok::<_, anyhow::Error>(descriptor)

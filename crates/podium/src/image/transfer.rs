@@ -103,7 +103,7 @@ pub fn copy(matches: &ArgMatches) -> Result<()> {
     let image = access::block_on(async {
         if let (Place::Registry(from), Place::Layout(path, tag)) = (&from, &to) {
             // Side by side, and the next try goes on where this one breaks off.
-            let layout = Layout::create(path)?.transient();
+            let layout = Layout::create_transient(path)?;
             let _held = layout.hold()?;
             let platforms = platform.clone().map_or(Platforms::All, Platforms::One);
             let image = client.pull(from, &layout, &platforms, &line.listener()).await?;
@@ -125,7 +125,7 @@ pub fn copy(matches: &ArgMatches) -> Result<()> {
                 client.push_from(source.blobs.clone(), &image, to, sibling, &line.listener()).await?;
             }
             Place::Layout(path, tag) => {
-                let layout = Layout::create(path)?.transient();
+                let layout = Layout::create_transient(path)?;
                 let _held = layout.hold()?;
                 on_disk(&source, |blobs, image| Ok(import(blobs, image, &layout)?)).await?;
                 layout.tag(&image, tag.as_deref())?;
@@ -180,7 +180,7 @@ async fn source(client: &podium_oci::Client, from: &Place, platform: Option<&Pla
         }
         Place::DockerArchive(path, tag) => {
             let scratch = Scratch::new()?;
-            let layout = Layout::create(&scratch.0)?.transient();
+            let layout = Layout::create_transient(&scratch.0)?;
             let image = build::docker(path, tag.as_deref(), &layout)?;
             Source { blobs: Arc::new(layout), image, sibling: None, _scratch: Some(scratch) }
         }

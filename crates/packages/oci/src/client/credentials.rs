@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use super::helper::Helpers;
 use crate::reference::DEFAULT_REGISTRY;
 
 /// Why credentials cannot be read or written.
@@ -45,7 +46,6 @@ pub enum Error {
 }
 
 const MAX_FILE: u64 = 4 << 20;
-const MAX_ANSWER: u64 = 1 << 20;
 
 /// What proves who we are.
 #[derive(Clone, PartialEq, Eq)]
@@ -78,6 +78,7 @@ pub struct Keyring {
     home: Option<PathBuf>,
     /// For one registry, or for all if it is empty; before all files.
     given: Option<(String, Credential)>,
+    helpers: Helpers,
 }
 
 impl Keyring {
@@ -85,8 +86,9 @@ impl Keyring {
     /// the runtime and the configuration directory, then docker's.
     pub fn from_environment(variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let path = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let helpers = Helpers { path: variable("PATH"), ..Helpers::default() };
         if let Some(file) = path("REGISTRY_AUTH_FILE") {
-            return Self { files: vec![file.clone()], home: Some(file), given: None };
+            return Self { files: vec![file.clone()], home: Some(file), given: None, helpers };
         }
         let home = path("HOME");
         let docker = path("DOCKER_CONFIG").or_else(|| Some(home.as_ref()?.join(".docker")));
@@ -95,13 +97,19 @@ impl Keyring {
         let podman = [path("XDG_RUNTIME_DIR"), config].into_iter().flatten();
         let podman = podman.map(|folder| folder.join("containers/auth.json"));
         let files = podman.chain(docker.clone()).chain(home.map(|home| home.join(".dockercfg"))).collect();
-        Self { files, home: docker, given: None }
+        Self { files, home: docker, given: None, helpers }
     }
 
     /// One file and no other.
     pub fn from_file(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
-        Self { files: vec![path.clone()], home: Some(path), given: None }
+        Self { files: vec![path.clone()], home: Some(path), ..Self::default() }
+    }
+
+    /// How long a helper may take; two minutes unless it is said.
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.helpers.patience = patience;
+        self
     }
 
     /// Shows this one to a registry (its host), whatever the files say.
@@ -118,7 +126,7 @@ impl Keyring {
         for file in &self.files {
             let Some(value) = read(file)? else { continue };
             let legacy = file.ends_with(".dockercfg");
-            let auths = Auths { path: file, value: &value, legacy };
+            let auths = Auths { path: file, value: &value, legacy, helpers: &self.helpers };
             if let Some(found) = auths.find(registry, repository)? {
                 return Ok(Some(found));
             }
@@ -137,7 +145,7 @@ impl Keyring {
         let mut value = read(path)?.unwrap_or_else(|| json!({}));
         if let Some(helper) = helper_of(&value, registry) {
             let request = json!({ "ServerURL": key(registry), "Username": user, "Secret": password });
-            ask(&helper, "store", request.to_string().as_bytes())?;
+            self.helpers.ask(&helper, "store", request.to_string().as_bytes())?;
             return Ok(());
         }
         let auth = STANDARD.encode(format!("{user}:{password}"));
@@ -151,7 +159,7 @@ impl Keyring {
         let path = self.home.as_deref().ok_or(Error::NoPlace)?;
         let Some(mut value) = read(path)? else { return Ok(false) };
         if let Some(helper) = helper_of(&value, registry) {
-            return Ok(ask(&helper, "erase", key(registry).as_bytes())?.is_some());
+            return Ok(self.helpers.ask(&helper, "erase", key(registry).as_bytes())?.is_some());
         }
         let mut found = false;
         let there = value.get("auths").and_then(Value::as_object);
@@ -193,12 +201,13 @@ struct Auths<'f> {
     path: &'f Path,
     value: &'f Value,
     legacy: bool,
+    helpers: &'f Helpers,
 }
 
 impl Auths<'_> {
     fn find(&self, registry: &str, repository: &str) -> Result<Option<Credential>, Error> {
         if let Some(helper) = helper_of(self.value, registry)
-            && let Some(found) = from_helper(&helper, registry)?
+            && let Some(found) = from_helper(self.helpers, &helper, registry)?
         {
             return Ok(Some(found));
         }
@@ -256,7 +265,7 @@ pub fn parse(data: &[u8], registry: &str, repository: &str) -> Result<Option<Cre
         map.remove("credsStore");
         map.remove("credHelpers");
     }
-    Auths { path, value: &value, legacy: false }.find(registry, repository)
+    Auths { path, value: &value, legacy: false, helpers: &Helpers::default() }.find(registry, repository)
 }
 
 fn form(path: &Path, why: impl std::fmt::Display) -> Error {
@@ -319,8 +328,8 @@ fn helper_of(value: &Value, registry: &str) -> Option<String> {
     fine.then(|| name.to_owned())
 }
 
-fn from_helper(helper: &str, registry: &str) -> Result<Option<Credential>, Error> {
-    let Some(answer) = ask(helper, "get", key(registry).as_bytes())? else { return Ok(None) };
+fn from_helper(helpers: &Helpers, helper: &str, registry: &str) -> Result<Option<Credential>, Error> {
+    let Some(answer) = helpers.ask(helper, "get", key(registry).as_bytes())? else { return Ok(None) };
     let wrong = |why: &str| Error::Helper { name: helper.to_owned(), why: why.to_owned() };
     let value: Value = serde_json::from_slice(&answer).map_err(|_| wrong("its answer is not JSON"))?;
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -330,32 +339,6 @@ fn from_helper(helper: &str, registry: &str) -> Result<Option<Credential>, Error
         ("<token>", _) => Some(Credential::Identity(secret)),
         _ => Some(Credential::Basic(user, secret)),
     })
-}
-
-/// Runs a helper; nothing if it has nothing.
-fn ask(helper: &str, verb: &str, input: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-    let wrong = |why: String| Error::Helper { name: helper.to_owned(), why };
-    let mut child = Command::new(format!("docker-credential-{helper}"))
-        .arg(verb)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|e| wrong(format!("it cannot be started: {e}; is it installed?")))?;
-    if let Some(mut stdin) = child.stdin.take() {
-        let _ = stdin.write_all(input);
-    }
-    let mut answer = Vec::new();
-    if let Some(stdout) = child.stdout.take() {
-        stdout.take(MAX_ANSWER).read_to_end(&mut answer).map_err(|e| wrong(e.to_string()))?;
-    }
-    let status = child.wait().map_err(|e| wrong(e.to_string()))?;
-    if status.success() {
-        return Ok(Some(answer));
-    }
-    let text = String::from_utf8_lossy(&answer).trim().chars().take(300).collect::<String>();
-    // All helpers say it so.
-    if text.contains("credentials not found") { Ok(None) } else { Err(wrong(text)) }
 }
 
 #[cfg(test)]

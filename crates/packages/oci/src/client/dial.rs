@@ -202,16 +202,17 @@ impl Trust {
     }
 }
 
-/// What makes connections to one host.
+/// What makes connections to one host; without anybody to believe, only such that are not encrypted.
 pub(super) fn connector(
     host: &str,
-    trust: &Trust,
+    trust: Option<&Trust>,
     proxies: &Proxies,
 ) -> Result<HttpsConnector<Dialer>, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let config = config.map_err(|e| e.to_string())?;
-    let config = config.with_root_certificates(trust.roots(host)?).with_no_client_auth();
+    let roots = trust.map_or_else(|| Ok(RootCertStore::empty()), |trust| trust.roots(host))?;
+    let config = config.with_root_certificates(roots).with_no_client_auth();
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_connect_timeout(Some(CONNECT));

@@ -34,6 +34,8 @@ const ANSWER: Duration = Duration::from_secs(120);
 const PER_BYTE: Duration = Duration::from_micros(20);
 /// How long nothing may come of a body.
 pub(super) const SILENCE: Duration = Duration::from_secs(60);
+/// How much is read at a time: more does not fit into the processor's cache until it is hashed and written.
+const READ: usize = 256 << 10;
 pub(super) const MAX_HOPS: usize = 5;
 const MAX_TOKEN: usize = 1 << 20;
 const MAX_MESSAGE: usize = 64 << 10;
@@ -75,6 +77,8 @@ pub(super) struct Host {
     pub base: String,
     authority: String,
     state: Mutex<State>,
+    /// What was found for a repository: a helper is a program, and asking it for each request takes long.
+    found: tokio::sync::Mutex<HashMap<String, Credential>>,
 }
 
 #[derive(Default)]
@@ -121,26 +125,36 @@ impl Host {
 
 impl Client {
     /// The one who makes connections to an authority.
-    fn http(&self, authority: &str) -> Result<Http, Error> {
+    fn http(&self, authority: &str, secure: bool) -> Result<Http, Error> {
         let mut clients = locked(&self.inner.clients);
-        if let Some(client) = clients.get(authority) {
+        let key = (authority.to_owned(), secure);
+        if let Some(client) = clients.get(&key) {
             return Ok(client.clone());
         }
-        let made = connector(authority, &self.inner.options.trust, &self.inner.options.proxies);
+        // Reading all authorities of this machine takes longer than a small answer: only who speaks TLS needs them.
+        let trust = secure.then_some(&self.inner.options.trust);
+        let made = connector(authority, trust, &self.inner.options.proxies);
         let connector = made.map_err(Error::Tls)?;
         let client: Http = legacy::Client::builder(TokioExecutor::new())
             .pool_idle_timeout(Duration::from_secs(30))
             .pool_timer(TokioTimer::new())
+            .http1_max_buf_size(READ)
             .build(connector);
-        clients.insert(authority.to_owned(), client.clone());
+        clients.insert(key, client.clone());
         Ok(client)
     }
 
     /// A registry. With one of this machine it is tried whether it speaks TLS; with others it has to, unless the user
     /// said otherwise.
     pub(super) async fn host(&self, registry: &str) -> Result<std::sync::Arc<Host>, Error> {
-        if let Some(host) = locked(&self.inner.hosts).get(registry) {
-            return Ok(host.clone());
+        let known = || locked(&self.inner.hosts).get(registry).cloned();
+        if let Some(host) = known() {
+            return Ok(host);
+        }
+        // One tries, and all others who want to know wait.
+        let _trying = self.inner.trying.lock().await;
+        if let Some(host) = known() {
+            return Ok(host);
         }
         let authority = api_host(registry).to_owned();
         let scheme = if self.inner.options.plain_http {
@@ -155,14 +169,27 @@ impl Client {
             base: format!("{scheme}://{authority}"),
             authority,
             state: Mutex::default(),
+            found: tokio::sync::Mutex::default(),
         });
         Ok(locked(&self.inner.hosts).entry(registry.to_owned()).or_insert(host).clone())
     }
 
+    /// How a registry of this machine is talked to. Nothing secret is sent to find out.
     async fn probe(&self, authority: &str) -> Result<&'static str, Error> {
-        let text = format!("https://{authority}/v2/");
-        let uri: Uri = text.parse().map_err(|_| Error::Address(text))?;
-        match self.send_once(Method::GET, &uri, HeaderMap::new(), Payload::none()).await {
+        let address = |scheme: &str| {
+            let text = format!("{scheme}://{authority}/v2/");
+            text.parse::<Uri>().map_err(|_| Error::Address(text))
+        };
+        let ask = async |uri: &Uri| self.send_once(Method::GET, uri, HeaderMap::new(), Payload::none()).await;
+        if let Ok(response) = ask(&address("http")?).await
+            // Servers that speak TLS say something else to those who do not, if anything.
+            && matches!(response.status().as_u16(), 200 | 401)
+        {
+            // A connection can be used again when all was read.
+            let _ = bounded(response.into_body(), MAX_MESSAGE).await;
+            return Ok("http");
+        }
+        match ask(&address("https")?).await {
             Ok(_) => Ok("https"),
             // Who shows a certificate speaks TLS, whatever we think of the certificate.
             Err(error) if error.to_string().contains("certificate") => Err(error),
@@ -178,7 +205,7 @@ impl Client {
         payload: Payload,
     ) -> Result<Response<Incoming>, Error> {
         let authority = uri.authority().map(|authority| authority.as_str().to_owned()).unwrap_or_default();
-        let client = self.http(&authority)?;
+        let client = self.http(&authority, uri.scheme_str() == Some("https"))?;
         let (body, patience) = match payload {
             Payload::Bytes(data) if data.is_empty() => {
                 (Empty::new().map_err(|e| match e {}).boxed_unsync(), ANSWER)
@@ -216,8 +243,10 @@ impl Client {
             && call.uri.scheme_str() == host.base.split(':').next();
         loop {
             let mut headers = call.headers.clone();
+            let mut known = false;
             if home && let Some(value) = self.authorization(host, &call.scope).await? {
                 headers.insert(AUTHORIZATION, value);
+                known = true;
             }
             let (payload, again) = match &mut call.payload {
                 Payload::Bytes(data) => (Payload::Bytes(data.clone()), true),
@@ -228,6 +257,10 @@ impl Client {
                 Ok(response) => match response.status().as_u16() {
                     401 if home && !asked => {
                         asked = true;
+                        if known {
+                            // It may have been changed since it was looked up.
+                            host.found.lock().await.remove(repository(&call.scope));
+                        }
                         self.challenged(host, &call.scope, response.headers());
                         if again {
                             continue;
@@ -282,11 +315,20 @@ impl Client {
     }
 
     async fn credential(&self, host: &Host, scope: &Scope) -> Result<Option<Credential>, Error> {
+        // Others who want the same wait for the first one.
+        let mut all = host.found.lock().await;
+        if let Some(found) = all.get(repository(scope)) {
+            return Ok(Some(found.clone()));
+        }
         let keyring = self.inner.options.keyring.clone();
-        let (registry, repository) = (host.registry.clone(), scope.repository.clone().unwrap_or_default());
-        // Helpers are programs that are waited for.
-        let found = tokio::task::spawn_blocking(move || keyring.find(&registry, &repository)).await;
-        Ok(found.map_err(|e| Error::Wrong(e.to_string()))??)
+        let (registry, name) = (host.registry.clone(), repository(scope).to_owned());
+        let found = tokio::task::spawn_blocking(move || keyring.find(&registry, &name)).await;
+        let found = found.map_err(|e| Error::Wrong(e.to_string()))??;
+        // Where there is none, there may be one after a login.
+        if let Some(found) = &found {
+            all.insert(repository(scope).to_owned(), found.clone());
+        }
+        Ok(found)
     }
 
     /// What is shown with a request.
@@ -408,6 +450,10 @@ impl Client {
         }
         Err(self.refusal(&method, &uri, response).await)
     }
+}
+
+fn repository(scope: &Scope) -> &str {
+    scope.repository.as_deref().unwrap_or_default()
 }
 
 fn secret(text: &str) -> Result<HeaderValue, Error> {

@@ -16,6 +16,7 @@ pub mod auth;
 pub mod credentials;
 pub mod dial;
 pub mod fetch;
+mod helper;
 mod http;
 mod pull;
 mod push;
@@ -155,18 +156,25 @@ struct Inner {
     options: Options,
     clients: Mutex<
         HashMap<
-            String,
+            (String, bool),
             hyper_util::client::legacy::Client<hyper_rustls::HttpsConnector<dial::Dialer>, http::Body>,
         >,
     >,
     hosts: Mutex<HashMap<String, Arc<http::Host>>>,
+    trying: tokio::sync::Mutex<()>,
 }
 
 impl Client {
     /// One that works so. Connections are made when they are needed.
     pub fn new(options: Options) -> Self {
-        let inner = Inner { options, clients: Mutex::default(), hosts: Mutex::default() };
-        Self { inner: Arc::new(inner) }
+        Self {
+            inner: Arc::new(Inner {
+                options,
+                clients: Mutex::default(),
+                hosts: Mutex::default(),
+                trying: tokio::sync::Mutex::default(),
+            }),
+        }
     }
 }
 

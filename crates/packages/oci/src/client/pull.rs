@@ -20,6 +20,7 @@ impl Client {
         platforms: &Platforms,
         listener: &Listener,
     ) -> Result<Descriptor, Error> {
+        crate::disk::keep_memory();
         let remote = self.open(reference, platforms).await?;
         let mut blobs: Vec<Descriptor> = Vec::new();
         for (_, document, _) in remote.documents() {
@@ -75,9 +76,17 @@ impl Client {
             let fill = |mut receiver: Receiver| {
                 let mut stream =
                     client.stream(&handle, &reference, &blob.digest, blob.size, receiver.offset());
-                while let Some(part) = stream.next()? {
-                    receiver.write(&part)?;
-                    listener(Progress::Moved(blob.digest.clone(), part.len() as u64));
+                let mut parts = Vec::new();
+                loop {
+                    // What came before it broke off is kept for the next try.
+                    let came = stream.gather(&mut parts);
+                    receiver.append(&parts)?;
+                    came?;
+                    if parts.is_empty() {
+                        break;
+                    }
+                    let size = parts.iter().map(|part| part.len() as u64).sum();
+                    listener(Progress::Moved(blob.digest.clone(), size));
                 }
                 Ok::<(), Error>(receiver.finish()?)
             };

@@ -17,6 +17,7 @@ use super::auth::Scope;
 use super::http::{Call, Host, Payload, location};
 use super::{Client, Error, How, Listener, Platforms, Progress};
 use crate::blobs::Blobs;
+use crate::buffers::Buffers;
 use crate::digest::Hasher;
 use crate::model::{Descriptor, Document, MAX_MANIFEST};
 use crate::reference::Reference;
@@ -331,9 +332,10 @@ fn feed(
     let place = |e: std::io::Error| format!("{}: {e}", from.place());
     let mut stream = from.open_at(&blob.digest, offset).map_err(place)?;
     let mut at = offset;
+    let mut buffers = Buffers::default();
     while at < blob.size {
         let room = usize::try_from(blob.size - at).unwrap_or(usize::MAX).min(PART);
-        let mut part = vec![0; room];
+        let mut part = buffers.take(room);
         let mut filled = 0;
         while filled < room {
             match stream.read(part.get_mut(filled..).unwrap_or_default()) {
@@ -365,7 +367,7 @@ fn feed(
                 }
             }
         }
-        if to.blocking_send(Ok(part.into())).is_err() {
+        if to.blocking_send(Ok(buffers.send(part))).is_err() {
             // Whoever sent it has gone.
             return Ok(());
         }

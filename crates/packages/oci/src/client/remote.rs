@@ -15,6 +15,7 @@ use super::http::{Call, SILENCE, shown};
 use super::{Client, Error, Platforms};
 use crate::blobs::Blobs;
 use crate::digest::Digest;
+use crate::disk::{GATHER, MANY};
 use crate::files::{Files, Limits};
 use crate::model::{Config, Descriptor, Document, Manifest, Platform};
 use crate::reference::Reference;
@@ -234,6 +235,20 @@ impl Stream {
     /// The next part; nothing at the end.
     pub(super) fn next(&mut self) -> Result<Option<Bytes>, Error> {
         self.receiver.blocking_recv().transpose()
+    }
+
+    /// The next parts, enough to be worth a write; none at the end. What came before an error is there too.
+    pub(super) fn gather(&mut self, parts: &mut Vec<Bytes>) -> Result<(), Error> {
+        parts.clear();
+        let mut size = 0;
+        while size < GATHER
+            && parts.len() < MANY
+            && let Some(part) = self.next()?
+        {
+            size += part.len();
+            parts.push(part);
+        }
+        Ok(())
     }
 }
 

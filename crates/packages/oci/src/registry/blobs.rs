@@ -13,7 +13,9 @@ use tokio::sync::mpsc;
 use super::answer::{self, Answer, Outgoing, Refusal, plain};
 use super::path::parameter;
 use super::{Registry, store};
+use crate::buffers::Buffers;
 use crate::digest::Digest;
+use crate::disk::{GATHER, MANY};
 use crate::reference::is_repository;
 
 /// How much is read at a time, and how many parts wait.
@@ -170,12 +172,25 @@ impl Registry {
         let (store, id) = (self.store.clone(), id.to_owned());
         let work = tokio::task::spawn_blocking(move || {
             let mut part = store.part(&id, from)?;
+            let mut waiting = Vec::new();
             loop {
-                match receiver.blocking_recv() {
-                    Some(Some(data)) => part.write(&data)?,
+                let (mut size, mut end) = (0, None);
+                while size < GATHER && waiting.len() < MANY && end.is_none() {
+                    match receiver.blocking_recv() {
+                        Some(Some(data)) => {
+                            size += data.len();
+                            waiting.push(data);
+                        }
+                        other => end = Some(other.is_some()),
+                    }
+                }
+                part.write(&waiting)?;
+                waiting.clear();
+                match end {
+                    None => {}
                     // All of it is here.
-                    Some(None) => return then(part).map(Some),
-                    None => {
+                    Some(true) => return then(part).map(Some),
+                    Some(false) => {
                         part.pause()?;
                         return Ok(None);
                     }
@@ -248,13 +263,14 @@ fn parts(mut file: std::fs::File, begin: u64, end: u64) -> Outgoing {
     let (sender, receiver) = mpsc::channel(WAITING);
     tokio::task::spawn_blocking(move || {
         let mut left = end - begin;
+        let mut buffers = Buffers::default();
         let mut read = || -> std::io::Result<()> {
             file.seek(SeekFrom::Start(begin))?;
             while left > 0 {
-                let mut part = vec![0; usize::try_from(left).unwrap_or(usize::MAX).min(PART)];
+                let mut part = buffers.take(usize::try_from(left).unwrap_or(usize::MAX).min(PART));
                 file.read_exact(&mut part)?;
                 left -= part.len() as u64;
-                if sender.blocking_send(Ok(part.into())).is_err() {
+                if sender.blocking_send(Ok(buffers.send(part))).is_err() {
                     return Ok(());
                 }
             }

@@ -14,13 +14,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
+
 use crate::digest::{Algorithm, Digest, Hasher};
-use crate::disk::{self, Draft};
+use crate::disk::{self, Ahead, Draft};
+use crate::hashing::Hashing;
 use crate::model::{Annotations, Descriptor, Document, MAX_MANIFEST};
 use crate::reference::{is_repository, is_tag};
 
@@ -91,7 +94,9 @@ pub struct Part<'s> {
     id: String,
     file: File,
     path: PathBuf,
-    going: Option<Going>,
+    /// What hashes it, and of how many bytes; nothing if it was not there from the beginning.
+    hashing: Option<(Hashing, u64)>,
+    ahead: Ahead,
 }
 
 /// How many uploads remember what was hashed.
@@ -217,7 +222,8 @@ impl Store {
         let going = going.filter(|going| going.size == size);
         let going =
             going.or_else(|| (size == 0).then(|| Going { hasher: Hasher::new(Algorithm::Sha256), size: 0 }));
-        Ok(Part { store: self, id: id.to_owned(), file, path, going })
+        let hashing = going.map(|going| (Hashing::new(going.hasher), going.size));
+        Ok(Part { store: self, id: id.to_owned(), file, path, hashing, ahead: Ahead::default() })
     }
 
     /// The manifest of a tag or a digest: its kind, its digest and itself.
@@ -474,11 +480,15 @@ fn read_small(path: &Path, limit: u64) -> Option<String> {
 
 impl Part<'_> {
     /// Takes bytes.
-    pub fn write(&mut self, data: &[u8]) -> Result<(), Error> {
-        self.file.write_all(data).map_err(at(&self.path))?;
-        if let Some(going) = &mut self.going {
-            going.hasher.update(data);
-            going.size += data.len() as u64;
+    pub fn write(&mut self, parts: &[Bytes]) -> Result<(), Error> {
+        let more: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        if let Some((hashing, size)) = &mut self.hashing {
+            hashing.update(parts);
+            *size += more;
+        }
+        disk::write_parts(&self.file, parts).map_err(at(&self.path))?;
+        if self.store.durable {
+            self.ahead.wrote(&self.file, more).map_err(at(&self.path))?;
         }
         Ok(())
     }
@@ -491,7 +501,10 @@ impl Part<'_> {
     /// More will come later.
     pub fn pause(self) -> Result<u64, Error> {
         let size = self.size()?;
-        if let Some(going) = self.going.filter(|going| going.size == size) {
+        if let Some((hashing, size)) = self.hashing.filter(|(_, hashed)| *hashed == size)
+            && let Ok(hasher) = hashing.finish()
+        {
+            let going = Going { hasher, size };
             let mut all = self.store.going.lock().unwrap_or_else(PoisonError::into_inner);
             if all.len() < MAX_GOING {
                 all.insert(self.id, going);
@@ -503,10 +516,12 @@ impl Part<'_> {
     /// That was all: if it is what it was said to be, the repository has it now.
     pub fn finish(mut self, repository: &str, digest: &Digest) -> Result<u64, Error> {
         let size = self.size()?;
-        let known =
-            self.going.take().filter(|going| going.size == size && digest.algorithm() == Algorithm::Sha256);
+        let known = self
+            .hashing
+            .take()
+            .filter(|(_, hashed)| *hashed == size && digest.algorithm() == Algorithm::Sha256);
         let is = match known {
-            Some(going) => going.hasher.finish(),
+            Some((hashing, _)) => hashing.finish().map_err(at(&self.path))?.finish(),
             None => self.hash(digest.algorithm())?,
         };
         if is != *digest {
@@ -514,7 +529,7 @@ impl Part<'_> {
             return Err(Error::Digest { is: is.to_string(), should: digest.to_string() });
         }
         if self.store.durable {
-            self.file.sync_data().map_err(at(&self.path))?;
+            self.ahead.end(&self.file).map_err(at(&self.path))?;
         }
         let _held = self.store.sweep.read().unwrap_or_else(PoisonError::into_inner);
         let place = self.store.blob_path(digest);

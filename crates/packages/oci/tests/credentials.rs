@@ -1,0 +1,212 @@
+//! Who we are: helpers as docker has them, and the files of docker and podman, up to what a registry is shown.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod common;
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use common::{Scratch, image, name, serve};
+use podium_oci::registry::Registry;
+use podium_oci::registry::store::Store;
+use podium_oci::registry::users::Users;
+use podium_oci::{Client, Credential, Keyring, Layout, Options, quiet};
+
+/// A home with a folder of programs.
+struct Home(Scratch);
+
+impl Home {
+    fn new() -> Self {
+        let home = Self(Scratch::new());
+        fs::create_dir_all(home.0.path("bin")).unwrap();
+        home
+    }
+
+    /// A helper: what follows the first line of a shell program.
+    fn helper(&self, name: &str, program: &str) {
+        let path = self.0.path("bin").join(format!("docker-credential-{name}"));
+        fs::write(&path, format!("#!/bin/sh\n{program}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.0.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn keyring(&self, more: &[(&str, &Path)]) -> Keyring {
+        let variable = |name: &str| match name {
+            "HOME" => Some(self.0.path("home").into_os_string()),
+            "PATH" => {
+                let mut path = self.0.path("bin").into_os_string();
+                path.push(":/usr/bin:/bin");
+                Some(path)
+            }
+            _ => more.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value)),
+        };
+        Keyring::from_environment(&variable)
+    }
+}
+
+fn basic(user: &str, password: &str) -> Option<Credential> {
+    Some(Credential::Basic(user.to_owned(), password.to_owned()))
+}
+
+#[test]
+fn a_helper_is_asked_and_one_that_has_nothing_is_no_error() {
+    let home = Home::new();
+    // It is told the registry through its input, and answers for that one only.
+    home.helper(
+        "xyz",
+        r#"test "$1" = get || exit 3
+read -r server
+case "$server" in
+  a.example:5000) echo '{"ServerURL":"a.example:5000","Username":"me","Secret":"p:w"}' ;;
+  t.example) echo '{"Username":"<token>","Secret":"identity"}' ;;
+  https://index.docker.io/v1/) echo '{"Username":"hub","Secret":"x"}' ;;
+  *) echo "credentials not found in native keychain"; exit 1 ;;
+esac"#,
+    );
+    home.helper("own", r#"echo '{"Username":"own","Secret":"s"}'"#);
+    home.write(
+        "home/.docker/config.json",
+        // bWU6cGxhaW4= is me:plain
+        r#"{"credsStore": "xyz", "credHelpers": {"own.example": "own"},
+            "auths": {"a.example:5000": {}, "plain.example": {"auth": "bWU6cGxhaW4="}}}"#,
+    );
+    let keyring = home.keyring(&[]);
+    let find = |registry: &str| keyring.find(registry, "team/app").unwrap();
+    assert_eq!(find("a.example:5000"), basic("me", "p:w"));
+    assert_eq!(find("t.example"), Some(Credential::Identity("identity".to_owned())));
+    assert_eq!(find("docker.io"), basic("hub", "x"));
+    assert_eq!(find("own.example"), basic("own", "s"));
+    // The file has what the helper has not.
+    assert_eq!(find("plain.example"), basic("me", "plain"));
+    assert_eq!(find("none.example"), None);
+}
+
+#[test]
+fn helpers_that_fail_talk_nonsense_or_hang_are_told_of() {
+    let home = Home::new();
+    home.helper("fails", "echo 'the keychain is locked'; exit 1");
+    home.helper("silent", "exit 7");
+    home.helper("rubbish", "echo 'hunter2 is not JSON'");
+    home.helper("endless", "exec yes");
+    home.helper("hangs", "exec sleep 600");
+    // The program ends, but what it has started keeps the pipe.
+    home.helper("leaves", "sleep 5 &\nexit 0");
+    home.helper("lingers", "echo '{}'\nexec >&-\nexec sleep 600");
+    home.helper("empty", "echo '{}'");
+    for (helper, expected) in [
+        ("fails", "docker-credential-fails failed: the keychain is locked"),
+        ("silent", "docker-credential-silent failed"),
+        ("rubbish", "docker-credential-rubbish failed: its answer is not JSON"),
+        ("endless", "docker-credential-endless failed"),
+        ("hangs", "docker-credential-hangs failed: it did not end in 1 s"),
+        ("leaves", "docker-credential-leaves failed: it did not end in 1 s"),
+        ("lingers", "docker-credential-lingers failed: it did not end in 1 s"),
+        ("missing", "docker-credential-missing failed: it cannot be started"),
+    ] {
+        home.write("home/.docker/config.json", &format!(r#"{{"credHelpers": {{"a.example": "{helper}"}}}}"#));
+        let keyring = home.keyring(&[]).with_patience(Duration::from_secs(1));
+        let begin = Instant::now();
+        let error = keyring.find("a.example", "x").unwrap_err().to_string();
+        assert!(error.contains(expected), "{helper}: {error}");
+        // What may be a secret is not shown.
+        assert!(!error.contains("hunter2") && error.len() < 500, "{helper}: {error}");
+        assert!(begin.elapsed() < Duration::from_secs(4), "{helper}");
+        assert_eq!(keyring.find("other.example", "x").unwrap(), None);
+    }
+    home.write("home/.docker/config.json", r#"{"credsStore": "empty"}"#);
+    assert_eq!(home.keyring(&[]).find("a.example", "x").unwrap(), None);
+}
+
+#[test]
+fn helpers_store_and_erase() {
+    let home = Home::new();
+    let kept = home.0.path("kept");
+    home.helper("xyz", &format!("echo \"$1 $(cat)\" >> {}", kept.display()));
+    home.write("home/.docker/config.json", r#"{"credsStore": "xyz"}"#);
+    let keyring = home.keyring(&[]);
+    keyring.store("a.example", "me", "secret").unwrap();
+    assert!(keyring.remove("a.example").unwrap());
+    let text = fs::read_to_string(kept).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("store {") && lines[0].contains(r#""Secret":"secret""#), "{text}");
+    assert_eq!(lines[1], "erase a.example");
+    // The helper has it, and nobody else.
+    assert!(!fs::read_to_string(home.0.path("home/.docker/config.json")).unwrap().contains("secret"));
+}
+
+#[test]
+fn podmans_file_and_the_one_that_the_environment_names() {
+    let home = Home::new();
+    let entry = |user: &str| {
+        // The same as `printf user:pw | base64`.
+        let auth = match user {
+            "run" => "cnVuOnB3",
+            "team" => "dGVhbTpwdw==",
+            "config" => "Y29uZmlnOnB3",
+            _ => "bmFtZWQ6cHc=",
+        };
+        format!(r#"{{"auth": "{auth}"}}"#)
+    };
+    home.write(
+        "home/.config/containers/auth.json",
+        &format!(r#"{{"auths": {{"c.example": {0}, "h.example": {0}}}}}"#, entry("config")),
+    );
+    home.write(
+        "run/containers/auth.json",
+        &format!(r#"{{"auths": {{"h.example": {}, "h.example/team": {}}}}}"#, entry("run"), entry("team")),
+    );
+    home.write("named.json", &format!(r#"{{"auths": {{"n.example": {}}}}}"#, entry("named")));
+    let run = home.0.path("run");
+    let keyring = home.keyring(&[("XDG_RUNTIME_DIR", &run)]);
+    assert_eq!(keyring.find("h.example", "app").unwrap(), basic("run", "pw"));
+    assert_eq!(keyring.find("h.example", "team/app").unwrap(), basic("team", "pw"));
+    assert_eq!(keyring.find("c.example", "app").unwrap(), basic("config", "pw"));
+    assert_eq!(keyring.find("n.example", "app").unwrap(), None);
+    // One that is named is the only one.
+    let named = home.0.path("named.json");
+    let keyring = home.keyring(&[("XDG_RUNTIME_DIR", &run), ("REGISTRY_AUTH_FILE", &named)]);
+    assert_eq!(keyring.find("n.example", "app").unwrap(), basic("named", "pw"));
+    assert_eq!(keyring.find("h.example", "app").unwrap(), None);
+    assert_eq!(keyring.home().unwrap(), named);
+    // Podman's files may name helpers, too.
+    home.helper("xyz", r#"echo '{"Username":"from","Secret":"helper"}'"#);
+    home.write("named.json", r#"{"credHelpers": {"n.example": "xyz"}}"#);
+    assert_eq!(keyring.find("n.example", "app").unwrap(), basic("from", "helper"));
+    home.write("named.json", "no JSON");
+    let error = keyring.find("n.example", "app").unwrap_err().to_string();
+    assert!(error.contains("named.json"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registry_is_shown_what_the_helper_says_and_the_helper_is_asked_once() {
+    let home = Home::new();
+    let store = Arc::new(Store::open(home.0.path("registry"), false).unwrap());
+    // htpasswd -nbB -C 5 me 'pass:word'
+    let users = Users::parse("me:$2y$05$7VXat5jtbqS.RRGmdB/u.OLgQlR9GikrMKGTqvoxIcAV5aLr4R93S").unwrap();
+    let address = serve(Registry::new(store).with_users(users)).await;
+    let count = home.0.path("count");
+    let program = r#"echo '{"Username":"me","Secret":"pass:word"}'"#;
+    home.helper("xyz", &format!("echo >> {}\n{program}", count.display()));
+    home.write("home/.docker/config.json", r#"{"credsStore": "xyz"}"#);
+    let layout = Layout::create(home.0.path("l")).unwrap();
+    let built = image(&layout, 2 << 20);
+    let client = Client::new(Options { keyring: home.keyring(&[]), ..Options::default() });
+    client.push(&layout, &built, &name(&address, "app:1"), &quiet()).await.unwrap();
+    assert_eq!(fs::read_to_string(&count).unwrap().len(), 1);
+    // One whose answer is wrong is told of, and not taken for "nothing".
+    home.helper("xyz", "echo 'locked'; exit 1");
+    let client = Client::new(Options { keyring: home.keyring(&[]), ..Options::default() });
+    let error =
+        client.push(&layout, &built, &name(&address, "app:2"), &quiet()).await.unwrap_err().to_string();
+    assert!(error.contains("docker-credential-xyz failed: locked"), "{error}");
+}
