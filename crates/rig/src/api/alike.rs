@@ -65,7 +65,7 @@ pub struct Dictionary {
     real: HashMap<(Mask, String), String>,
     /// Names that were made, with ours.
     names: Vec<(String, String)>,
-    /// When objects came and went on our server, by their uids on the real one.
+    /// When objects came and went on our server, and who wrote to them when, by their uids on the real one.
     times: HashMap<(String, String), String>,
     /// Revisions of any sort, for requests.
     revisions: HashMap<String, String>,
@@ -141,6 +141,13 @@ impl Dictionary {
                     let own = object.get(key).and_then(Value::as_str).is_some_and(is_now);
                     if let Some(ours) = self.times.get(&(uid.clone(), key.to_owned())).filter(|_| own) {
                         object.insert(key.to_owned(), ours.as_str().into());
+                    }
+                }
+                let entries = object.get_mut("managedFields").and_then(Value::as_array_mut);
+                for entry in entries.into_iter().flatten() {
+                    let ours = self.times.get(&(uid.clone(), owner(entry).join(" ")));
+                    if let (Some(ours), Some(time)) = (ours, entry.get_mut("time")) {
+                        *time = ours.as_str().into();
                     }
                 }
                 let renamed: Vec<(String, String)> = object
@@ -395,6 +402,13 @@ impl<'c> Comparer<'c> {
                 // Between the same two writes a second may end for one server and not for the other.
                 if !place.contains("emplate") && !in_order(b) {
                     self.differ(place, "sorted", "not sorted");
+                }
+                let uid = parent.get("uid").and_then(Value::as_str).unwrap_or_default();
+                for entry in b {
+                    if let Some(time) = entry.get("time").and_then(Value::as_str) {
+                        let key = (uid.to_owned(), owner(entry).join(" "));
+                        self.dictionary.times.insert(key, time.to_owned());
+                    }
                 }
                 let [a, b] = [a, b].map(|list| {
                     let mut list = list.clone();

@@ -35,10 +35,10 @@ impl Case {
 
     /// Asks both; their answers have to be alike.
     pub fn ask(&mut self, request: &Request) -> Answer {
-        let ours = self.dictionary.translate(request);
-        let [real, ours] = self.pair.both(request, &ours).unwrap();
+        let own = self.dictionary.translate(request);
+        let [real, ours] = self.pair.both(request, &own).unwrap();
         let found = answers(&mut self.dictionary, &real, &ours);
-        assert!(found.is_empty(), "{request}\n{found:#?}");
+        assert!(found.is_empty(), "{request}\nto ours: {own}\nanswered: {}\n{found:#?}", ours.text);
         real
     }
 
