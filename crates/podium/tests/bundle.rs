@@ -58,6 +58,38 @@ fn bundle(here: &Path, version: &str, more: &[&str]) -> String {
 }
 
 #[test]
+fn a_bundle_takes_the_place_of_a_bundle_and_of_nothing_else() {
+    let here = folder("own");
+    let generate = |to: &str, image: &str| {
+        let flags =
+            ["bundle", "generate", "--package", "web", "--version", "1.0.0", "--image", image, "-d", to];
+        podium(&flags, &stack())
+    };
+    let path = |name: &str| here.join(name).display().to_string();
+    std::fs::create_dir_all(here.join("mine/manifests")).unwrap();
+    std::fs::write(here.join("mine/manifests/deploy.yaml"), "mine").unwrap();
+    std::fs::write(here.join("other.Dockerfile"), "FROM mine").unwrap();
+    std::fs::write(here.join("file"), "mine").unwrap();
+    for (to, words) in [
+        ("mine", "mine has a folder manifests that is no bundle's"),
+        ("other", "other.Dockerfile is no Dockerfile of a bundle"),
+        ("file", "file is a file"),
+    ] {
+        let (good, text) = generate(&path(to), "example.com/web:1");
+        assert!(!good && text.contains(words), "{to}: {text}");
+    }
+    assert_eq!(std::fs::read_to_string(here.join("mine/manifests/deploy.yaml")).unwrap(), "mine");
+    assert_eq!(std::fs::read_to_string(here.join("other.Dockerfile")).unwrap(), "FROM mine");
+    assert!(!here.join("other").exists());
+    for _ in 0..2 {
+        let (good, text) = generate(&path("new"), "example.com/web:1");
+        assert!(good, "{text}");
+    }
+    let (good, text) = generate(&path("new"), "NOT AN IMAGE");
+    assert!(!good && text.contains("--image"), "{text}");
+}
+
+#[test]
 fn a_stack_becomes_a_bundle_that_both_take() {
     let here = folder("whole");
     let one = bundle(&here, "1.0.0", &[]);
@@ -186,9 +218,15 @@ fn a_registry_gets_honest_versions_only() {
     // Once more is nothing new.
     assert_eq!(first, good(&["bundle", "push", &old, &name("1.0.0")], &here));
     assert!(good(&["bundle", "validate", &name("1.0.0")], &here).contains("is valid"));
-    // Another version under the same name.
+    // Another version under the same name, and another content of the same version.
     let (pushed, text) = podium(&["bundle", "push", &new, &name("1.0.0")], &here);
+    assert!(!pushed && text.contains("is of version 1.1.0, and the tag says 1.0.0"), "{text}");
+    let kinds = Path::new(&old).join("metadata/kinds.yaml");
+    let whole = std::fs::read(&kinds).unwrap();
+    std::fs::write(&kinds, [&whole[..], b"# more\n"].concat()).unwrap();
+    let (pushed, text) = podium(&["bundle", "push", &old, &name("1.0.0")], &here);
     assert!(!pushed && text.contains("--overwrite"), "{text}");
+    std::fs::write(&kinds, whole).unwrap();
     // The version before is found among the tags.
     let kinds = Path::new(&new).join("metadata/kinds.yaml");
     let whole = std::fs::read(&kinds).unwrap();

@@ -65,7 +65,12 @@ fn a_port_that_cannot_be_used_is_named() {
 fn a_second_up_finds_the_first_and_down_ends_it() {
     let folder = Folder::new("second");
     let first = detached(&folder, &[], 0, &["The cluster is up: https://127.0.0.1:", "export KUBECONFIG="]);
-    let second = says(&folder, &UP, 0, &["The cluster is up already: https://127.0.0.1:", "kubeconfig: "]);
+    let words = [
+        "The cluster is up already: https://127.0.0.1:",
+        "kubeconfig: ",
+        "--port, --no-stacks change nothing",
+    ];
+    let second = says(&folder, &UP, 0, &words);
     let url =
         |text: &str| text.split_whitespace().find(|word| word.starts_with("https://")).unwrap().to_owned();
     assert_eq!(url(&first), url(&second));
@@ -100,13 +105,24 @@ fn a_reset_has_to_be_meant_and_ends_what_runs() {
     let folder = Folder::new("reset");
     detached(&folder, &[], 0, &[]);
     std::fs::write(folder.data().join("mine.txt"), "of somebody").unwrap();
-    says(&folder, &["reset"], 1, &["this removes all data in", "--yes"]);
+    says(&folder, &["reset"], 1, &["this removes the cluster in", "--yes"]);
     says(&folder, &["status"], 0, &["process"]);
     says(&folder, &["reset", "--yes"], 0, &["The cluster is gone"]);
     says(&folder, &["status"], 0, &["is not up"]);
     let left: Vec<_> =
         std::fs::read_dir(folder.data()).unwrap().map(|one| one.unwrap().file_name()).collect();
     assert_eq!(left, ["mine.txt"], "what is of others stays");
+}
+
+#[test]
+fn what_is_no_cluster_is_left_alone() {
+    let folder = Folder::new("strange");
+    let file = folder.data().join("store/mine");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "mine").unwrap();
+    says(&folder, &["reset", "--yes"], 0, &["There is no cluster in"]);
+    says(&folder, &UP, 1, &["has a folder store that is no cluster's", "--data"]);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
 }
 
 #[test]
@@ -148,16 +164,21 @@ fn manifests_that_cannot_be_applied_are_told_with_their_place() {
         let text = detached(&folder, &["--apply", file], 1, &[&["Error", file], words].concat());
         assert!(text.contains("is up already"), "the cluster stays: {text}");
     };
-    apply("broken.yaml", &["line"]);
-    apply("second.yaml", &["first is applied", "invalid map key"]);
+    // What cannot be read is told before anything is done.
+    let refuse = |file: &str, words: &[&str]| {
+        let text = detached(&folder, &["--apply", file], 1, &[&["Error", file], words].concat());
+        assert!(!text.contains("is up already") && !text.contains("is applied"), "{text}");
+    };
+    refuse("broken.yaml", &["line"]);
+    refuse("second.yaml", &["invalid map key"]);
     apply("unknown.yaml", &["does not know the kind Wheel of example.com/v1", "CustomResourceDefinition"]);
     apply("version.yaml", &["does not know the kind Deployment of apps/v1beta1", "kubectl api-resources"]);
-    apply("nameless.yaml", &["no kind or no metadata.name"]);
+    refuse("nameless.yaml", &["no kind or no metadata.name"]);
     apply("name.yaml", &["Wrong_Name", "lowercase"]);
     apply("field.yaml", &["port"]);
     apply("nowhere.yaml", &["namespaces \"nowhere\" not found"]);
-    apply("missing.yaml", &["No such file"]);
-    apply(".", &["directory"]);
+    refuse("missing.yaml", &["No such file"]);
+    refuse(".", &["directory"]);
     says(&folder, &["down"], 0, &[]);
 }
 
@@ -165,7 +186,12 @@ fn manifests_that_cannot_be_applied_are_told_with_their_place() {
 fn folders_that_cannot_be_used_are_named() {
     let folder = Folder::new("folders");
     std::fs::write(folder.0.join("file"), "x").unwrap();
-    says(&folder, &["up", "--no-stacks", "--port", "0", "--data", "file"], 1, &["file", "directory"]);
+    says(
+        &folder,
+        &["up", "--no-stacks", "--port", "0", "--data", "file"],
+        1,
+        &["is a file", "choose a folder"],
+    );
     says(&folder, &["up", "-d", "--no-stacks", "--port", "0", "--data", "file"], 1, &["file"]);
     // The folder of somebody else: root gives one away, everybody else has one of root.
     let gone = folder.0.join("given");

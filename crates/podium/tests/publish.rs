@@ -143,7 +143,10 @@ fn two_majors_are_published_side_by_side_and_mistakes_are_stopped() {
     shop.refused(shop.make(&["bundle", "VERSION=1.1.0", "CRD_VERSION=v1alpha1"]), "set CRD_VERSION");
     let bundle = shop.folder.join("build/1.0.0/bundle");
     let taken = shop.image("operator-bundle:0.1.0");
-    shop.refused(shop.podium(&["bundle", "push", bundle.to_str().unwrap(), &taken]), "is there already");
+    shop.refused(shop.podium(&["bundle", "push", bundle.to_str().unwrap(), &taken]), "the tag says 0.1.0");
+    // The version was not raised.
+    std::fs::write(shop.folder.join("program"), "#!/bin/sh\nexit 1\n").unwrap();
+    shop.refused(shop.make(&["operator-build-push"]), "operator:1.0.0 is there already");
     let short = ["catalog", "add", "catalog/operator_catalog.yaml", "tytn/operator-bundle:1.1.0"];
     shop.refused(shop.podium(&short), "write docker.io/tytn/operator-bundle:1.1.0");
 

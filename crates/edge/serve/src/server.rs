@@ -5,7 +5,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::header::CONTENT_LENGTH;
+use http::{HeaderValue, Method, Request, Response};
+use http_body_util::{Either, Empty};
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -192,7 +194,12 @@ async fn connection<S, F, A, B, E>(
 {
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer.clone());
-        answer(request)
+        let head = many && request.method() == Method::HEAD;
+        let answering = answer(request);
+        async move {
+            let answer = answering.await?;
+            Ok::<_, E>(if head { without_body(answer) } else { answer.map(Either::Left) })
+        }
     });
     let stream = TokioIo::new(stream);
     if many {
@@ -227,6 +234,15 @@ async fn connection<S, F, A, B, E>(
     }
 }
 
+/// The same head, with the length of a body that is not sent: over HTTP/2 nobody else leaves it out.
+fn without_body<B: Body>(answer: Response<B>) -> Response<Either<B, Empty<B::Data>>> {
+    let (mut head, body) = answer.into_parts();
+    if let Some(length) = body.size_hint().exact() {
+        head.headers.entry(CONTENT_LENGTH).or_insert(HeaderValue::from(length));
+    }
+    Response::from_parts(head, Either::Right(Empty::new()))
+}
+
 /// Waits until a connection has to end.
 async fn over(limits: Limits, mut end: watch::Receiver<bool>) {
     tokio::select! {
@@ -245,6 +261,17 @@ mod tests {
     use super::*;
     use crate::pages::Pages;
     use crate::{Health, Registry};
+
+    #[test]
+    fn the_length_of_what_is_not_sent_is_told() {
+        let answer = without_body(Response::new(http_body_util::Full::<bytes::Bytes>::from("hello")));
+        assert_eq!(answer.headers().get(CONTENT_LENGTH).unwrap(), "5");
+        assert!(answer.body().is_end_stream());
+        let said = Response::builder()
+            .header(CONTENT_LENGTH, "7")
+            .body(http_body_util::Full::<bytes::Bytes>::default());
+        assert_eq!(without_body(said.unwrap()).headers().get(CONTENT_LENGTH).unwrap(), "7");
+    }
 
     async fn start(limits: Limits) -> (SocketAddr, oneshot::Sender<()>, tokio::task::JoinHandle<()>) {
         let server = Server::bind("127.0.0.1:0", limits).await.unwrap();

@@ -76,6 +76,9 @@ impl Reference {
             return Err(Error::Empty);
         }
         let wrong = |why| Error::Form { name: shown(text), why };
+        if name.contains("://") {
+            return Err(wrong("a name has no scheme: leave out what is before ://"));
+        }
         let (name, digest) = match name.split_once('@') {
             Some((name, digest)) => (name, Some(Digest::parse(digest)?)),
             None => (name, None),

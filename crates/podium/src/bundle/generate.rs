@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::input::objects;
 use super::show::told;
 use crate::flag::{list, many, on, one};
-use crate::operator::{Kept, Project, deployment, project};
+use crate::operator::{Kept, Project, check_image, deployment, project};
 use crate::output::print;
 
 /// The namespace that stands for the operator's own, wherever that will be.
@@ -28,6 +28,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
     };
     let version = need("version", "the version of the operator, such as --version 1.2.0")?;
     let image = need("image", "the image of the operator, such as --image docker.io/me/operator:1.2.0")?;
+    check_image(&image)?;
     let package = match one(matches, "package") {
         Some(package) => package.to_owned(),
         None => folder_name(one(matches, "watches-file").unwrap_or("watches.yaml"))?,
@@ -49,7 +50,10 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
     };
     let base = match one(matches, "base") {
         None => Value::Null,
-        Some(file) => objects(file)?.into_iter().next().with_context(|| format!("{file} is empty"))?,
+        Some(file) => objects(file)?
+            .into_iter()
+            .next()
+            .with_context(|| format!("--base {file}: there is no object in it to begin with"))?,
     };
     let name = suffixed(&package, &version);
     let plan = Plan {
@@ -76,12 +80,14 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         bail!("the bundle would not be valid:\n{}", told(&findings));
     }
     let folder = PathBuf::from(one(matches, "output-dir").unwrap_or("bundle"));
+    // Docker takes paths from where the file is.
+    let whole = std::path::absolute(&folder).with_context(|| folder.display().to_string())?;
+    let own = whole.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let docker = whole.with_file_name(format!("{own}.Dockerfile"));
+    is_free(&folder, &docker)?;
     write(&folder, &files)?;
     let shown = folder.display();
-    // Docker takes paths from where the file is.
-    let own = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let dockerfile = generate::dockerfile(&generate::labels(&plan), &own);
-    let docker = PathBuf::from(format!("{shown}.Dockerfile"));
     std::fs::write(&docker, dockerfile).with_context(|| format!("{} cannot be written", docker.display()))?;
     print(
         format!(
@@ -157,6 +163,32 @@ fn labels(selector: &str) -> BTreeMap<String, String> {
         }
     }
     labels
+}
+
+/// What every Dockerfile of a bundle has.
+const LABEL: &str = "LABEL operators.operatorframework.io.bundle.";
+
+/// A bundle takes the place of an older one, and of nothing else.
+fn is_free(folder: &Path, docker: &Path) -> Result<()> {
+    let shown = folder.display();
+    if folder.exists() && !folder.is_dir() {
+        bail!("{shown} is a file: name a folder for the bundle with -d");
+    }
+    let taken = ["manifests", "metadata"].iter().find(|part| folder.join(part).exists());
+    if let Some(part) = taken.filter(|_| !folder.join("metadata/annotations.yaml").exists()) {
+        bail!(
+            "{shown} has a folder {part} that is no bundle's (there is no metadata/annotations.yaml), and the bundle \
+             would take its place: choose another folder with -d"
+        );
+    }
+    let text = std::fs::read_to_string(docker).unwrap_or_default();
+    if docker.exists() && !text.contains(LABEL) {
+        bail!(
+            "{} is no Dockerfile of a bundle, and one would take its place: choose another folder with -d",
+            docker.display()
+        );
+    }
+    Ok(())
 }
 
 /// Replaces the bundle in a folder, and nothing else that is there. What is half written is never seen as a bundle.

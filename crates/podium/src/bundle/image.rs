@@ -117,6 +117,11 @@ pub fn push(matches: &ArgMatches) -> Result<()> {
         bail!("{to} is no reference: write REGISTRY/NAME:TAG; `podium bundle build` writes to oci:PATH")
     };
     let ready = ready(&place, matches)?;
+    let tagged = reference.tag.as_deref().unwrap_or_default();
+    let said = Version::parse(tagged.strip_prefix('v').unwrap_or(tagged));
+    if said.is_ok_and(|said| said.compare(&ready.version).is_ne()) {
+        bail!("the bundle in {place} is of version {}, and the tag says {tagged}", ready.version);
+    }
     let client = client(matches)?;
     match one(matches, "previous") {
         Some("none") => {}

@@ -119,14 +119,14 @@ pub fn options(matches: &ArgMatches) -> Result<Options> {
 
 /// The objects of a YAML file.
 pub fn objects(file: &str) -> Result<Vec<Value>> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("{file} cannot be read"))?;
+    let text = std::fs::read_to_string(file).map_err(|error| anyhow!("{file} cannot be read: {error}"))?;
     let all = podium_converge::object::plain(&text).with_context(|| file.to_owned()).map_err(flat)?;
     Ok(all.into_iter().map(|object| object.body).collect())
 }
 
 /// A YAML file with one value.
 fn object(file: &str) -> Result<Value> {
-    let text = std::fs::read(file).with_context(|| format!("{file} cannot be read"))?;
+    let text = std::fs::read(file).map_err(|error| anyhow!("{file} cannot be read: {error}"))?;
     let node = podium_goyaml::yaml::parse_exact(&text, 0).map_err(|error| anyhow!("{file}: {error}"))?;
     let json = podium_goyaml::json::to_string(&&node).map_err(|error| anyhow!("{file}: {error}"))?;
     serde_json::from_slice(&json).map_err(|error| anyhow!("{file}: {error}"))

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
-use podium_oci::{Client, Keyring, Options, Proxies, Trust};
+use podium_oci::{Client, Descriptor, Keyring, Options, Proxies, Reference, Trust};
 
 use crate::flag::{Flag, Takes, many, on, one};
 
@@ -34,6 +34,25 @@ pub fn keyring(matches: &ArgMatches) -> Keyring {
         Some(file) => Keyring::from_file(file),
         None => Keyring::from_environment(&|name| std::env::var_os(name)),
     }
+}
+
+/// Refuses, if that was asked for, a name that has other content already.
+pub async fn keep_published(
+    matches: &ArgMatches,
+    client: &Client,
+    name: &Reference,
+    image: &Descriptor,
+) -> Result<()> {
+    if on(matches, "keep-published")
+        && let Some(there) = client.resolve(name).await?.filter(|there| there.digest != image.digest)
+    {
+        bail!(
+            "{name} is there already and is something else ({}): those who use it would get another image. Push it \
+             under a new version",
+            there.digest
+        );
+    }
+    Ok(())
 }
 
 /// A client as the flags and the environment say.

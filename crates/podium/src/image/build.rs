@@ -11,8 +11,9 @@ use podium_oci::{Blobs, Descriptor, Document, Layout, Place, Platform, Platforms
 use serde_json::json;
 
 use super::progress::Line;
-use super::{access, names, show, size, store};
+use super::{access, names, show, size, start, store};
 use crate::flag::{many, on, one};
+use crate::output::complain;
 
 /// What `--add` says.
 struct Add {
@@ -122,6 +123,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         let client = access::client(matches)?;
         access::block_on(async {
             for tag in &tags {
+                access::keep_published(matches, &client, tag, &image).await?;
                 let line = Line::new("pushing");
                 client.push(&layout, &image, tag, &line.listener()).await?;
                 text.push_str(&format!("pushed {tag} ({})\n", line.end()));
@@ -153,12 +155,22 @@ fn for_platform(
             .replace("{arch}", &platform.architecture)
             .replace("{variant}", &variant)
     };
+    let mut files = Vec::new();
     for add in adds {
         let mut layer = Layer::new();
-        layer.copy(Path::new(&fill(&add.from)), &fill(&add.to), add.rights)?;
+        let (from, to) = (fill(&add.from), fill(&add.to));
+        layer
+            .copy(Path::new(&from), &to, add.rights)
+            .map_err(|error| anyhow!("--add {from}:{to}: {error}"))?;
         image.layers.push(layer);
+        files.push((from, to));
     }
     image.entrypoint = many(matches, "entrypoint");
+    if let (None, Some(program)) = (&image.base, image.entrypoint.first())
+        && let Some(why) = start::trouble(program, &files)
+    {
+        complain(&format!("Warning: the image will not start: {why}"));
+    }
     image.cmd = many(matches, "cmd");
     image.env = pairs(matches, "env")?.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
     image.labels = pairs(matches, "label")?.into_iter().collect();

@@ -5,6 +5,7 @@ mod build;
 mod files;
 mod look;
 mod progress;
+mod start;
 pub mod store;
 mod transfer;
 
@@ -67,9 +68,17 @@ const BUILD: &[Flag] = &[
         "the time of everything in it, since 1970 (default: SOURCE_DATE_EPOCH, then 0)",
     ),
     Flag::new("push", Takes::Switch, "push it under all its names, too"),
+    KEEP,
 ];
 
-const PUSH: &[Flag] = &[DATA, OUTPUT];
+/// Whoever publishes versions does not want to change one.
+const KEEP: Flag = Flag::new(
+    "keep-published",
+    Takes::Switch,
+    "push only what is new: a name that has other content in the registry already is refused",
+);
+
+const PUSH: &[Flag] = &[DATA, OUTPUT, KEEP];
 const PULL: &[Flag] = &[DATA, OUTPUT, PLATFORM, ALL_PLATFORMS];
 const COPY: &[Flag] = &[OUTPUT, PLATFORM];
 const INSPECT: &[Flag] = &[

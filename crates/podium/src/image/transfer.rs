@@ -33,6 +33,7 @@ pub fn push(matches: &ArgMatches) -> Result<()> {
     let client = access::client(matches)?;
     let line = Line::new("pushing");
     access::block_on(async {
+        access::keep_published(matches, &client, &to, &image).await?;
         client.push(&layout, &image, &to, &line.listener()).await?;
         Ok(())
     })?;
@@ -103,10 +104,16 @@ pub fn copy(matches: &ArgMatches) -> Result<()> {
     let image = access::block_on(async {
         if let (Place::Registry(from), Place::Layout(path, tag)) = (&from, &to) {
             // Side by side, and the next try goes on where this one breaks off.
+            let fresh = !path.exists();
             let layout = Layout::create_transient(path)?;
-            let _held = layout.hold()?;
+            let held = layout.hold()?;
             let platforms = platform.clone().map_or(Platforms::All, Platforms::One);
-            let image = client.pull(from, &layout, &platforms, &line.listener()).await?;
+            let pulled = client.pull(from, &layout, &platforms, &line.listener()).await;
+            if fresh && pulled.as_ref().is_err_and(podium_oci::client::Error::is_not_found) {
+                drop(held);
+                let _ = std::fs::remove_dir_all(path);
+            }
+            let image = pulled?;
             layout.tag(&image, tag.as_deref())?;
             return Ok(image);
         }

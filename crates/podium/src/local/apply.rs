@@ -22,17 +22,27 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const SOON: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Applies all objects of a file; those that say whether they are deployed are waited for.
-pub async fn apply(client: &Client, file: &str) -> Result<()> {
-    let text = std::fs::read(file).with_context(|| file.to_owned())?;
+/// The objects of a file, each with a kind and a name.
+pub fn read(file: &str) -> Result<Vec<Value>> {
+    let text = std::fs::read(file).with_context(|| format!("--apply {file}"))?;
+    let mut objects = Vec::new();
     for document in yaml::documents(&text) {
         let document = document.with_context(|| file.to_owned())?;
         let node = yaml::parse_exact(&document.text, 0).with_context(|| file.to_owned())?;
         let text = json::to_raw_string(&&node).with_context(|| file.to_owned())?;
         let object: Value = serde_json::from_slice(&text)?;
-        if object.is_null() {
-            continue;
+        let has = |path: &str| object.pointer(path).and_then(Value::as_str).is_some_and(|v| !v.is_empty());
+        if !object.is_null() && !(has("/kind") && has("/metadata/name")) {
+            bail!("{file}: an object has no kind or no metadata.name");
         }
+        objects.extend(Some(object).filter(|object| !object.is_null()));
+    }
+    Ok(objects)
+}
+
+/// Applies all objects of a file; those that say whether they are deployed are waited for.
+pub async fn apply(client: &Client, file: &str) -> Result<()> {
+    for object in read(file)? {
         one(client, &object).await.with_context(|| file.to_owned())?;
     }
     Ok(())
@@ -41,9 +51,6 @@ pub async fn apply(client: &Client, file: &str) -> Result<()> {
 async fn one(client: &Client, object: &Value) -> Result<()> {
     let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
     let (kind, name) = (Kind::new(text("/apiVersion"), text("/kind")), text("/metadata/name"));
-    if kind.kind.is_empty() || name.is_empty() {
-        bail!("an object has no kind or no metadata.name");
-    }
     let resource = find(client, &kind).await?;
     let namespace = match text("/metadata/namespace") {
         "" => "default",
@@ -56,24 +63,44 @@ async fn one(client: &Client, object: &Value) -> Result<()> {
     print(format!("{} {} is applied\n", kind.kind, place.display()).as_bytes())?;
     let begin = Instant::now();
     // Only resources of the stacks say so.
-    while kind.kind.ends_with("Stack") || kind.kind.ends_with("Orchestra") {
+    while stacks::define_kind(&kind) {
         let live = client.get(&resource, namespace, name).await?.unwrap_or_default();
-        let conditions = live.pointer("/status/conditions").and_then(Value::as_array);
-        let deployed =
-            conditions.into_iter().flatten().find(|one| one.get("type") == Some(&"Deployed".into()));
-        if deployed.and_then(|one| one.get("status")) == Some(&"True".into()) {
-            return print(format!("{} {} is deployed\n", kind.kind, place.display()).as_bytes());
+        let place = place.display();
+        if is_deployed(&live) {
+            return print(format!("{} {place} is deployed\n", kind.kind).as_bytes());
+        }
+        if let Some(why) = failure(&live) {
+            bail!("{} {place} is not deployed: {why}", kind.kind);
         }
         if begin.elapsed() > PATIENCE {
-            let why = deployed
-                .and_then(|one| one.get("message"))
-                .and_then(Value::as_str)
-                .unwrap_or("nobody says why");
-            bail!("{} {} is not deployed after {} s: {why}", kind.kind, place.display(), PATIENCE.as_secs());
+            bail!(
+                "{} {place} is not deployed after {} s, and nobody says why: podium logs tells more",
+                kind.kind,
+                PATIENCE.as_secs()
+            );
         }
         sleep(PAUSE).await;
     }
     Ok(())
+}
+
+fn condition<'v>(live: &'v Value, kind: &str) -> Option<&'v Value> {
+    let conditions = live.pointer("/status/conditions").and_then(Value::as_array);
+    let is_true = |one: &&Value| one["type"] == kind && one["status"] == "True";
+    conditions.into_iter().flatten().find(is_true)
+}
+
+/// Whether what was asked for last is deployed: what was deployed before says so for a while, too.
+fn is_deployed(live: &Value) -> bool {
+    condition(live, "Deployed").is_some()
+        && failure(live).is_none()
+        && live.pointer("/status/observedGeneration") == live.pointer("/metadata/generation")
+}
+
+/// Why it is not, as soon as somebody says so.
+fn failure(live: &Value) -> Option<String> {
+    let found = ["ReleaseFailed", "Irreconcilable"].iter().find_map(|kind| condition(live, kind))?;
+    Some(found["message"].as_str().unwrap_or("the release failed").to_owned())
 }
 
 /// Where objects of a kind are kept; the kinds of the stacks come a moment after the cluster, others after their definition.

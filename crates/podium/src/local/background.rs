@@ -120,12 +120,12 @@ const PARTS: &[&str] = &["store", "keys", "stacks", "kubeconfig", "log", "runnin
 /// Removes the cluster with all its data.
 pub fn reset(matches: &ArgMatches) -> Result<()> {
     let home = Home::of(matches)?;
-    if !PARTS.iter().any(|part| home.root.join(part).exists()) {
+    if !home.is_cluster() {
         return print(format!("There is no cluster in {}.\n", home.root.display()).as_bytes());
     }
     if !on(matches, "yes") {
         if !std::io::stdin().is_terminal() {
-            bail!("this removes all data in {}: say so with --yes", home.root.display());
+            bail!("this removes the cluster in {} with all its data: say so with --yes", home.root.display());
         }
         print(
             format!("This removes the cluster in {} with all its data. Go on? [y/N] ", home.root.display())

@@ -54,6 +54,11 @@ impl Home {
         self.root.join("log")
     }
 
+    /// Whether a cluster was ever made in it.
+    pub fn is_cluster(&self) -> bool {
+        self.root.join("store/lock").is_file()
+    }
+
     fn record(&self) -> PathBuf {
         self.root.join("running.json")
     }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
+use clap::parser::ValueSource;
 use podium_apiserver::User;
 use podium_apiserver::server::{self, Error as ServerError};
 use podium_controllers::Claims;
@@ -41,11 +42,38 @@ const HISTORY: usize = 10;
 pub fn run(matches: &ArgMatches) -> Result<()> {
     let home = Home::of(matches)?;
     if home.root.exists() {
+        if !home.root.is_dir() {
+            bail!("{} is a file: choose a folder with --data", home.root.display());
+        }
         podium_store::check_owner(&home.root)?;
+    }
+    if home.root.join("store").exists() && !home.is_cluster() {
+        bail!(
+            "{} has a folder store that is no cluster's: choose another folder with --data",
+            home.root.display()
+        );
+    }
+    // What cannot be read is told before anything is done.
+    for file in many(matches, "apply") {
+        apply::read(&file)?;
     }
     if let Some(running) = home.running() {
         already(&home, &running)?;
+        let idle = ["port", "listen", "token-file", "host", "no-stacks"];
+        let idle: Vec<String> = idle
+            .iter()
+            .filter(|flag| matches.value_source(flag) == Some(ValueSource::CommandLine))
+            .map(|flag| format!("--{flag}"))
+            .collect();
+        if !idle.is_empty() {
+            let (them, what) = (idle.join(", "), if idle.len() == 1 { "changes" } else { "change" });
+            complain(&format!("Warning: {them} {what} nothing while it runs: podium down first"));
+        }
         return background::apply_all(&home, matches);
+    }
+    let port = one(matches, "port").unwrap_or(PORT);
+    if port.parse::<u16>().is_err() {
+        bail!("--port {port}: write a number up to 65535");
     }
     if on(matches, "detach") {
         return background::up(&home, matches);
@@ -53,8 +81,6 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
     let began = Instant::now();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
     runtime.block_on(async {
-        let port = one(matches, "port").unwrap_or(PORT);
-        port.parse::<u16>().with_context(|| format!("--port {port}: write a number up to 65535"))?;
         let address = one(matches, "listen").unwrap_or("127.0.0.1");
         let address =
             if address.contains(':') { format!("[{address}]:{port}") } else { format!("{address}:{port}") };
@@ -124,7 +150,7 @@ fn users(matches: &ArgMatches) -> Result<Vec<(String, User)>> {
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let mut parts = line.splitn(4, ',');
         let (Some(token), Some(name)) = (parts.next(), parts.next()) else {
-            anyhow::bail!("{file}, line {}: write token,user,uid,\"group,group\"", at + 1);
+            bail!("{file}, line {}: write token,user,uid,\"group,group\"", at + 1);
         };
         let uid = parts.next().unwrap_or_default();
         let groups: Vec<&str> =
@@ -168,7 +194,7 @@ fn explain(error: ServerError, home: &Home) -> anyhow::Error {
                 home.root.display()
             )
         }
-        other => anyhow!(other),
+        other => anyhow!("{other}"),
     }
 }
 

@@ -4,7 +4,7 @@ mod flags;
 mod project;
 mod run;
 
-pub use project::{Kept, Project, deployment, project};
+pub use project::{Kept, Project, check_image, deployment, project};
 pub use run::watches;
 
 use clap::{Arg, ArgMatches, Command};

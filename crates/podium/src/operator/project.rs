@@ -92,24 +92,52 @@ fn parts(matches: &ArgMatches) -> Result<(PathBuf, Vec<Part>)> {
     Ok((folder.to_path_buf(), parts))
 }
 
-/// The values that a chart is rendered with: none, and those of the files that are meant for it.
-fn value_sets(part: &Part, files: &[String]) -> Result<Vec<Map>> {
-    let mut sets = vec![Map::new()];
+/// The documents of files, each with the file that it is in.
+fn documents(files: &[String]) -> Result<Vec<(&str, Map)>> {
+    let mut all = Vec::new();
     for file in files {
-        let text = std::fs::read(file).with_context(|| format!("{file} cannot be read"))?;
+        let text = std::fs::read(file).map_err(|error| anyhow!("{file} cannot be read: {error}"))?;
         for document in yaml::documents(&text) {
             let document = document.map_err(|e| anyhow!("{file}: {e}"))?;
             let map = yaml::parse_object(&document.text, 0).map_err(|e| anyhow!("{file}: {e}"))?;
-            match map.get("kind").and_then(podium_goyaml::Node::as_str) {
-                // A resource counts for its own kind, plain values for all.
-                Some(kind) if kind != part.watch.kind.kind => {}
-                Some(_) => sets
-                    .push(map.get("spec").and_then(podium_goyaml::Node::as_map).cloned().unwrap_or_default()),
-                None => sets.push(map),
-            }
+            all.push((file.as_str(), map));
         }
     }
-    Ok(sets)
+    Ok(all)
+}
+
+/// What a document says that it is; plain values say nothing.
+fn kind_of(document: &Map) -> Option<&str> {
+    document.get("kind").and_then(podium_goyaml::Node::as_str)
+}
+
+/// The values that a chart is rendered with: none, and those of the documents that are meant for it.
+fn value_sets(part: &Part, documents: &[(&str, Map)]) -> Vec<Map> {
+    let of = |(_, map): &(&str, Map)| match kind_of(map) {
+        // A resource counts for its own kind, plain values for all.
+        Some(kind) if kind != part.watch.kind.kind => None,
+        Some(_) => Some(map.get("spec").and_then(podium_goyaml::Node::as_map).cloned().unwrap_or_default()),
+        None => Some(map.clone()),
+    };
+    std::iter::once(Map::new()).chain(documents.iter().filter_map(of)).collect()
+}
+
+/// Says which resources are of a kind that the project does not have: nothing is rendered for them.
+fn warn_of_strangers(parts: &[Part], documents: &[(&str, Map)]) {
+    for (file, map) in documents {
+        if let Some(kind) =
+            kind_of(map).filter(|kind| !parts.iter().any(|part| part.watch.kind.kind == *kind))
+        {
+            complain(&format!(
+                "Warning: {file}: {kind} is no kind of watches.yaml, so nothing is rendered for it"
+            ));
+        }
+    }
+}
+
+/// Refuses what cannot be the name of an image.
+pub fn check_image(image: &str) -> Result<()> {
+    podium_oci::Reference::parse(image).map(drop).map_err(|error| anyhow!("--image: {error}"))
 }
 
 /// The namespace of releases whose place is not known yet.
@@ -234,11 +262,13 @@ fn needed(parts: &[Part], matches: &ArgMatches, namespace: &str) -> Result<Rules
     let mut capabilities = Capabilities::default();
     capabilities.api_versions.extend(list(matches, "api-versions"));
     let files = many(matches, "values");
+    let documents = documents(&files)?;
+    warn_of_strangers(parts, &documents);
     let mut objects = Vec::new();
     let mut reads = Vec::new();
     let mut guessed = BTreeSet::new();
     for part in parts {
-        for set in value_sets(part, &files)? {
+        for set in value_sets(part, &documents) {
             let made = match render(part, &set, &capabilities) {
                 // Charts may ask for values that they have no defaults for.
                 Err(error) if set.is_empty() && !files.is_empty() => {
@@ -366,6 +396,7 @@ pub fn manifests(matches: &ArgMatches) -> Result<()> {
     let Some(image) = one(matches, "image") else {
         bail!("--image is needed: the image with podium, watches.yaml and the charts below /opt/helm")
     };
+    check_image(image)?;
     let (folder, parts) = parts(matches)?;
     let namespace = one(matches, "namespace").unwrap_or("default");
     let name = operator_name(matches);

@@ -1,7 +1,7 @@
 //! `podium registry serve`.
 
-use std::fs;
-use std::path::PathBuf;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use podium_oci::registry::store::Store;
 use podium_oci::registry::users::Users;
 use podium_oci::registry::{Registry, limits};
 use podium_serve::Server;
+use podium_serve::server::Error;
 use podium_serve::tls::Identity;
 
 use crate::cluster::told_to_end;
@@ -50,6 +51,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let store = Arc::new(Store::open(&folder, true)?);
+        let _alone = alone(&folder)?;
         let mut registry = Registry::new(store.clone());
         let open = users.is_none();
         if let Some(users) = users {
@@ -58,7 +60,12 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         if on(matches, "read-only") {
             registry = registry.read_only();
         }
-        let mut server = Server::bind(address, limits()).await?;
+        let mut server = Server::bind(address, limits()).await.map_err(|error| match error {
+            Error::Listen { address, source } if source.kind() == std::io::ErrorKind::AddrInUse => {
+                anyhow!("{address} is taken by another program: choose another address with --listen HOST:PORT")
+            }
+            other => other.into(),
+        })?;
         let scheme = if identity.is_some() { "https" } else { "http" };
         if let Some(identity) = identity {
             server = server.secure(identity);
@@ -75,6 +82,21 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         }
         Ok(())
     })
+}
+
+/// Two who serve the same images would take away what the other one is about to name.
+fn alone(folder: &Path) -> Result<File> {
+    let path = folder.join("lock");
+    let lock = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+    let lock = lock.with_context(|| path.display().to_string())?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => bail!(
+            "the images in {} are served by another process already: choose another folder with --data",
+            folder.display()
+        ),
+        Err(TryLockError::Error(error)) => Err(error).with_context(|| path.display().to_string()),
+    }
 }
 
 /// Removes garbage, now and every so often.

@@ -56,7 +56,7 @@ pub enum Error {
         message: String,
     },
     /// The registry wants to know who we are.
-    #[error("{registry} {}; podium registry login {registry}", if *known { "does not accept these credentials: log in again with" } else { "wants credentials: log in with" })]
+    #[error("{registry} {}: podium registry login {registry} --username NAME", if *known { "does not accept these credentials; log in again" } else { "wants credentials; log in" })]
     Login {
         /// Which.
         registry: String,
