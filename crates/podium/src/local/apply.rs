@@ -32,10 +32,11 @@ pub fn read(file: &str) -> Result<Vec<Value>> {
         let text = json::to_raw_string(&&node).with_context(|| file.to_owned())?;
         let object: Value = serde_json::from_slice(&text)?;
         let has = |path: &str| object.pointer(path).and_then(Value::as_str).is_some_and(|v| !v.is_empty());
-        if !object.is_null() && !(has("/kind") && has("/metadata/name")) {
-            bail!("{file}: an object has no kind or no metadata.name");
+        match object.is_null() {
+            true => continue,
+            false if has("/kind") && has("/metadata/name") => objects.push(object),
+            false => bail!("{file}: an object has no kind or no metadata.name"),
         }
-        objects.extend(Some(object).filter(|object| !object.is_null()));
     }
     Ok(objects)
 }
