@@ -101,8 +101,11 @@ fn numbers(word: &str) -> String {
             continue;
         }
         let port = digits.len() == 5 && digits.parse().is_ok_and(|port: u32| (30000..=32767).contains(&port));
+        // The folders of kubectl diff have a number of any length.
+        let folder = result.ends_with("LIVE-") || result.ends_with("MERGED-");
         result.push_str(match digits.len() {
             9.. => "NUMBER",
+            1.. if folder => "NUMBER",
             _ if port => "PORT",
             _ => &digits,
         });
@@ -121,6 +124,7 @@ fn only_what_is_made_up_is_masked() {
         ("https://127.0.0.1:4321/api my-small-name", "https://SERVER/api my-small-name"),
         ("resourceVersion: \"12\"", "resourceVersion: N"),
         ("\"2026-11-17T01:02:03Z\" 12 LIVE-123456789/a", "\"TIME\" 12 LIVE-NUMBER/a"),
+        ("/tmp/MERGED-1234/v1.ConfigMap MERGED-a", "/tmp/MERGED-NUMBER/v1.ConfigMap MERGED-a"),
         ("{\"uid\":\"0a1b2c3d-1111-2222-3333-0123456789ab\"}", "{\"uid\":\"UID\"}"),
     ] {
         assert_eq!(masked(text).concat().join(" "), shown);
