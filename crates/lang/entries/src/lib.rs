@@ -40,6 +40,11 @@ impl<K, V> Entries<K, V> {
         Self(Form::List(Vec::new()))
     }
 
+    /// No entries, with room for so many.
+    pub fn with_room(entries: usize) -> Self {
+        Self(Form::List(Vec::with_capacity(entries)))
+    }
+
     /// The number of entries.
     pub fn len(&self) -> usize {
         match &self.0 {

@@ -1,11 +1,11 @@
 //! The instructions of a compiled template.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use crate::compile::Found;
 use crate::func::Func;
+use crate::hash::NameHash;
 use crate::syntax::{Id, Names, Number, Source, Span};
 use crate::types::Type;
 
@@ -233,29 +233,7 @@ impl Literal {
 
 /// The functions that templates may call.
 #[derive(Debug, Default)]
-pub struct Functions(HashMap<&'static str, &'static Func, BuildHasherDefault<NameHasher>>);
-
-/// FNV-1a: short for short names. Nobody can choose the names of functions to make them collide.
-#[derive(Debug)]
-struct NameHasher(u64);
-
-impl Default for NameHasher {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Hasher for NameHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
+pub struct Functions(HashMap<&'static [u8], &'static Func, NameHash>);
 
 impl Functions {
     /// Go's own functions.
@@ -267,27 +245,27 @@ impl Functions {
 
     /// Adds functions; of two with one name the later counts.
     pub fn extend(&mut self, more: &'static [Func]) {
-        self.0.extend(more.iter().map(|f| (f.name, f)));
+        self.0.extend(more.iter().map(|f| (f.name.as_bytes(), f)));
     }
 
     /// Takes a function out.
     pub fn remove(&mut self, name: &str) {
-        self.0.remove(name);
+        self.0.remove(name.as_bytes());
     }
 
     /// The function of a name.
-    pub fn get(&self, name: &str) -> Option<&'static Func> {
-        self.0.get(name).copied()
+    pub fn get(&self, name: impl AsRef<[u8]>) -> Option<&'static Func> {
+        self.0.get(name.as_ref()).copied()
     }
 
     /// All names, in no order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.0.keys().copied()
+        self.0.values().map(|func| func.name)
     }
 }
 
 impl Names for Functions {
-    fn has(&self, name: &str) -> bool {
+    fn has(&self, name: &[u8]) -> bool {
         self.0.contains_key(name)
     }
 }

@@ -107,7 +107,12 @@ struct Compiler<'c> {
 
 /// What a list holds, in as much memory as it needs.
 fn taken<T>(list: &mut Vec<T>) -> Box<[T]> {
-    list.drain(..).collect()
+    if list.is_empty() {
+        return Box::default();
+    }
+    let mut all = Vec::with_capacity(list.len());
+    all.append(list);
+    all.into_boxed_slice()
 }
 
 impl<'c> Compiler<'c> {

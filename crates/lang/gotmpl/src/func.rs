@@ -79,6 +79,11 @@ pub trait World {
     ) -> Result<Value<'h>, String> {
         Ok(Value::Map(heap.map(Default::default())))
     }
+    /// Whether there is nobody to ask, because something is only tried: then what needs an answer and takes long is not
+    /// worth beginning.
+    fn is_closed(&self) -> bool {
+        false
+    }
     /// Whether the render's time is over.
     fn out_of_time(&self) -> bool {
         false

@@ -7,7 +7,7 @@ use typed_arena::Arena;
 use crate::entries::Entries;
 use crate::func::Error;
 use crate::types::{self, Kind, Shape, Type};
-use crate::value::{List, Map, Str, Struct, Value};
+use crate::value::{List, Map, Str, Struct, Value, Watch};
 
 /// What a shared text needs besides its bytes.
 const SHARED: usize = 32;
@@ -20,6 +20,10 @@ pub struct Heap<'h> {
     blobs: Arena<Box<[u8]>>,
     left: Cell<usize>,
     budget: usize,
+    /// Whether a template is running: what is made meanwhile goes with it, unless it is put into what was there before.
+    running: Cell<bool>,
+    /// Whether the template that is running has changed what was there before.
+    changed: Cell<bool>,
 }
 
 impl<'h> Heap<'h> {
@@ -32,7 +36,23 @@ impl<'h> Heap<'h> {
             blobs: Arena::new(),
             left: Cell::new(budget),
             budget,
+            running: Cell::new(false),
+            changed: Cell::new(false),
         }
+    }
+
+    /// Runs a template, and says whether it has changed a map or list that was there before: only then does it matter to
+    /// the next one that it ran.
+    pub fn watching<T>(&self, run: impl FnOnce() -> T) -> (T, bool) {
+        self.running.set(true);
+        self.changed.set(false);
+        let done = run();
+        self.running.set(false);
+        (done, self.changed.get())
+    }
+
+    fn watch(&'h self) -> Watch<'h> {
+        (!self.running.get()).then_some(&self.changed)
     }
 
     /// Asks for room before something of a size that the template decides is made.
@@ -89,7 +109,7 @@ impl<'h> Heap<'h> {
     /// A slice of a type.
     pub fn typed_list(&'h self, ty: &'static Type, items: Vec<Value<'h>>) -> Value<'h> {
         self.spend(64 + items.len() * size_of::<Value>());
-        Value::List(self.lists.alloc(List { ty, nil: false, items: items.into() }))
+        Value::List(self.lists.alloc(List { ty, nil: false, items: items.into(), watch: self.watch() }))
     }
 
     /// `[]interface {}`.
@@ -109,13 +129,14 @@ impl<'h> Heap<'h> {
         let items: Vec<Value<'h>> =
             items.into_iter().map(S::into).take_while(afforded).map(Value::Str).collect();
         self.spend(64);
-        Value::List(self.lists.alloc(List { ty: &types::STRINGS, nil: false, items: items.into() }))
+        let (ty, watch) = (&types::STRINGS, self.watch());
+        Value::List(self.lists.alloc(List { ty, nil: false, items: items.into(), watch }))
     }
 
     /// A nil slice of a type.
     pub fn nil_list(&'h self, ty: &'static Type) -> Value<'h> {
         self.spend(64);
-        Value::List(self.lists.alloc(List { ty, nil: true, items: Vec::new().into() }))
+        Value::List(self.lists.alloc(List { ty, nil: true, items: Vec::new().into(), watch: self.watch() }))
     }
 
     /// `[]uint8`.
@@ -128,7 +149,7 @@ impl<'h> Heap<'h> {
     /// A map of a type.
     pub fn typed_map(&'h self, ty: &'static Type, entries: Entries<'h>) -> &'h Map<'h> {
         self.spend(96 + entries.len() * 2 * size_of::<Value>());
-        self.maps.alloc(Map::new(ty, false, entries))
+        self.maps.alloc(Map::new(ty, false, entries, self.watch()))
     }
 
     /// `map[string]interface {}`.
@@ -139,7 +160,7 @@ impl<'h> Heap<'h> {
     /// A nil map of a type.
     pub fn nil_map(&'h self, ty: &'static Type) -> Value<'h> {
         self.spend(96);
-        Value::Map(self.maps.alloc(Map::new(ty, true, Entries::new())))
+        Value::Map(self.maps.alloc(Map::new(ty, true, Entries::new(), self.watch())))
     }
 
     /// The same map under another type: a change of one is a change of both.

@@ -6,7 +6,7 @@
 
 use std::any::Any;
 use std::borrow::Borrow;
-use std::cell::{OnceCell, Ref, RefCell};
+use std::cell::{Cell, OnceCell, Ref, RefCell};
 use std::cmp::Ordering;
 use std::fmt;
 use std::rc::Rc;
@@ -69,7 +69,11 @@ pub struct List<'h> {
     pub nil: bool,
     /// The elements.
     pub items: Items<'h>,
+    pub(crate) watch: Watch<'h>,
 }
+
+/// Whom to tell that something has changed which outlives the template that changes it.
+pub(crate) type Watch<'h> = Option<&'h Cell<bool>>;
 
 /// The elements of a slice: read it as `[Value]`.
 pub struct Items<'h> {
@@ -85,6 +89,7 @@ pub struct Map<'h> {
     /// Whether it is Go's nil map.
     pub nil: bool,
     entries: Held<'h>,
+    watch: Watch<'h>,
 }
 
 enum Held<'h> {
@@ -221,6 +226,7 @@ impl<'h> From<&'h [u8]> for Str<'h> {
 impl<'h> List<'h> {
     /// Sorts the elements where they are. Sorting again changes nothing.
     pub fn sort(&self, order: impl FnMut(&Value<'h>, &Value<'h>) -> Ordering) {
+        tell(self.watch);
         self.items.sorted.get_or_init(|| {
             let mut sorted = self.items.made.clone();
             sorted.sort_by(order);
@@ -253,12 +259,12 @@ impl<'a, 'h> IntoIterator for &'a Items<'h> {
 }
 
 impl<'h> Map<'h> {
-    pub(crate) fn new(ty: &'static Type, nil: bool, entries: Entries<'h>) -> Self {
-        Self { ty, nil, entries: Held::Own(RefCell::new(entries)) }
+    pub(crate) fn new(ty: &'static Type, nil: bool, entries: Entries<'h>, watch: Watch<'h>) -> Self {
+        Self { ty, nil, entries: Held::Own(RefCell::new(entries)), watch }
     }
 
     pub(crate) fn alias(&'h self, ty: &'static Type) -> Self {
-        Self { ty, nil: self.nil, entries: Held::Of(self.origin()) }
+        Self { ty, nil: self.nil, entries: Held::Of(self.origin()), watch: None }
     }
 
     /// The map that holds the entries: two maps with the same origin are one map in Go.
@@ -280,6 +286,12 @@ impl<'h> Map<'h> {
         }
     }
 
+    /// The entries, to be changed.
+    fn changing(&self) -> &RefCell<Entries<'h>> {
+        tell(self.origin().watch);
+        self.cell()
+    }
+
     /// The entry of a key.
     pub fn get(&self, key: &[u8]) -> Option<Value<'h>> {
         self.cell().borrow().get(key).cloned()
@@ -292,17 +304,17 @@ impl<'h> Map<'h> {
 
     /// Sets an entry.
     pub fn set(&self, key: Str<'h>, value: Value<'h>) {
-        self.cell().borrow_mut().insert(key, value);
+        self.changing().borrow_mut().insert(key, value);
     }
 
     /// Sets all entries; those of before are gone.
     pub fn fill(&self, entries: Entries<'h>) {
-        *self.cell().borrow_mut() = entries;
+        *self.changing().borrow_mut() = entries;
     }
 
     /// Takes an entry out.
     pub fn remove(&self, key: &[u8]) {
-        self.cell().borrow_mut().remove(key);
+        self.changing().borrow_mut().remove(key);
     }
 
     /// The number of entries.
@@ -324,6 +336,13 @@ impl<'h> Map<'h> {
     /// A copy of the entries, in key order.
     pub fn entries(&self) -> Vec<(Str<'h>, Value<'h>)> {
         self.cell().borrow().iter().map(|(k, v)| (k.clone(), v.clone())).collect()
+    }
+}
+
+/// Says that something has changed.
+fn tell(watch: Watch<'_>) {
+    if let Some(changed) = watch {
+        changed.set(true);
     }
 }
 

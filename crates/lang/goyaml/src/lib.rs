@@ -7,6 +7,7 @@
 pub mod doc;
 pub mod emit;
 pub mod json;
+pub mod scan;
 pub mod toml;
 pub mod tree;
 pub mod yaml;

@@ -188,6 +188,11 @@ impl Map {
         Self(Entries::new())
     }
 
+    /// An empty mapping with room for so many entries.
+    pub fn with_room(entries: usize) -> Self {
+        Self(Entries::with_room(entries))
+    }
+
     /// The number of entries.
     pub fn len(&self) -> usize {
         self.0.len()

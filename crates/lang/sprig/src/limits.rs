@@ -10,6 +10,14 @@ pub(crate) fn check_time(cx: &Ctx<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// Like [`check_time`], for what takes long and needs chance: it fails where there is none.
+pub(crate) fn check_chance(cx: &Ctx<'_>) -> Result<(), Error> {
+    if cx.world.is_closed() {
+        return Err(Error { message: b"there is no chance here".to_vec(), fatal: true });
+    }
+    check_time(cx)
+}
+
 /// What a part of a text takes while it is cut out, besides its bytes.
 pub(crate) const PART: usize = 48;
 

@@ -106,6 +106,16 @@ pub enum Error {
     TooDeep,
 }
 
+impl Error {
+    /// The error of a subchart with the name of the chart around it.
+    fn inside(mut self, chart: &str) -> Self {
+        if let Self::SubchartName { parent, .. } | Self::Subchart { parent, .. } = &mut self {
+            chart.clone_into(parent);
+        }
+        self
+    }
+}
+
 /// Why a values file cannot be read. The texts are Helm's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValuesError {
@@ -209,13 +219,48 @@ struct Loader<'a> {
 /// From so many files in subcharts on these are loaded by several threads.
 const MANY_FILES: usize = 50;
 
-impl<'a> Loader<'a> {
+/// The name of a file below `charts/`, if it can be part of a subchart.
+fn subchart_file(name: &str) -> Option<&str> {
+    name.strip_prefix("charts/").filter(|_| extension(name) != ".prov")
+}
+
+impl Loader<'_> {
     /// Makes a chart of its files. `place` is where the chart is below the outermost one, with a slash at its end.
     fn load(&mut self, files: Vec<File>, place: &str, depth: usize) -> Result<Chart, Error> {
         if depth > MAX_NESTING {
             return Err(Error::TooDeep);
         }
-        let mut draft = self.read_chart_yaml(&files)?;
+        let mut subcharts: BTreeMap<&str, Vec<File>> = BTreeMap::new();
+        for (file, inner) in files.iter().filter_map(|file| Some((file, subchart_file(&file.name)?))) {
+            let (directory, _) = inner.split_once('/').unwrap_or((inner, ""));
+            let inner = File { name: inner.into(), data: file.data.clone() };
+            subcharts.entry(directory).or_default().push(inner);
+        }
+        subcharts.retain(|name, _| !name.starts_with(['_', '.']));
+        let subcharts: Vec<(&str, Vec<File>)> = subcharts.into_iter().collect();
+        // The subcharts of subcharts are loaded by the thread that has the subchart.
+        let many = depth == 0 && subcharts.iter().map(|(_, files)| files.len()).sum::<usize>() > MANY_FILES;
+        let shared = self.shared;
+        let work = |(name, files): &(&str, Vec<File>)| {
+            let mut loader = Loader { shared, warnings: Vec::new() };
+            let place = format!("{place}charts/{name}/");
+            let chart = loader.load_subchart(name, files, &place, depth)?;
+            Ok::<_, Error>((chart, loader.warnings))
+        };
+        let (loaded, own) = parallel::map_after(&subcharts, many, work, || self.load_own(&files, place));
+        let mut chart = own?;
+        for loaded in loaded {
+            let (subchart, warnings) = loaded.map_err(|error| error.inside(&chart.metadata.name))?;
+            chart.dependencies.push(Arc::new(subchart));
+            self.warnings.extend(warnings);
+        }
+        chart.raw = files;
+        Ok(chart)
+    }
+
+    /// Reads what is the chart's own among its files.
+    fn load_own(&mut self, files: &[File], place: &str) -> Result<Chart, Error> {
+        let mut draft = self.read_chart_yaml(files)?;
         let mut chart = Chart {
             metadata: Metadata::default(),
             lock: None,
@@ -223,19 +268,18 @@ impl<'a> Loader<'a> {
             values: None,
             schema: None,
             files: Vec::new(),
-            raw: files.clone(),
+            raw: Vec::new(),
             dependencies: Vec::new(),
         };
-        let mut subcharts: BTreeMap<String, Vec<File>> = BTreeMap::new();
         for file in files {
             match &*file.name {
                 "Chart.yaml" => {}
-                "Chart.lock" => chart.lock = self.read_lock("Chart.lock", &file)?,
+                "Chart.lock" => chart.lock = self.read_lock("Chart.lock", file)?,
                 "values.yaml" => {
                     let name = draft.as_ref().map_or("", |draft| &draft.metadata.name);
-                    chart.values = Some(Arc::new(self.read_values(&file, name, place)?));
+                    chart.values = Some(Arc::new(self.read_values(file, name, place)?));
                 }
-                "values.schema.json" => chart.schema = Some(Arc::new(ChartSchema::new(file.data))),
+                "values.schema.json" => chart.schema = Some(Arc::new(ChartSchema::new(file.data.clone()))),
                 "requirements.yaml" => {
                     let draft = draft.get_or_insert_default();
                     if draft.metadata.api_version != API_V1 {
@@ -244,76 +288,39 @@ impl<'a> Loader<'a> {
                     let read = draft.read(&file.data, self.shared.dialect);
                     read.map_err(|error| Error::File { file: "requirements.yaml", error })?;
                     if draft.metadata.api_version == API_V1 {
-                        chart.files.push(file);
+                        chart.files.push(file.clone());
                     }
                 }
                 "requirements.lock" => {
-                    chart.lock = self.read_lock("requirements.lock", &file)?;
+                    chart.lock = self.read_lock("requirements.lock", file)?;
                     if draft.get_or_insert_default().metadata.api_version == API_V1 {
-                        chart.files.push(file);
+                        chart.files.push(file.clone());
                     } else {
                         self.warnings.push(Warning::OldLock);
                     }
                 }
-                name => match name.strip_prefix("charts/") {
-                    None if name.starts_with("templates/") => chart.templates.push(file),
-                    Some(inner) if extension(name) != ".prov" => {
-                        let (directory, _) = inner.split_once('/').unwrap_or((inner, ""));
-                        let inner = File { name: inner.into(), data: file.data.clone() };
-                        subcharts.entry(directory.to_owned()).or_default().push(inner);
-                    }
-                    _ => chart.files.push(file),
-                },
+                name if name.starts_with("templates/") => chart.templates.push(file.clone()),
+                name if subchart_file(name).is_some() => {}
+                _ => chart.files.push(file.clone()),
             }
         }
         chart.metadata = draft.ok_or(Error::NoChartYaml)?.finish().map_err(Error::Metadata)?;
-        subcharts.retain(|name, _| !name.starts_with(['_', '.']));
-        chart.dependencies = self.load_subcharts(subcharts, &chart.metadata.name, place, depth)?;
         Ok(chart)
     }
 
-    fn load_subcharts(
-        &mut self,
-        subcharts: BTreeMap<String, Vec<File>>,
-        parent: &str,
-        place: &str,
-        depth: usize,
-    ) -> Result<Vec<Arc<Chart>>, Error> {
-        let subcharts: Vec<(String, Vec<File>)> = subcharts.into_iter().collect();
-        let files: usize = subcharts.iter().map(|(_, files)| files.len()).sum();
-        let shared = self.shared;
-        // The subcharts of subcharts are loaded by the thread that has the subchart.
-        let loaded = parallel::map(&subcharts, depth == 0 && files > MANY_FILES, |(name, files)| {
-            let mut loader = Loader { shared, warnings: Vec::new() };
-            let place = format!("{place}charts/{name}/");
-            let chart = loader.load_subchart(name, files, parent, &place, depth)?;
-            Ok::<_, Error>((chart, loader.warnings))
-        });
-        let mut charts = Vec::with_capacity(loaded.len());
-        for loaded in loaded {
-            let (chart, warnings) = loaded?;
-            charts.push(Arc::new(chart));
-            self.warnings.extend(warnings);
-        }
-        Ok(charts)
-    }
-
+    /// Loads a subchart; errors do not name the chart around it yet.
     fn load_subchart(
         &mut self,
         name: &str,
         files: &[File],
-        parent: &str,
         place: &str,
         depth: usize,
     ) -> Result<Chart, Error> {
         let files = if extension(name) == ".tgz" {
             let Some(file) = files.first().filter(|file| *file.name == *name) else {
                 let got = files.first().map(|file| file.name.to_string()).unwrap_or_default();
-                return Err(Error::SubchartName {
-                    parent: parent.to_owned(),
-                    expected: name.to_owned(),
-                    got,
-                });
+                let expected = name.to_owned();
+                return Err(Error::SubchartName { parent: String::new(), expected, got });
             };
             self.extract(&file.data)
         } else {
@@ -326,7 +333,7 @@ impl<'a> Loader<'a> {
         };
         files.and_then(|files| self.load(files, place, depth + 1)).map_err(|error| Error::Subchart {
             name: name.to_owned(),
-            parent: parent.to_owned(),
+            parent: String::new(),
             error: Box::new(error),
         })
     }

@@ -88,10 +88,12 @@ impl<T> Done<T> {
 }
 
 /// Makes items one after the other, and has another thread do something to each meanwhile, if that is worth it and there
-/// is one. The items come in their order.
+/// is one. That thread does `besides` first, which calls what it is given to do what there is to do to items. The items
+/// come in their order.
 pub fn follow<T: Send, F>(
     worth_it: bool,
     work: impl Fn(&mut T) + Send,
+    besides: impl FnOnce(&mut dyn FnMut()) + Send,
     make: impl FnOnce(&mut Done<T>) -> F,
 ) -> (Vec<T>, F) {
     let mut done = Done { ready: Vec::new(), all: Vec::new(), sender: None };
@@ -100,10 +102,12 @@ pub fn follow<T: Send, F>(
             let (sender, receiver) = channel::<Vec<T>>();
             let follow = move || {
                 let mut all = Vec::new();
-                for mut items in receiver {
+                let mut take = |mut items: Vec<T>| {
                     items.iter_mut().for_each(&work);
                     all.extend(items);
-                }
+                };
+                besides(&mut || receiver.try_iter().for_each(&mut take));
+                receiver.into_iter().for_each(take);
                 all
             };
             thread::Builder::new().spawn_scoped(scope, follow).ok().map(|other| (sender, other))
@@ -196,6 +200,7 @@ mod tests {
                 let (items, made) = super::follow(
                     worth_it,
                     |(_, seen)| *seen = true,
+                    |serve| serve(),
                     |done| {
                         (0..count).for_each(|n| done.push((n, false)));
                         "made"

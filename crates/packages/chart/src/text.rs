@@ -25,6 +25,11 @@ pub fn extension(path: &str) -> &str {
 
 /// Removes `.`, empty and (where there is a part before them) `..` parts of a slash-separated path.
 pub fn clean(path: &str) -> String {
+    // Most paths are clean.
+    let is_clean = |part: &str| !matches!(part, "" | "." | "..");
+    if path.split('/').all(is_clean) {
+        return path.to_owned();
+    }
     let rooted = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {

@@ -161,14 +161,15 @@ impl<'c> Compiler<'c> {
     }
 
     pub(super) fn function(&mut self, ident: Id, cmd: Id, name: Span, args: &[Id], piped: bool) {
-        let name = std::str::from_utf8(self.tree.source.slice(name)).unwrap_or_default();
+        let name = self.tree.source.slice(name);
         let Some(func) = self.functions.get(name) else {
+            let name = std::str::from_utf8(name).unwrap_or_default();
             self.raise(format!("{name:?} is not a defined function"), ident);
             return;
         };
         // Marks the place before anything of the call is evaluated.
         self.emit(Op::At, ident);
-        if let Some(message) = arity_error(func, name, args.len(), piped) {
+        if let Some(message) = arity_error(func, func.name, args.len(), piped) {
             self.raise(message, HERE);
             return;
         }

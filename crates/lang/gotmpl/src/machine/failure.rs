@@ -35,7 +35,7 @@ impl Trees {
 struct AnyName;
 
 impl Names for AnyName {
-    fn has(&self, _: &str) -> bool {
+    fn has(&self, _: &[u8]) -> bool {
         true
     }
 }

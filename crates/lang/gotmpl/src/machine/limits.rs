@@ -29,6 +29,18 @@ impl Default for Limits {
 }
 
 impl<'h> Machine<'h> {
+    /// How many instructions may still run.
+    pub fn steps_left(&self) -> u64 {
+        self.steps
+    }
+
+    /// Counts instructions that ran elsewhere; false when there may not be so many.
+    pub fn count(&mut self, steps: u64) -> bool {
+        let left = self.steps.checked_sub(steps);
+        self.steps = left.unwrap_or(self.steps);
+        left.is_some()
+    }
+
     /// Counts an instruction and looks at the limits now and then.
     pub(super) fn tick(&mut self) -> Step<()> {
         match self.steps.checked_sub(1) {

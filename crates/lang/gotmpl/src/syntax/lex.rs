@@ -1,7 +1,7 @@
 //! Text to tokens.
 
-use memchr::memchr_iter;
-use memchr::memmem::{Finder, find};
+use memchr::memmem::find;
+use memchr::{memchr, memchr_iter};
 
 use crate::gostr;
 
@@ -101,7 +101,6 @@ pub struct Lexer<'t> {
     start_line: u32,
     inside: bool,
     parens: u32,
-    left: Finder<'static>,
     /// What is wrong, once an error token was handed out.
     failure: Option<Box<str>>,
 }
@@ -135,6 +134,18 @@ fn newlines(text: &[u8]) -> u32 {
 /// In a text shorter than this it takes longer to begin a fast search than to look at each byte.
 const SHORT: usize = 16;
 
+/// Where the next action starts. A single brace is rare, so that looking for one is looking for two.
+fn find_left(text: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += memchr(b'{', text.get(at..)?)?;
+        if text.get(at + 1) == Some(&b'{') {
+            return Some(at);
+        }
+        at += 1;
+    }
+}
+
 /// A rune the way Go's `%#U` shows it.
 fn code_point(rune: Option<char>) -> String {
     match rune {
@@ -147,17 +158,7 @@ fn code_point(rune: Option<char>) -> String {
 
 impl<'t> Lexer<'t> {
     pub fn new(text: &'t [u8]) -> Self {
-        Self {
-            text,
-            pos: 0,
-            start: 0,
-            line: 1,
-            start_line: 1,
-            inside: false,
-            parens: 0,
-            left: Finder::new(LEFT),
-            failure: None,
-        }
+        Self { text, pos: 0, start: 0, line: 1, start_line: 1, inside: false, parens: 0, failure: None }
     }
 
     fn rest(&self) -> &'t [u8] {
@@ -223,7 +224,7 @@ impl<'t> Lexer<'t> {
 
     fn plain(&mut self) -> Token {
         loop {
-            let Some(x) = self.left.find(self.rest()) else {
+            let Some(x) = find_left(self.rest()) else {
                 self.pos = self.text.len();
                 if self.pos > self.start {
                     self.line += newlines(&self.text[self.start..self.pos]);

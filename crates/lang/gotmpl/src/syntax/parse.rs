@@ -26,7 +26,7 @@ const BYTES_PER_NODE: usize = 20;
 /// Which function names exist.
 pub trait Names: Sync {
     /// Whether a template may call a function of this name.
-    fn has(&self, name: &str) -> bool;
+    fn has(&self, name: &[u8]) -> bool;
 }
 
 /// A text that is no template, with Go's message.
@@ -287,7 +287,8 @@ impl<'t> Parser<'t> {
     /// The children that were left since there were so many.
     fn children(&mut self, since: usize) -> Run {
         let start = self.tree.ids.len();
-        self.tree.ids.extend(self.pending.drain(since..));
+        self.tree.ids.extend_from_slice(self.pending.get(since..).unwrap_or_default());
+        self.pending.truncate(since);
         Run::since(&self.tree.ids, start)
     }
 

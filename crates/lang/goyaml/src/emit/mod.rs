@@ -49,25 +49,35 @@ enum Dialect {
 /// bytes become U+FFFD, U+0085 folds into a space, floats that are whole become integers, and some characters, too long
 /// keys and too deep documents are errors.
 pub fn to_yaml<T: Doc>(doc: &T) -> Result<Vec<u8>, Error> {
-    let mut writer = Writer::new(Dialect::Kubernetes);
+    let mut out = Vec::with_capacity(256);
+    append_yaml(doc, &mut out)?;
+    Ok(out)
+}
+
+/// As [`to_yaml`], behind what is there; with an error, nothing is added.
+pub fn append_yaml<T: Doc>(doc: &T, out: &mut Vec<u8>) -> Result<(), Error> {
+    let before = out.len();
+    let mut writer = Writer::new(Dialect::Kubernetes, std::mem::take(out));
     let walked = walk(doc, &mut writer);
-    match walked {
-        Ok(()) if !writer.lost_entries() => Ok(writer.finish()),
-        // Which of several errors Go reports depends on the order of the JSON form, so ask that.
-        walked => {
-            let text = json::to_string(doc)?;
-            match (reread::problem(&text), walked) {
-                (Some(problem), _) => Err(Error::Reread(problem)),
-                (None, Ok(())) => Ok(writer.finish()),
-                (None, Err(error)) => Err(error),
-            }
-        }
+    let lost = writer.lost_entries();
+    *out = writer.finish();
+    if walked.is_ok() && !lost {
+        return Ok(());
     }
+    // Which of several errors Go reports depends on the order of the JSON form, so ask that.
+    let asked = json::to_string(doc).map_err(Error::from).and_then(|text| match reread::problem(&text) {
+        Some(problem) => Err(Error::Reread(problem)),
+        None => walked,
+    });
+    if asked.is_err() {
+        out.truncate(before);
+    }
+    asked
 }
 
 /// The document as go-yaml v3 writes it with `SetIndent(2)`, with the line break at its end.
 pub fn to_yaml_pretty<T: Doc>(doc: &T) -> Result<Vec<u8>, Error> {
-    let mut writer = Writer::new(Dialect::Pretty);
+    let mut writer = Writer::new(Dialect::Pretty, Vec::with_capacity(256));
     walk(doc, &mut writer)?;
     Ok(writer.finish())
 }

@@ -19,8 +19,9 @@ pub(super) struct Out {
 }
 
 impl Out {
-    pub(super) fn new(width: usize) -> Self {
-        Self { text: Vec::with_capacity(256), column: 0, indention: true, whitespace: true, width }
+    /// What is written goes behind what is there.
+    pub(super) fn new(text: Vec<u8>, width: usize) -> Self {
+        Self { text, column: 0, indention: true, whitespace: true, width }
     }
 
     fn put(&mut self, byte: u8) {
@@ -89,8 +90,8 @@ impl Out {
     /// Plain style. The text has no break, and no space at either end.
     pub(super) fn plain(&mut self, text: &[u8], indent: usize, fold: bool) {
         self.space();
-        if fold && self.column + text.len() > self.width {
-            self.folded(text, indent, |out, part| out.put_all(part));
+        if fold {
+            self.folded(text, indent, false);
         } else {
             self.put_all(text);
         }
@@ -98,30 +99,25 @@ impl Out {
         self.indention = false;
     }
 
-    /// Writes a text and breaks lines at single spaces. The text has no break.
-    fn folded(&mut self, text: &[u8], indent: usize, write: impl Fn(&mut Self, &[u8])) {
-        if !text.contains(&b' ') {
-            return write(self, text);
-        }
+    /// Writes a text and breaks lines at single spaces. The text has no break; `quoted` says that it stands between
+    /// single quotation marks.
+    fn folded(&mut self, text: &[u8], indent: usize, quoted: bool) {
         let mut done = 0;
-        let mut at = 0;
-        while let Some(&byte) = text.get(at) {
-            if byte == b' ' {
-                let single = at > 0
-                    && text.get(at - 1) != Some(&b' ')
-                    && !matches!(text.get(at + 1), None | Some(b' '));
-                if single {
-                    write(self, text.get(done..at).unwrap_or_default());
-                    done = at;
-                    if self.column > self.width {
-                        self.indent(indent);
-                        done = at + 1;
-                    }
-                }
-            }
-            at += 1;
+        loop {
+            let rest = text.get(done..).unwrap_or_default();
+            // Columns only grow: the first single space beyond the width is the one to break at.
+            let beyond = reach(rest, self.width.saturating_add(1).saturating_sub(self.column), quoted);
+            let Some(at) = beyond.and_then(|beyond| single_space(text, done + beyond)) else {
+                return self.part(rest, quoted);
+            };
+            self.part(text.get(done..at).unwrap_or_default(), quoted);
+            self.indent(indent);
+            done = at + 1;
         }
-        write(self, text.get(done..).unwrap_or_default());
+    }
+
+    fn part(&mut self, text: &[u8], quoted: bool) {
+        if quoted { self.doubled(text) } else { self.put_all(text) }
     }
 
     /// Single quotation marks.
@@ -131,7 +127,7 @@ impl Out {
         if multiline {
             self.single_lines(text, indent, fold);
         } else if fold {
-            self.folded(text, indent, Self::doubled);
+            self.folded(text, indent, true);
         } else {
             self.doubled(text);
         }
@@ -333,7 +329,39 @@ fn is_ordinary(byte: u8) -> bool {
 }
 
 fn characters(text: &[u8]) -> usize {
-    text.iter().filter(|&&b| b & 0xc0 != 0x80).count()
+    if text.is_ascii() { text.len() } else { text.iter().filter(|&&b| b & 0xc0 != 0x80).count() }
+}
+
+/// Behind which byte a text has filled so many columns; nothing if it does not. A quotation mark may take two.
+fn reach(text: &[u8], columns: usize, quoted: bool) -> Option<usize> {
+    if text.len() < columns && !quoted {
+        return None;
+    }
+    let near = text.get(..columns).unwrap_or(text);
+    if near.len() == columns && near.is_ascii() && !(quoted && near.contains(&b'\'')) {
+        return Some(columns);
+    }
+    let mut filled = 0;
+    for (at, byte) in text.iter().enumerate() {
+        if filled >= columns {
+            return Some(at);
+        }
+        filled += usize::from(byte & 0xc0 != 0x80) + usize::from(quoted && *byte == b'\'');
+    }
+    (filled >= columns).then_some(text.len())
+}
+
+/// The first space from here on that has no space beside it and is not at the end.
+fn single_space(text: &[u8], from: usize) -> Option<usize> {
+    let mut at = from.max(1);
+    loop {
+        at += memchr::memchr(b' ', text.get(at..)?)?;
+        match text.get(at - 1..at + 2) {
+            Some([b' ', ..] | [.., b' ']) => at += 1,
+            Some(_) => return Some(at),
+            None => return None,
+        }
+    }
 }
 
 fn is_separator(text: &[u8]) -> bool {
@@ -352,7 +380,7 @@ fn break_len(text: &[u8]) -> usize {
 /// Where the next line break is, or the end.
 fn next_break(text: &[u8]) -> usize {
     let mut at = 0;
-    while let Some(found) = text.get(at..).and_then(|t| t.iter().position(|&b| b == b'\n' || b == 0xe2)) {
+    while let Some(found) = text.get(at..).and_then(|t| memchr::memchr2(b'\n', 0xe2, t)) {
         at += found;
         if break_len(text.get(at..).unwrap_or_default()) > 0 {
             return at;

@@ -1,6 +1,7 @@
 //! What a scalar's characters allow.
 
 use super::Dialect;
+use crate::scan;
 
 /// Which styles can hold a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,12 +60,28 @@ const fn classes() -> [Class; 256] {
     table
 }
 
-/// So many bytes are looked at together.
-const RUN: usize = 16;
+/// Marks the bytes that mean something inside of a text: all but printable ASCII, the colon and the hash.
+fn speaks(word: u64) -> u64 {
+    scan::below(word, b' ')
+        | scan::wide(word)
+        | scan::equal(word, 0x7f)
+        | scan::equal(word, b':')
+        | scan::equal(word, b'#')
+}
 
-/// Whether a byte means nothing inside of a text, unless it is a space behind a break.
-fn is_calm(byte: u8) -> bool {
-    (b' '..=b'~').contains(&byte) & (byte != b':') & (byte != b'#')
+/// Whether nothing in a text means anything, unless it is the first or the last of it: most texts are so, and need no
+/// second look.
+pub(super) fn calm(text: &[u8]) -> bool {
+    scan::find(text, speaks) == text.len()
+}
+
+/// The shape of a calm text.
+pub(super) fn calm_shape(text: &[u8]) -> Shape {
+    let (Some(&first), Some(&last)) = (text.first(), text.last()) else {
+        return Shape { plain: true, single: true, ..Shape::default() };
+    };
+    let plain = first != b' ' && last != b' ' && !starts_structure(first, text);
+    Shape { plain, single: true, block: last != b' ', ..Shape::default() }
 }
 
 /// What came before.
@@ -79,6 +96,11 @@ enum Last {
 
 /// Looks at a text that is UTF-8.
 pub(super) fn shape(text: &[u8], dialect: Dialect) -> Shape {
+    if calm(text) { calm_shape(text) } else { careful_shape(text, dialect) }
+}
+
+/// The shape of a text that is not known to be calm.
+pub(super) fn careful_shape(text: &[u8], dialect: Dialect) -> Shape {
     let mut shape = Shape { plain: true, single: true, block: true, ..Shape::default() };
     let Some(&first) = text.first() else {
         return Shape { block: false, ..shape };
@@ -90,16 +112,16 @@ pub(super) fn shape(text: &[u8], dialect: Dialect) -> Shape {
     let mut last = Last::Blank;
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
-        // The inside of long texts is mostly letters and single bytes that mean nothing.
-        if at > 0
-            && last != Last::Break
-            && at + RUN < text.len()
-            && let Some(run) = text.get(at..at + RUN)
-            && run.iter().fold(true, |calm, &byte| calm & is_calm(byte))
-        {
-            last = if run.last() == Some(&b' ') { Last::Space } else { Last::Text };
-            at += RUN;
-            continue;
+        // The inside of texts is mostly letters and spaces that mean nothing.
+        if at > 0 && last != Last::Break && byte != b' ' && CLASSES[usize::from(byte)] == Class::Other {
+            let rest = text.get(at..).unwrap_or_default();
+            // The last byte is looked at: it may be a space.
+            let quiet = scan::find(rest, speaks).min(rest.len() - 1);
+            if quiet > 0 {
+                at += quiet;
+                last = if text.get(at - 1) == Some(&b' ') { Last::Space } else { Last::Text };
+                continue;
+            }
         }
         let class = CLASSES[usize::from(byte)];
         at += 1;
@@ -240,6 +262,23 @@ mod tests {
             ("\u{1f600}", false),
         ] {
             assert_eq!(styles(text, Dialect::Kubernetes).0, plain, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_calm_text_has_the_shape_that_a_careful_look_finds() {
+        for text in
+            ["", " ", "a", " a", "a ", "a b", "-", "- a", "*", "\"q\"", "..", "...", "?", "? x", "a  b", "'"]
+        {
+            for text in [text.to_owned(), format!("{text}{}", "x y".repeat(20))] {
+                assert!(calm(text.as_bytes()), "{text:?}");
+                let careful = careful_shape(text.as_bytes(), Dialect::Kubernetes);
+                assert_eq!(calm_shape(text.as_bytes()), careful, "{text:?}");
+            }
+        }
+        for text in ["a:b", "#", "é", "a\tb", "\u{7f}", "\n"] {
+            assert!(!calm(text.as_bytes()), "{text:?}");
+            assert!(!calm(format!("{}{text}", "x".repeat(40)).as_bytes()), "{text:?}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::out::{Out, STEP};
 use super::resolve::is_ambiguous;
-use super::shape::{Shape, shape};
+use super::shape::{Shape, calm, calm_shape, careful_shape, shape};
 use super::{Dialect, Error, MAX_DEPTH, order, reread};
 use crate::json;
 use crate::number;
@@ -44,9 +44,11 @@ enum Style {
 }
 
 impl Writer {
-    pub(super) fn new(dialect: Dialect) -> Self {
+    /// One that writes behind what is there.
+    pub(super) fn new(dialect: Dialect, text: Vec<u8>) -> Self {
         let width = if dialect == Dialect::Kubernetes { WIDTH } else { usize::MAX };
-        Self { dialect, out: Out::new(width), place: Place::Root, indents: Vec::new(), lost_entries: false }
+        let out = Out::new(text, width);
+        Self { dialect, out, place: Place::Root, indents: Vec::new(), lost_entries: false }
     }
 
     /// Whether keys that differ only in stray bytes made an entry disappear.
@@ -91,12 +93,14 @@ impl Writer {
 
     fn text(&mut self, text: &[u8]) -> Result<(), Error> {
         match self.dialect {
+            // What is calm is no other text after reading.
+            _ if calm(text) => self.string(text, calm_shape(text), false),
             Dialect::Kubernetes => {
                 let text = reread::string(text)?;
-                self.string(&text, shape(&text, self.dialect), false);
+                self.string(&text, careful_shape(&text, self.dialect), false);
             }
             Dialect::Pretty if std::str::from_utf8(text).is_ok() => {
-                self.string(text, shape(text, self.dialect), false);
+                self.string(text, careful_shape(text, self.dialect), false);
             }
             Dialect::Pretty => self.binary(&base64_lines(text)),
         }

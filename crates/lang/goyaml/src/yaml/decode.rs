@@ -48,6 +48,10 @@ impl<'t> Build<'t> for TreeBuild {
         Node { value, pos: entry.mark.pos(self.origin) }
     }
 
+    fn open(&mut self, entries: usize) -> Map {
+        Map::with_room(entries)
+    }
+
     fn list(&mut self, items: Vec<Node>, entry: &Entry) -> Node {
         Node { value: Value::List(List::from(items)), pos: entry.mark.pos(self.origin) }
     }

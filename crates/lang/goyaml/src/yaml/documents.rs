@@ -55,7 +55,7 @@ impl<'t> Iterator for Documents<'t> {
         let (start, first_line) = (self.at, self.line);
         let mut end = start;
         while let Some(rest) = self.text.get(self.at..).filter(|rest| !rest.is_empty()) {
-            let len = rest.iter().position(|&b| b == b'\n').map_or(rest.len(), |at| at + 1);
+            let len = memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
             let line = rest.get(..len).unwrap_or_default();
             let number = self.line;
             self.at += len;
@@ -81,8 +81,8 @@ impl<'t> Iterator for Documents<'t> {
 
 /// The text with line feeds only, and with one at the end.
 fn unix_lines(text: &[u8]) -> Cow<'_, [u8]> {
-    let windows = text.windows(2).any(|pair| pair == b"\r\n");
-    if !windows && text.ends_with(b"\n") {
+    let windows = || text.windows(2).any(|pair| pair == b"\r\n");
+    if (memchr::memchr(b'\r', text).is_none() || !windows()) && text.ends_with(b"\n") {
         return Cow::Borrowed(text);
     }
     let mut out = Vec::with_capacity(text.len() + 1);

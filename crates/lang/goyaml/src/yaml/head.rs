@@ -61,6 +61,14 @@ pub fn check_head(text: &[u8], origin: impl Into<Origin>, go: &'static str) -> R
     Ok(from_node(&node))
 }
 
+/// The text of a field of a document that is a mapping. Nothing if only a full reading tells what it is, or what is wrong.
+pub fn quick_field(text: &[u8], name: &str) -> Option<String> {
+    let input = Input::new(text);
+    let tape = parse(&input, 1).ok().filter(|tape| !tape.intricate)?;
+    let [field] = fields(&tape, 0, [name])?;
+    string(&tape, Some(field?))
+}
+
 fn from_node(node: &Node) -> Head {
     let text = |node: &Node, name: &str| node.get(name).and_then(Node::as_str).unwrap_or_default().to_owned();
     let metadata = node.get("metadata").filter(|m| !m.is_null()).map(|metadata| {
@@ -112,7 +120,7 @@ fn pairs<'a>(tape: &'a Tape<'_>, at: usize) -> Option<impl Iterator<Item = (&'a 
     }))
 }
 
-/// The values of some fields of a mapping. Nothing if a field is spelled in another way, too.
+/// The values of some fields of a mapping. Nothing if a field is spelled in another way, too; names are ASCII.
 fn fields<const N: usize>(tape: &Tape<'_>, at: usize, names: [&str; N]) -> Option<[Option<usize>; N]> {
     let mut found = [None; N];
     for (key, value) in pairs(tape, at)? {
@@ -120,7 +128,9 @@ fn fields<const N: usize>(tape: &Tape<'_>, at: usize, names: [&str; N]) -> Optio
         for (name, slot) in names.iter().zip(&mut found) {
             if *text == *name.as_bytes() {
                 *slot = Some(value);
-            } else if std::str::from_utf8(&text).is_ok_and(|text| folds_to(text, name)) {
+            } else if (text.len() == name.len() || !text.is_ascii())
+                && std::str::from_utf8(&text).is_ok_and(|text| folds_to(text, name))
+            {
                 return None;
             }
         }
@@ -149,4 +159,49 @@ fn strings(tape: &Tape<'_>, at: Option<usize>) -> Option<BTreeMap<String, String
         map.insert(key, string(tape, Some(value))?);
     }
     Some(map)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::yaml::parse_as;
+
+    #[test]
+    fn a_quick_field_is_what_a_full_reading_gives() {
+        static BASE: Struct = Struct { name: "Base", fields: &[("apiVersion", &STRING)] };
+        let ty = Type::new("Base", Kind::Struct(&BASE));
+        let texts = [
+            "apiVersion: v2\nname: x\ndependencies:\n- {name: a, tags: [b]}\n",
+            "name: x\napiVersion: \"v1\"\n",
+            "apiVersion: 2\n",
+            "apiVersion: 1.0\n",
+            "apiVersion: yes\n",
+            "apiVersion: ~\n",
+            "apiVersion:\n",
+            "apiVersion: v1\napiVersion: v2\n",
+            "apiVersion: v1\nAPIVERSION: v2\n",
+            "apiversion: v3\n",
+            "apiVersion: v1\nap\u{131}Version: v2\n",
+            "apiVersion: [v1]\n",
+            "apiVersion: &a v1\nname: *a\n",
+            "<<: {apiVersion: v1}\n",
+            "? apiVersion\n: v1\n",
+            "apiVersion: |\n  v1\n",
+            "apiVersion: v1\nx: {y: [\n",
+            "apiVersion: v1\nx: !!binary zzz\n",
+            "---\napiVersion: v1\n---\napiVersion: v2\n",
+            "",
+            "text\n",
+            "- apiVersion: v1\n",
+        ];
+        let mut quick = 0;
+        for text in texts {
+            let Some(field) = quick_field(text.as_bytes(), "apiVersion") else { continue };
+            let node = parse_as(text.as_bytes(), 0, &ty).unwrap();
+            let full = node.get("apiVersion").and_then(Node::as_str).unwrap_or_default().to_owned();
+            assert_eq!(field, full, "{text}");
+            quick += 1;
+        }
+        assert!(quick >= 6, "{quick}");
+    }
 }

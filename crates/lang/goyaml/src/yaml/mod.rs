@@ -32,7 +32,7 @@ use crate::tree::{Map, Node, Value};
 
 pub use documents::{Document, Documents, documents};
 pub use error::{Error, Origin};
-pub use head::{Head, Metadata, check_head};
+pub use head::{Head, Metadata, check_head, quick_field};
 use input::Input;
 use types::Type;
 

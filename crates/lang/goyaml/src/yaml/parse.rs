@@ -77,13 +77,13 @@ struct Parser<'t, 'p> {
 ///
 /// Nodes inside more than `keep` collections are parsed, but not put on the tape.
 pub(super) fn parse<'t>(input: &'t Input<'_>, keep: usize) -> Outcome<Tape<'t>> {
-    let mut tape = Tape::new(&input.text);
+    let mut tape = Tape::new(&input.text, keep == usize::MAX);
     let mut parser = Parser {
         scanner: Scanner::new(input)?,
         tape: &mut tape,
         keep,
-        expected: Vec::new(),
-        open: Vec::new(),
+        expected: Vec::with_capacity(8),
+        open: Vec::with_capacity(8),
         anchors: BTreeMap::new(),
         handles: BTreeMap::new(),
     };

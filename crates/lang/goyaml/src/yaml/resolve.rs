@@ -34,6 +34,10 @@ pub(super) fn resolve<'t>(tape: &Tape<'t>, entry: &Entry) -> Outcome<Resolved<'t
 
 /// Whether a key is the merge key.
 pub(super) fn is_merge(tape: &Tape<'_>, entry: &Entry) -> bool {
+    // What has no tag and no quotes begins as it is written.
+    if entry.tag == 0 && tape.text.get(entry.text.from as usize) != Some(&b'<') {
+        return false;
+    }
     let merges = entry.implicit || tape.tag_of(entry) == Some(b"tag:yaml.org,2002:merge");
     merges && *tape.text_of(entry) == *b"<<"
 }

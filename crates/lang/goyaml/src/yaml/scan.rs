@@ -59,12 +59,12 @@ impl<'t> Scanner<'t> {
         };
         Ok(Self {
             cursor,
-            queue: VecDeque::with_capacity(16),
+            queue: VecDeque::with_capacity(8),
             taken: 0,
             ready: false,
             guesses: vec![outermost],
             indent: None,
-            indents: Vec::new(),
+            indents: Vec::with_capacity(8),
             key_allowed: true,
         })
     }

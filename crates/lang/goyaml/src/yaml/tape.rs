@@ -41,9 +41,18 @@ pub(super) struct Tape<'t> {
     pub intricate: bool,
 }
 
+/// Children beyond this are not counted.
+const MAX_COUNTED: usize = 128;
+
+/// Texts have about this many bytes for each node, and few of them need more than so many nodes.
+const BYTES_PER_NODE: usize = 8;
+const MANY_NODES: usize = 256;
+
 impl<'t> Tape<'t> {
-    pub fn new(text: &'t [u8]) -> Self {
-        Self { text, entries: Vec::with_capacity(32), tags: Vec::new(), intricate: false }
+    /// A tape for the nodes of a text, or only for those of its head.
+    pub fn new(text: &'t [u8], all: bool) -> Self {
+        let nodes = if all { (text.len() / BYTES_PER_NODE).clamp(16, MANY_NODES) } else { 32 };
+        Self { text, entries: Vec::with_capacity(nodes), tags: Vec::new(), intricate: false }
     }
 
     /// The index of the node after this one and all that it holds.
@@ -52,6 +61,18 @@ impl<'t> Tape<'t> {
             Some(entry) if matches!(entry.shape, Shape::Sequence | Shape::Mapping) => entry.link as usize,
             _ => at + 1,
         }
+    }
+
+    /// How many nodes a collection holds, as far as it is worth counting.
+    pub fn children(&self, at: usize) -> usize {
+        let end = self.after(at);
+        let mut next = at + 1;
+        let mut count = 0;
+        while next < end && count < MAX_COUNTED {
+            next = self.after(next);
+            count += 1;
+        }
+        count
     }
 
     /// The text of a scalar.

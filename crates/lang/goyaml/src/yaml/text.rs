@@ -47,5 +47,10 @@ pub(super) fn coerce(value: &Resolved<'_>, wanted: Option<&Type>) -> Option<Stri
 
 /// The type of the place that the value of a key is for.
 pub(super) fn wanted_of<'y>(map: Option<&'y Type>, key: &Resolved<'_>) -> Option<&'y Type> {
-    map?.of_key(&key_text(key)?)
+    let map = map?;
+    match (&map.kind, key) {
+        (Kind::Map(element), Resolved::Str(_)) => Some(element),
+        (Kind::Map(_) | Kind::Struct(_), _) => map.of_key(&key_text(key)?),
+        _ => None,
+    }
 }

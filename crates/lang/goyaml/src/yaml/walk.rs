@@ -12,6 +12,10 @@ pub(super) trait Build<'t> {
 
     /// A scalar. `wanted` is the type of the place that it is for, if there is one.
     fn scalar(&mut self, value: Resolved<'t>, entry: &Entry, wanted: Option<&Type>) -> Self::Value;
+    /// An empty mapping, for about so many entries.
+    fn open(&mut self, _entries: usize) -> Self::Map {
+        Self::Map::default()
+    }
     fn list(&mut self, items: Vec<Self::Value>, entry: &Entry) -> Self::Value;
     fn map(&mut self, map: Self::Map, entry: &Entry) -> Self::Value;
     /// Sets an entry of a mapping.
@@ -63,6 +67,9 @@ pub(super) struct Walk<'a, 't, 'y, B: Build<'t>> {
 const FREE_NODES: usize = 400_000;
 const STRICT_NODES: usize = 4_000_000;
 
+/// For so many items at most room is made before they come.
+const MAX_ROOM: usize = 64;
+
 /// How much text aliases may copy. Go shares the text here and runs out of memory later, when it writes JSON.
 const MAX_ALIAS_TEXT: usize = 256 << 20;
 
@@ -79,8 +86,8 @@ impl<'a, 't, 'y, B: Build<'t>> Walk<'a, 't, 'y, B> {
         Self {
             tape,
             build,
-            frames: Vec::new(),
-            maps: Vec::new(),
+            frames: Vec::with_capacity(8),
+            maps: Vec::with_capacity(8),
             expanding: Vec::new(),
             alias_depth: 0,
             // The document itself counts.
@@ -214,11 +221,13 @@ impl<'a, 't, 'y, B: Build<'t>> Walk<'a, 't, 'y, B> {
                 }
                 Shape::Sequence => {
                     let wanted = wanted.and_then(Type::element);
-                    self.frames.push(Frame::Sequence { at, next: at + 1, items: Vec::new(), wanted });
+                    let items = Vec::with_capacity(self.tape.children(at).min(MAX_ROOM));
+                    self.frames.push(Frame::Sequence { at, next: at + 1, items, wanted });
                     return Ok(None);
                 }
                 Shape::Mapping => {
-                    self.maps.push((B::Map::default(), wanted));
+                    let map = self.build.open((self.tape.children(at) / 2).min(MAX_ROOM));
+                    self.maps.push((map, wanted));
                     self.frames.push(Frame::Mapping { at, next: at + 1, key: None, merged: false });
                     return Ok(None);
                 }

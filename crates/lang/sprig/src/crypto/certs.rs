@@ -12,7 +12,7 @@ use super::stream::Stream;
 use super::{pem, rsa};
 use crate::args::{Outcome, int, string, text};
 use crate::encoding::base64_decode;
-use crate::limits::check_time;
+use crate::limits::check_chance;
 
 /// What the functions return: a certificate and its private key, both in PEM.
 pub static CERTIFICATE: Type = Type::defined("sprig.certificate", Shape::Struct(&[CERT, KEY]), &[]);
@@ -21,7 +21,7 @@ const CERT: Field = Field { name: "Cert", ty: &STRING, json: "Cert", omit_empty:
 const KEY: Field = Field { name: "Key", ty: &STRING, json: "Key", omit_empty: false, embedded: false };
 
 pub(super) fn gen_private_key<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
-    check_time(cx)?;
+    check_chance(cx)?;
     let kind = text(args, 0);
     match keys::generate(kind, &mut Stream::new(cx.world)) {
         Some(key) => string(key),
@@ -44,34 +44,34 @@ pub(super) fn build_custom_cert<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome
 }
 
 pub(super) fn gen_ca<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
-    check_time(cx)?;
+    check_chance(cx)?;
     authority(cx, args, &new_key(cx))
 }
 
 pub(super) fn gen_ca_with_key<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
-    check_time(cx)?;
+    check_chance(cx)?;
     authority(cx, args, &given_key(args, 2)?)
 }
 
 pub(super) fn gen_self_signed_cert<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
-    check_time(cx)?;
+    check_chance(cx)?;
     let request = request(args)?;
     certificate(cx, &request, &new_key(cx), None)
 }
 
 pub(super) fn gen_self_signed_cert_with_key<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
-    check_time(cx)?;
+    check_chance(cx)?;
     let key = given_key(args, 4)?;
     certificate(cx, &request(args)?, &key, None)
 }
 
 pub(super) fn gen_signed_cert<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
-    check_time(cx)?;
+    check_chance(cx)?;
     signed(cx, args, || Ok(new_key(cx)))
 }
 
 pub(super) fn gen_signed_cert_with_key<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
-    check_time(cx)?;
+    check_chance(cx)?;
     let key = given_key(args, 5)?;
     signed(cx, args, || Ok(key))
 }

@@ -7,19 +7,19 @@ use sha2::Sha256;
 
 use super::stream::Stream;
 use crate::args::{Outcome, string, text};
-use crate::limits::check_time;
+use crate::limits::{check_chance, check_time};
 
 const COST: u32 = 10;
 
 const CRYPT_ALPHABET: &[u8; 64] = b"./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 pub(super) fn bcrypt<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
-    check_time(cx)?;
+    check_chance(cx)?;
     string(hash(cx.world, text(args, 0)))
 }
 
 pub(super) fn htpasswd<'h>(cx: &Ctx<'h>, args: &[Value<'h>]) -> Outcome<'h> {
-    check_time(cx)?;
+    check_chance(cx)?;
     let user = text(args, 0);
     string(if user.contains(&b':') {
         [b"invalid username: ", user].concat()

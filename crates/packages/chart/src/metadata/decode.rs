@@ -155,6 +155,9 @@ pub fn metadata_type(dialect: &Dialect) -> &'static Type {
 
 /// Reads only the `apiVersion` of a `Chart.yaml`.
 pub fn api_version(text: &[u8]) -> Result<String, yaml::Error> {
+    if let Some(version) = yaml::quick_field(text, "apiVersion") {
+        return Ok(version);
+    }
     let node = yaml::parse_as(text, 0, &CHART_BASE)?;
     Ok(node.get("apiVersion").and_then(Node::as_str).unwrap_or_default().to_owned())
 }

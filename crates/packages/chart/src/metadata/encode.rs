@@ -143,6 +143,8 @@ pub fn metadata(metadata: &Metadata) -> Node {
 
 /// The order of the fields of a Go type, which its JSON has and its YAML has not.
 pub struct Layout {
+    /// The struct whose fields come first.
+    pub embedded: Option<&'static Layout>,
     /// The fields in their order, with their own layouts; none for what is no struct.
     pub fields: &'static [(&'static str, &'static Layout)],
     /// The layout of the entries of a list or a map.
@@ -150,7 +152,7 @@ pub struct Layout {
 }
 
 /// A value without structs in it.
-pub static PLAIN: Layout = Layout { fields: &[], each: None };
+pub static PLAIN: Layout = Layout { fields: &[], embedded: None, each: None };
 /// A dependency.
 pub static DEPENDENCY: Layout = Layout {
     fields: &[
@@ -163,15 +165,21 @@ pub static DEPENDENCY: Layout = Layout {
         ("import-values", &PLAIN),
         ("alias", &PLAIN),
     ],
+    embedded: None,
     each: None,
 };
 /// Dependencies.
-pub static DEPENDENCIES: Layout = Layout { fields: &[], each: Some(&DEPENDENCY) };
+pub static DEPENDENCIES: Layout = Layout { fields: &[], embedded: None, each: Some(&DEPENDENCY) };
 
 /// Maintainers.
 pub static MAINTAINERS: Layout = Layout {
     fields: &[],
-    each: Some(&Layout { fields: &[("name", &PLAIN), ("email", &PLAIN), ("url", &PLAIN)], each: None }),
+    embedded: None,
+    each: Some(&Layout {
+        fields: &[("name", &PLAIN), ("email", &PLAIN), ("url", &PLAIN)],
+        embedded: None,
+        each: None,
+    }),
 };
 /// A `Chart.yaml`.
 pub static METADATA: Layout = Layout {
@@ -194,6 +202,7 @@ pub static METADATA: Layout = Layout {
         ("dependencies", &DEPENDENCIES),
         ("type", &PLAIN),
     ],
+    embedded: None,
     each: None,
 };
 
@@ -222,7 +231,8 @@ impl Doc for Laid<'_> {
                 View::Map(entries.collect())
             }
             Value::Map(map) => {
-                let fields = self.layout.fields.iter();
+                let embedded = self.layout.embedded.unwrap_or(&PLAIN).fields.iter();
+                let fields = embedded.chain(self.layout.fields);
                 let there = fields.filter_map(|(name, layout)| {
                     Some((Cow::Borrowed(name.as_bytes()), Laid { node: map.get(name)?, layout }))
                 });

@@ -1,7 +1,7 @@
 //! `.Chart` as templates see it: a map of Go's field names in Helm 4, a Go struct in Helm 3.
 
 use podium_gotmpl::types::{BOOL, Field, LIST, STRING, STRING_MAP, STRINGS};
-use podium_gotmpl::{Entries, Heap, Shape, Str, Type, Value};
+use podium_gotmpl::{Entries, Heap, Map, Shape, Str, Type, Value};
 use podium_sprig::convert;
 
 use crate::dialect::{ChartObject, Dialect};
@@ -77,9 +77,8 @@ pub fn to_value<'h>(heap: &'h Heap<'h>, chart: &'h Metadata, is_root: bool, dial
         let metadata = make.structure(&METADATA, fields);
         return heap.structure(&CHART, vec![metadata, Value::Bool(is_root)]);
     }
-    let object = make.map(&METADATA, fields);
-    object.set("IsRoot".into(), Value::Bool(is_root));
-    Value::Map(object)
+    let is_root = Some(("IsRoot", Value::Bool(is_root)));
+    Value::Map(make.map(&METADATA, fields, is_root))
 }
 
 struct Make<'h> {
@@ -96,17 +95,27 @@ impl<'h> Make<'h> {
         self.heap.structure(ty, fields)
     }
 
-    /// A map from the names of a struct's fields.
-    fn map(&self, ty: &'static Type, fields: Vec<Value<'h>>) -> &'h podium_gotmpl::Map<'h> {
+    /// A map from the names of a struct's fields, and one more.
+    fn map(
+        &self,
+        ty: &'static Type,
+        fields: Vec<Value<'h>>,
+        more: Option<(&'static str, Value<'h>)>,
+    ) -> &'h Map<'h> {
         let Shape::Struct(names) = ty.shape else {
             return self.heap.map(Entries::new());
         };
-        self.heap.map(names.iter().zip(fields).map(|(f, v)| (Str::from(f.name), v)).collect())
+        let fields = names.iter().map(|field| field.name).zip(fields).chain(more);
+        self.heap.map(fields.map(|(name, value)| (Str::from(name), value)).collect())
     }
 
     /// A struct behind a pointer, or the map that stands for it.
     fn pointed(&self, pointer: &'static Type, target: &'static Type, fields: Vec<Value<'h>>) -> Value<'h> {
-        if self.structs { self.structure(pointer, fields) } else { Value::Map(self.map(target, fields)) }
+        if self.structs {
+            self.structure(pointer, fields)
+        } else {
+            Value::Map(self.map(target, fields, None))
+        }
     }
 
     /// A slice, which is an untyped list where structs are maps.

@@ -5,27 +5,26 @@ mod chart_object;
 mod compiled;
 mod error;
 mod files_object;
+mod stage;
+mod tried;
 mod values_graph;
 mod values_object;
 
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use podium_gotmpl::{
-    Entries, Functions, Heap, Limits, Machine, Map, Str, Templates, Texts, Value, World, without_no_value,
-};
+use podium_gotmpl::{Functions, Heap, Limits, Machine, Templates, Texts, Value, World};
 
 use crate::capabilities::Capabilities;
 use crate::dialect::Dialect;
 use crate::files::File;
-use crate::manifest::{Heads, heads};
+use crate::manifest::Heads;
 use crate::metadata::Metadata;
-use crate::parallel;
 use crate::values::Values;
 use crate::view::{ChartId, View};
 
 pub use compiled::Cache;
 pub use error::RenderError;
+use stage::{Scene, Scopes, Stage};
 
 /// From so many bytes of templates on the documents are read by another thread.
 const MUCH_TEXT: usize = 100_000;
@@ -107,7 +106,8 @@ pub struct Job<'c> {
     pub limits: Limits,
     /// Compiled templates of earlier renders.
     pub cache: &'c Cache,
-    /// Whether another thread may read the documents of finished files, because they will be sorted.
+    /// Whether another thread may read the documents of finished files, because they will be sorted; and the process ends
+    /// after that.
     pub reads_ahead: bool,
 }
 
@@ -164,46 +164,48 @@ impl Job<'_> {
         sources.sort_by(|a, b| b.depth.cmp(&a.depth).then_with(|| b.name.cmp(&a.name)));
         // Of two files with one path the last one loaded counts; charts do not have two.
         sources.dedup_by(|a, b| a.name == b.name);
+        let mut rendered = match self.files(&root, &sources, self.reads_ahead)? {
+            Some(rendered) => rendered,
+            // What was tried got in the way.
+            None => self.files(&root, &sources, false)?.unwrap_or_default(),
+        };
+        rendered.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(rendered)
+    }
+
+    /// Renders the files. When some were tried ahead and then something failed, there is nothing: it may not have failed
+    /// without.
+    fn files(
+        &self,
+        root: &Part<'_>,
+        sources: &[Source<'_>],
+        ahead: bool,
+    ) -> Result<Option<Vec<Rendered>>, RenderError> {
         let functions = functions(self.dialect, self.linting);
-        let heap = Heap::new(self.limits.memory);
-        let (templates, scopes) =
-            self.cache.templates(&sources, functions, || Scopes::new(self, &root, &heap));
+        let scene = Scene {
+            dialect: self.dialect,
+            linting: self.linting,
+            values: self.values,
+            release: self.release,
+            capabilities: self.capabilities,
+        };
+        let (heap, texts) = (&Heap::new(self.limits.memory), &Texts::default());
+        let (templates, scopes) = self.cache.templates(sources, functions, || Scopes::new(scene, root, heap));
         let templates = templates?;
-        let texts = Texts::default();
-        let mut machine = Machine::new(&heap, self.world, &templates, functions, &texts, self.limits);
+        let machine = Machine::new(heap, self.world, &templates, functions, texts, self.limits);
         if heap.exhausted() {
             let message =
                 format!("the values need more memory than a render may use ({} bytes)", heap.budget());
             return Err(RenderError::plain(&root.path, message));
         }
-        let much = self.reads_ahead && sources.iter().map(|s| s.text.len()).sum::<usize>() > MUCH_TEXT;
-        let read = |file: &mut Rendered| file.heads = Some(heads(file, self.dialect));
-        let (mut rendered, failed) = parallel::follow(much, read, |done| {
-            for source in &sources {
-                if base_name(&source.name).starts_with('_') {
-                    continue;
-                }
-                let scope = scopes.of(source.part);
-                let template = values_object::typed(
-                    &heap,
-                    self.dialect,
-                    Entries::from([
-                        ("Name".into(), Value::string(source.name.clone())),
-                        ("BasePath".into(), Value::string(format!("{}/templates", source.part.path))),
-                    ]),
-                );
-                scope.set("Template".into(), Value::Map(template));
-                let dot = heap.retyped(scope, values_object::ty(self.dialect));
-                let text = machine
-                    .render(source.name.as_bytes(), Value::Map(dot), |out| without_no_value(out).into_owned())
-                    .map_err(|e| RenderError::exec(&source.name, e, self.dialect))?;
-                done.push(Rendered::new(source.name.clone(), text));
-            }
-            Ok(())
-        });
-        failed?;
-        rendered.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(rendered)
+        let mut stage = Stage { scene, heap, scopes, machine };
+        let files: Vec<&Source<'_>> =
+            sources.iter().filter(|source| !base_name(&source.name).starts_with('_')).collect();
+        if ahead && sources.iter().map(|s| s.text.len()).sum::<usize>() > MUCH_TEXT {
+            let ahead = tried::Ahead::new(&files, scene, root, &templates, functions, self.limits);
+            return ahead.render(&mut stage, self.world);
+        }
+        files.iter().map(|source| stage.render(source).0).collect::<Result<_, _>>().map(Some)
     }
 }
 
@@ -219,68 +221,9 @@ fn collect<'c>(part: &'c Part<'c>, sources: &mut Vec<Source<'c>>) {
             if part.metadata.is_library() && !base_name(&file.name).starts_with('_') {
                 continue;
             }
-            let name = format!("{}/{}", part.path, file.name);
+            let name = [&part.path, "/", &file.name].concat();
             let depth = name.bytes().filter(|b| *b == b'/').count();
             sources.push(Source { name, depth, text: &file.data, part });
         }
-    }
-}
-
-/// The top-level object of each chart.
-struct Scopes<'h>(HashMap<String, &'h Map<'h>>);
-
-impl<'h> Scopes<'h> {
-    fn new(job: &'h Job<'_>, root: &'h Part<'_>, heap: &'h Heap<'h>) -> Self {
-        let values = values_graph::to_map(heap, job.values);
-        let release = Value::Map(heap.map(Entries::from([
-            ("Name".into(), Value::Str(Str::from(job.release.name.as_str()))),
-            ("Namespace".into(), Value::Str(Str::from(job.release.namespace.as_str()))),
-            ("IsUpgrade".into(), Value::Bool(job.release.is_upgrade)),
-            ("IsInstall".into(), Value::Bool(!job.release.is_upgrade && !job.linting)),
-            ("Revision".into(), Value::Int(job.release.revision)),
-            ("Service".into(), Value::Str(Str::from("Helm"))),
-        ])));
-        let capabilities = capabilities::to_value(heap, job.capabilities, job.dialect);
-        let mut scopes = Self(HashMap::new());
-        scopes.add(job, heap, root, true, values, &release, &capabilities);
-        scopes
-    }
-
-    fn of(&self, part: &Part<'_>) -> &'h Map<'h> {
-        self.0[&part.path]
-    }
-
-    /// Makes the object of a chart and those of its subcharts. Charts nest as deep as their archives allow, a few
-    /// dozen at most, so recursion is fine.
-    fn add(
-        &mut self,
-        job: &'h Job<'_>,
-        heap: &'h Heap<'h>,
-        part: &'h Part<'_>,
-        is_root: bool,
-        values: &'h Map<'h>,
-        release: &Value<'h>,
-        capabilities: &Value<'h>,
-    ) -> &'h Map<'h> {
-        let subcharts = heap.map(Entries::new());
-        let values = heap.retyped(values, values_object::ty(job.dialect));
-        let scope = heap.map(Entries::from([
-            ("Chart".into(), chart_object::to_value(heap, &part.metadata, is_root, job.dialect)),
-            ("Files".into(), files_object::to_value(heap, part.files)),
-            ("Release".into(), release.clone()),
-            ("Capabilities".into(), capabilities.clone()),
-            ("Values".into(), Value::Map(values)),
-            ("Subcharts".into(), Value::Map(subcharts)),
-        ]));
-        for child in &part.parts {
-            let own = match values.get(child.name.as_bytes()) {
-                Some(Value::Map(map)) => map,
-                _ => heap.map(Entries::new()),
-            };
-            let scope = self.add(job, heap, child, false, own, release, capabilities);
-            subcharts.set(Str::from(&*child.name), Value::Map(scope));
-        }
-        self.0.insert(part.path.clone(), scope);
-        scope
     }
 }

@@ -6,7 +6,7 @@ use podium_goyaml::yaml::types::{ANY, Kind, OBJECT, STRING, STRING_MAP, STRINGS,
 use podium_goyaml::{Node, Value, emit, json, yaml};
 use podium_versions::masterminds::{Constraints, Version};
 
-use crate::metadata::encode::{self, DEPENDENCIES, Fields, Laid, Layout, MAINTAINERS, PLAIN, list, node};
+use crate::metadata::encode::{self, Fields, Laid, Layout, METADATA, PLAIN, list, node};
 use crate::metadata::{
     API_V1, CHART_VERSIONS, Draft, Error as MetadataError, Metadata, check_time, written_time,
 };
@@ -323,23 +323,6 @@ impl PartialOrd for Key {
 static INDEX: Layout = {
     static VERSION: Layout = Layout {
         fields: &[
-            ("name", &PLAIN),
-            ("home", &PLAIN),
-            ("sources", &PLAIN),
-            ("version", &PLAIN),
-            ("description", &PLAIN),
-            ("keywords", &PLAIN),
-            ("maintainers", &MAINTAINERS),
-            ("icon", &PLAIN),
-            ("apiVersion", &PLAIN),
-            ("condition", &PLAIN),
-            ("tags", &PLAIN),
-            ("appVersion", &PLAIN),
-            ("deprecated", &PLAIN),
-            ("annotations", &PLAIN),
-            ("kubeVersion", &PLAIN),
-            ("dependencies", &DEPENDENCIES),
-            ("type", &PLAIN),
             ("urls", &PLAIN),
             ("created", &PLAIN),
             ("removed", &PLAIN),
@@ -349,10 +332,11 @@ static INDEX: Layout = {
             ("tillerVersion", &PLAIN),
             ("url", &PLAIN),
         ],
+        embedded: Some(&METADATA),
         each: None,
     };
-    static VERSIONS: Layout = Layout { fields: &[], each: Some(&VERSION) };
-    static ENTRIES: Layout = Layout { fields: &[], each: Some(&VERSIONS) };
+    static VERSIONS: Layout = Layout { fields: &[], embedded: None, each: Some(&VERSION) };
+    static ENTRIES: Layout = Layout { fields: &[], embedded: None, each: Some(&VERSIONS) };
     Layout {
         fields: &[
             ("serverInfo", &PLAIN),
@@ -362,6 +346,7 @@ static INDEX: Layout = {
             ("publicKeys", &PLAIN),
             ("annotations", &PLAIN),
         ],
+        embedded: None,
         each: None,
     }
 };

@@ -182,7 +182,7 @@ impl<'t> Parser<'t> {
         let value = self.value(&token);
         let kind = match token.kind {
             Kind::Identifier => {
-                if !std::str::from_utf8(value).is_ok_and(|name| self.names.has(name)) {
+                if !self.names.has(value) {
                     return self.fail(format!(
                         "function {} not defined",
                         String::from_utf8_lossy(&gostr::quote(value))

@@ -1,0 +1,252 @@
+//! Rendering files before it is their turn.
+//!
+//! The thread that renders takes the files in Helm's order. Another one reads the documents of what is done; when there are
+//! none, it tries the files at the end of that order, with a heap of its own. What it makes of one counts if it cannot
+//! have been different at its turn: no template before it has changed what others see (`set` on values, say), it has not
+//! asked for anything from outside, it has not failed, and what both threads have used is within the limits. Everything
+//! else is rendered again when its turn comes.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use podium_gotmpl::{Functions, Heap, Limits, Machine, Templates, Texts, Value, World};
+
+use super::stage::{Scene, Scopes, Stage};
+use super::{Part, RenderError, Rendered, Source};
+use crate::manifest::heads;
+use crate::parallel;
+
+/// How often it is looked whether the time is over, while the other thread ends.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The part of the memory of a render that the other thread may use.
+const SHARE: usize = 8;
+
+/// After so many files that came to nothing no more are tried.
+const MAX_FAILED: usize = 8;
+
+/// Files that two threads render.
+pub(super) struct Ahead<'c> {
+    files: &'c [&'c Source<'c>],
+    scene: Scene<'c>,
+    root: &'c Part<'c>,
+    templates: &'c Templates,
+    functions: &'c Functions,
+    limits: Limits,
+    /// The files that nobody has taken.
+    left: Mutex<Range<usize>>,
+    tried: Mutex<HashMap<usize, Tried>>,
+    /// Whether trying makes no sense any more.
+    over: AtomicBool,
+}
+
+/// A file that was tried, and what it took.
+struct Tried {
+    file: Rendered,
+    steps: u64,
+    memory: usize,
+}
+
+impl<'c> Ahead<'c> {
+    pub(super) fn new(
+        files: &'c [&'c Source<'c>],
+        scene: Scene<'c>,
+        root: &'c Part<'c>,
+        templates: &'c Templates,
+        functions: &'c Functions,
+        limits: Limits,
+    ) -> Self {
+        let left = Mutex::new(0..files.len());
+        let (tried, over) = (Mutex::default(), AtomicBool::new(false));
+        Self { files, scene, root, templates, functions, limits, left, tried, over }
+    }
+
+    /// Renders all files, with their heads where the other thread has read them. Nothing if one failed after some that
+    /// were tried.
+    pub(super) fn render(
+        &self,
+        stage: &mut Stage<'_>,
+        world: &dyn World,
+    ) -> Result<Option<Vec<Rendered>>, RenderError> {
+        let dialect = self.scene.dialect;
+        let read = |file: &mut Rendered| file.heads = Some(heads(file, dialect));
+        let (trying, ended) = channel();
+        let (rendered, rest) = parallel::follow(
+            true,
+            read,
+            |serve| self.try_files(serve, trying),
+            |done| {
+                while let Some(source) = self.take(Range::next) {
+                    let (file, changed) = stage.render(source);
+                    if changed || file.is_err() {
+                        self.over.store(true, Ordering::Relaxed);
+                    }
+                    done.push(file?);
+                }
+                while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LOOK) {
+                    if world.out_of_time() {
+                        self.over.store(true, Ordering::Relaxed);
+                    }
+                }
+                let changed = self.over.load(Ordering::Relaxed);
+                self.rest(stage, changed, done)
+            },
+        );
+        Ok(rest?.map(|mut rest| {
+            rest.extend(rendered);
+            rest
+        }))
+    }
+
+    /// What became of the files that the other thread took.
+    fn rest(
+        &self,
+        stage: &mut Stage<'_>,
+        mut changed: bool,
+        done: &mut parallel::Done<Rendered>,
+    ) -> Result<Option<Vec<Rendered>>, RenderError> {
+        let mut tried = std::mem::take(&mut *lock(&self.tried));
+        let first = lock(&self.left).end;
+        let mut counted = Vec::new();
+        let complete = tried.len() + first == self.files.len();
+        for (at, source) in self.files.iter().enumerate().skip(first) {
+            // What the other thread needed for a while is within its share.
+            let affords = |tried: &Tried| {
+                stage.heap.left() >= stage.heap.budget() / SHARE
+                    && stage.machine.count(tried.steps)
+                    && stage.heap.charge(tried.memory).is_ok()
+            };
+            if let Some(tried) = tried.remove(&at).filter(|_| !changed).filter(affords) {
+                counted.push(tried.file);
+                if !complete {
+                    stage.show(source.part, Some(source));
+                }
+                continue;
+            }
+            let (file, has_changed) = stage.render(source);
+            changed |= has_changed;
+            match file {
+                Ok(file) => done.push(file),
+                Err(_) if !counted.is_empty() => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Some(counted))
+    }
+
+    fn take(&self, which: fn(&mut Range<usize>) -> Option<usize>) -> Option<&'c Source<'c>> {
+        let at = which(&mut lock(&self.left))?;
+        self.files.get(at).copied()
+    }
+
+    /// Tries files from the end, and follows up what is done in between. The sender goes when this ends.
+    fn try_files(&self, serve: &mut dyn FnMut(), _trying: Sender<()>) {
+        let (heap, texts) = (&Heap::new(self.limits.memory / SHARE), &Texts::default());
+        let world = Closed { asked: Cell::new(false), given: Cell::new(0), over: &self.over };
+        let scopes = Scopes::new(self.scene, self.root, heap);
+        if heap.exhausted() {
+            return;
+        }
+        let machine = Machine::new(heap, &world, self.templates, self.functions, texts, self.limits);
+        let mut stage = Stage { scene: self.scene, heap, scopes, machine };
+        let before = self.before();
+        // A template can see which one of another chart was rendered last.
+        let mut last: HashMap<&str, &Source<'_>> = HashMap::new();
+        last.extend(self.files.iter().map(|source| (source.part.path.as_str(), *source)));
+        last.values().for_each(|source| stage.show(source.part, Some(source)));
+        let mut failed = 0;
+        while failed < MAX_FAILED && !self.over.load(Ordering::Relaxed) {
+            serve();
+            let Some(at) = lock(&self.left).next_back() else { return };
+            let Some(source) = self.files.get(at) else { return };
+            let (steps, memory) = (stage.machine.steps_left(), heap.left());
+            let (file, changed) = stage.render(source);
+            if changed {
+                return;
+            }
+            match file {
+                Ok(mut file) if !world.asked.take() && !heap.exhausted() => {
+                    file.heads = Some(heads(&file, self.scene.dialect));
+                    let steps = steps.saturating_sub(stage.machine.steps_left());
+                    let memory = memory.saturating_sub(heap.left());
+                    lock(&self.tried).insert(at, Tried { file, steps, memory });
+                }
+                _ => failed += 1,
+            }
+            world.asked.set(false);
+            stage.show(source.part, before.get(at).copied().flatten());
+        }
+    }
+
+    /// For each file the one that its chart renders before it.
+    fn before(&self) -> Vec<Option<&'c Source<'c>>> {
+        let mut last: HashMap<&str, &Source<'_>> = HashMap::new();
+        self.files.iter().map(|source| last.insert(&source.part.path, source)).collect()
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A world that has no answers, and notes that it was asked.
+struct Closed<'s> {
+    asked: Cell<bool>,
+    /// What it gave instead of chance: never the same twice, since some wait for another.
+    given: Cell<u8>,
+    over: &'s AtomicBool,
+}
+
+impl Closed<'_> {
+    fn no_answer<T>(&self) -> Result<T, String> {
+        self.asked.set(true);
+        Err("nobody is asked".to_owned())
+    }
+}
+
+impl World for Closed<'_> {
+    fn now(&self) -> (i64, u32) {
+        self.asked.set(true);
+        (0, 0)
+    }
+
+    fn random(&self, buffer: &mut [u8]) {
+        self.asked.set(true);
+        for byte in buffer {
+            self.given.set(self.given.get().wrapping_add(1));
+            *byte = self.given.get();
+        }
+    }
+
+    fn local_zone(&self) -> &str {
+        self.asked.set(true);
+        "UTC"
+    }
+
+    fn resolve_host(&self, _: &str) -> Result<String, String> {
+        self.no_answer()
+    }
+
+    fn variable(&self, _: &str) -> String {
+        self.asked.set(true);
+        String::new()
+    }
+
+    fn lookup<'h>(&self, _: &'h Heap<'h>, _: &str, _: &str, _: &str, _: &str) -> Result<Value<'h>, String> {
+        self.no_answer()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.asked.set(true);
+        true
+    }
+
+    fn out_of_time(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+}
