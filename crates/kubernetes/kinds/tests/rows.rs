@@ -1,7 +1,7 @@
 //! Recorded answers of the original: objects of all kinds and the cells of their rows.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use podium_kinds::print::{columns, row, since};
+use podium_kinds::print::{Printer, columns, row, since};
 use podium_objects::Kind;
 use serde_json::{Value, json};
 
@@ -17,6 +17,82 @@ fn rows_have_the_recorded_cells() {
         count += 1;
     }
     assert!(count > 50, "{count}");
+}
+
+#[test]
+fn cells_from_text_are_those_from_values() {
+    let mut written = 0;
+    for line in include_str!("rows.txt").lines() {
+        let answer: Value = serde_json::from_str(line).unwrap();
+        let (api_version, kind) = answer["kind"].as_str().unwrap().split_once(' ').unwrap();
+        let (printer, now) = (Printer::new(&Kind::new(api_version, kind)), answer["now"].as_i64().unwrap());
+        let metadata = answer["object"]["metadata"].to_string().len();
+        let mut out = b"rows".to_vec();
+        if printer.write(answer["object"].to_string().as_bytes(), metadata, now, &mut out) {
+            assert_eq!(str::from_utf8(&out).unwrap(), format!("rows{}", answer["cells"]), "{line}");
+            assert_eq!(answer["conditions"], Value::Null);
+            written += 1;
+        } else {
+            assert_eq!(out, b"rows");
+        }
+    }
+    assert!(written > 40, "{written}");
+}
+
+#[test]
+fn odd_fields_are_the_same_in_cells_from_text() {
+    let odd = [
+        json!(null),
+        json!(""),
+        json!("a\"<\n\u{7f}ü\u{2028}"),
+        json!("2026-01-02T03:04:05Z"),
+        json!(-3),
+        json!(1.5),
+        json!(18_446_744_073_709_551_615_u64),
+        json!(true),
+        json!([]),
+        json!({}),
+        json!(["x", {"name": "a\"b", "image": "i"}]),
+        json!({"b": "1", "a": "<"}),
+        json!({"matchLabels": {"z": "1"}, "matchExpressions": [{"key": "a", "operator": "Exists"}]}),
+    ];
+    let mut written = 0;
+    for (api_version, kind) in [
+        ("v1", "ConfigMap"),
+        ("v1", "Secret"),
+        ("v1", "Namespace"),
+        ("v1", "PodTemplate"),
+        ("v1", "ReplicationController"),
+        ("apps/v1", "Deployment"),
+        ("apps/v1", "ReplicaSet"),
+        ("apps/v1", "StatefulSet"),
+        ("apps/v1", "DaemonSet"),
+        ("autoscaling/v1", "Scale"),
+        ("coordination.k8s.io/v1", "Lease"),
+        ("networking.k8s.io/v1", "NetworkPolicy"),
+        ("storage.k8s.io/v1", "VolumeAttachment"),
+        ("scheduling.k8s.io/v1", "PriorityClass"),
+        ("rbac.authorization.k8s.io/v1", "Role"),
+        ("resource.k8s.io/v1", "ResourceSlice"),
+    ] {
+        let printer = Printer::new(&Kind::new(api_version, kind));
+        for one in &odd {
+            let spec = json!({"replicas": one, "template": {"spec": {"containers": one, "nodeSelector": one}}, "selector": one,
+                "podSelector": one, "holderIdentity": one, "attacher": one, "source": one, "nodeName": one, "pool": {"name": one}});
+            let status = json!({"readyReplicas": one, "replicas": one, "phase": one, "attached": one});
+            let text = one.as_str().map_or(json!("2020-01-02T03:04:05Z"), Value::from);
+            let object = json!({"metadata": {"name": one, "creationTimestamp": text}, "spec": spec, "status": status, "data": one,
+                "binaryData": one, "type": one, "value": one, "globalDefault": one, "template": spec["template"]});
+            let metadata = object["metadata"].to_string().len();
+            let mut out = Vec::new();
+            if printer.write(object.to_string().as_bytes(), metadata, 1_794_829_824, &mut out) {
+                let cells = Value::Array(printer.row(&object, 1_794_829_824).cells).to_string();
+                assert_eq!(str::from_utf8(&out).unwrap(), cells, "{object}");
+                written += 1;
+            }
+        }
+    }
+    assert_eq!(written, odd.len() * 16);
 }
 
 #[test]

@@ -5,8 +5,10 @@
 pub mod base64;
 pub mod fields;
 pub mod flaw;
+pub mod glance;
 pub mod kind;
 pub mod moment;
+pub mod names;
 pub mod quantity;
 pub mod selector;
 pub mod status;

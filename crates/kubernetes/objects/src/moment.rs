@@ -39,6 +39,9 @@ fn day_number(year: i64, month: i64, day: i64) -> i64 {
 
 /// Reads a moment: seconds and nanoseconds, or the original's complaint. The form with microseconds wants six digits.
 pub fn read(text: &str, micro: bool) -> Result<(i64, u32), String> {
+    if let Some(seconds) = usual(text.as_bytes()).filter(|_| !micro) {
+        return Ok((seconds, 0));
+    }
     let layout = if micro { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
     let wrong = |rest: &str, part: &str| {
         format!(
@@ -119,6 +122,23 @@ pub fn read(text: &str, micro: bool) -> Result<(i64, u32), String> {
     Ok((day_number(year, month, day) * DAY + hour * 3600 + minute * 60 + second - offset, nanoseconds))
 }
 
+/// The seconds of a moment in the form in which servers write them, which needs no other look.
+fn usual(text: &[u8]) -> Option<i64> {
+    let [a, b, c, d, b'-', e, f, b'-', g, h, b'T', i, j, b':', k, l, b':', m, n, b'Z'] = text else {
+        return None;
+    };
+    let two = |high: &u8, low: &u8| {
+        let digits = high.is_ascii_digit() && low.is_ascii_digit();
+        digits.then(|| i64::from(high - b'0') * 10 + i64::from(low - b'0'))
+    };
+    let (year, month, day) = (two(a, b)? * 100 + two(c, d)?, two(e, f)?, two(g, h)?);
+    let (hour, minute, second) = (two(i, j)?, two(k, l)?, two(m, n)?);
+    // Days that only some months have are looked at more closely.
+    let fits = (1..=12).contains(&month) && (1..=28).contains(&day);
+    (fits && hour < 24 && minute < 60 && second < 60)
+        .then(|| day_number(year, month, day) * DAY + hour * 3600 + minute * 60 + second)
+}
+
 /// Seconds east of Greenwich, and how much text says so.
 fn zone(text: &str) -> Option<(i64, usize)> {
     let bytes = text.as_bytes();
@@ -174,5 +194,25 @@ mod tests {
             "parsing time \"x\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"x\" as \"2006\""
         );
         assert!(read("2023-02-29T00:00:00Z", false).is_err());
+    }
+
+    #[test]
+    fn the_usual_form_is_read_as_any_other() {
+        for day in [0, 1, 9, 27, 28, 29, 30, 31, 32] {
+            for (month, time) in [
+                (0, "00:00:00"),
+                (1, "23:59:59"),
+                (2, "24:00:00"),
+                (11, "00:60:00"),
+                (12, "00:00:60"),
+                (13, "1a:00:00"),
+            ] {
+                for year in ["0000", "1900", "2000", "2023", "2024", "9999"] {
+                    let text = format!("{year}-{month:02}-{day:02}T{time}");
+                    let any = read(&format!("{text}+00:00"), false);
+                    assert_eq!(read(&format!("{text}Z"), false).ok(), any.ok(), "{text}");
+                }
+            }
+        }
     }
 }

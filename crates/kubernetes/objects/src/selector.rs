@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::names::{LONGEST_LABEL, LONGEST_SUBDOMAIN, is_label, is_word};
+
 /// Why a text is no selector.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the selector {text:?} cannot be read at {rest:?}: expected {expected}")]
@@ -163,14 +165,9 @@ const MARKS: [(&str, Make); 5] = [
     ("<", |value| value.parse().ok().map(Test::Less)),
 ];
 
-/// At most 63 letters, digits, dots, lines and underscores, the outer ones letters or digits.
+/// A word that is not too long.
 fn is_name(text: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    let outer = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
-    text.len() <= 63
-        && text.bytes().all(inner)
-        && outer(text.bytes().next())
-        && outer(text.bytes().next_back())
+    text.len() <= LONGEST_LABEL && is_word(text)
 }
 
 /// Whether a label may have this value.
@@ -183,11 +180,8 @@ pub fn is_key(text: &str) -> bool {
     match text.split_once('/') {
         None => is_name(text),
         Some((domain, name)) => {
-            let part = |part: &str| {
-                is_name(part)
-                    && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-            };
-            domain.len() <= 253 && domain.split('.').all(part) && is_name(name)
+            let part = |part: &str| part.len() <= LONGEST_LABEL && is_label(part);
+            domain.len() <= LONGEST_SUBDOMAIN && domain.split('.').all(part) && is_name(name)
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The columns that a definition gives to lists of its kind.
 
+use podium_objects::glance::{Glance, Part};
 use podium_objects::moment;
 use serde_json::{Value, json};
 
@@ -23,6 +24,29 @@ const CREATED: &str = "CreationTimestamp is a timestamp representing the server 
 #[derive(Clone, Debug)]
 pub struct Columns {
     columns: Vec<(Heading, JsonPath)>,
+    quick: Option<Quick>,
+}
+
+/// Where the paths of all columns begin, if each begins at a field.
+#[derive(Clone, Debug)]
+struct Quick {
+    glance: Glance,
+    name: usize,
+    /// Per column: the number of the part, and how many steps lead to it.
+    starts: Vec<(usize, usize)>,
+}
+
+impl Quick {
+    fn of(columns: &[(Heading, JsonPath)]) -> Option<Self> {
+        let mut glance = Glance::default();
+        let name = glance.want(["metadata", "name"]);
+        let start = |(_, path): &(Heading, JsonPath)| {
+            let fields = path.start()?;
+            Some((glance.want(fields.iter().copied()), fields.len()))
+        };
+        let starts = columns.iter().map(start).collect::<Option<_>>()?;
+        Some(Self { glance, name, starts })
+    }
 }
 
 /// What stands above a column.
@@ -81,7 +105,7 @@ impl Columns {
             };
             columns.push((heading, path));
         }
-        Self { columns }
+        Self { quick: Quick::of(&columns), columns }
     }
 
     /// The headings, with the name before them.
@@ -106,6 +130,36 @@ impl Columns {
         }
         cells
     }
+
+    /// The same from the JSON of an object whose metadata is so many bytes long; nothing if that takes the whole object.
+    pub fn cells_of_text(
+        &self,
+        text: &[u8],
+        metadata: usize,
+        age: &dyn Fn(i64) -> String,
+    ) -> Option<Vec<Value>> {
+        let quick = self.quick.as_ref()?;
+        let mut found = Vec::new();
+        if !quick.glance.find(text, metadata, &mut found) {
+            return None;
+        }
+        let part = |number: usize| found.get(number).copied().flatten();
+        let name = part(quick.name).and_then(Part::text).unwrap_or_default();
+        let mut cells = vec![Value::String(name.into_owned())];
+        for ((heading, path), (number, steps)) in self.columns.iter().zip(&quick.starts) {
+            let start = match part(*number) {
+                Some(part) => Some(part_value(part)?),
+                None => None,
+            };
+            let found = path.follow_from(*steps, start.as_ref());
+            cells.push(found.map_or(Value::Null, |value| cell(&heading.kind, value, age)));
+        }
+        Some(cells)
+    }
+}
+
+fn part_value(part: Part<'_>) -> Option<Value> {
+    serde_json::from_slice(part.bytes()).ok()
 }
 
 fn cell(kind: &str, value: &Value, age: &dyn Fn(i64) -> String) -> Value {

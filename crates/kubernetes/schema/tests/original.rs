@@ -157,6 +157,11 @@ fn cells_show_what_the_original_shows() {
     for (index, ask, answer) in cases(include_str!("columns.jsonl")) {
         let columns = Columns::of(&json!({"additionalPrinterColumns": ask["columns"]}));
         let cells = columns.cells(&ask["object"], &|_| "AGE".to_owned());
+        let metadata = ask["object"].get("metadata").map_or(0, |metadata| metadata.to_string().len());
+        let text = ask["object"].to_string();
+        if let Some(same) = columns.cells_of_text(text.as_bytes(), metadata, &|_| "AGE".to_owned()) {
+            assert_eq!(same, cells, "{ask}");
+        }
         assert_eq!(plain(cells.into()), plain(answer), "case {index}: {}", ask["columns"]);
     }
 }

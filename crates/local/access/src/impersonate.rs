@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use podium_objects::Flaw;
+use podium_objects::names::{self, Measure};
 
 use crate::attributes::Attributes;
-use crate::names;
 use crate::policy::Policy;
 use crate::refusal::Refusal;
 use crate::text::{invalid, quote};
@@ -318,7 +318,7 @@ fn key_flaws(key: &str) -> Vec<Flaw> {
         _ => return vec![wrong(key, "must be a domain-prefixed path (such as \"acme.io/foo\")")],
     };
     let mut flaws: Vec<Flaw> =
-        names::subdomain_wrongs(host).into_iter().map(|detail| wrong(host, detail)).collect();
+        names::subdomain(host, Measure::Bytes).iter().map(|detail| wrong(host, detail)).collect();
     let letter = |b: u8| b.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&b);
     if !path.bytes().all(letter) {
         let detail = r"Invalid path (regex used for validation is '[A-Za-z0-9/\-._~%!$&'()*+,;=:]+')";

@@ -328,6 +328,13 @@ impl Custom {
         let age = |then: i64| print::since(now.saturating_sub(then));
         self.version(kind).map(|version| version.columns.cells(object, &age)).unwrap_or_default()
     }
+
+    /// The same from the bytes of a stored object; nothing if that takes the whole object.
+    pub fn cells_of_stored(&self, kind: &Kind, object: &Object, now: i64) -> Option<Vec<Value>> {
+        let age = |then: i64| print::since(now.saturating_sub(then));
+        let columns = &self.version(kind)?.columns;
+        columns.cells_of_text(object.body(), object.metadata().len(), &age)
+    }
 }
 
 fn metadata_shape(shapes: &mut Shapes) -> ShapeId {

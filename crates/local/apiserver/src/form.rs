@@ -28,7 +28,7 @@ pub fn answer(
         Form::MetadataList => return Err(no_list(resource)),
         Form::Table(version) => {
             let rows = Rows::new(resource, include, clock::seconds())?;
-            table::of(&rows, version, found).into_bytes()
+            table::of(&rows, version, found)
         }
     };
     Ok(object(code, wanted, Bytes::from(text)))
@@ -49,7 +49,7 @@ pub fn tried(
         Form::MetadataList => return Err(no_list(resource)),
         Form::Table(version) => {
             let rows = Rows::new(resource, include, clock::seconds())?;
-            table::one(&rows, version, value, &metadata()).into_bytes()
+            table::one(&rows, version, value, &metadata())
         }
     };
     Ok(object(code, wanted, Bytes::from(text)))

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use std::vec::IntoIter;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::HeaderValue;
 use podium_objects::{Flaw, Wrong};
 use podium_store::{Error as StoreError, Object, Page, Query as Scan, Revision, Store};
@@ -406,7 +406,8 @@ impl Items {
         if self.done {
             return None;
         }
-        let mut out = BytesMut::with_capacity(PIECE / 8);
+        // Small lists are small, and a piece that is not the first is rarely the last.
+        let mut out = Vec::with_capacity(if self.first { PIECE / 8 } else { PIECE + PIECE / 8 });
         if let Some(head) = self.head.take() {
             out.extend_from_slice(head.as_bytes());
         }
@@ -426,7 +427,7 @@ impl Items {
             }
             self.item(&object, &mut out);
         }
-        Some(out.freeze())
+        Some(out.into())
     }
 
     /// The list as an answer: piece by piece, unless it has to be written anew.
@@ -440,11 +441,9 @@ impl Items {
         response
     }
 
-    fn item(&self, object: &Object, out: &mut BytesMut) {
+    fn item(&self, object: &Object, out: &mut Vec<u8>) {
         if let Style::Row { rows, version } = &self.style {
-            let mut row = String::new();
-            rows.row(object, version, &mut row);
-            out.extend_from_slice(row.as_bytes());
+            rows.row(object, version, out);
             return;
         }
         if let Style::Metadata = self.style {

@@ -232,6 +232,14 @@ impl Write<'_> {
     fn reread(&mut self, patched: &Value, shown: &dyn Fn() -> String, strategic: bool) -> Outcome<Value> {
         let kind = &self.resource.kind;
         self.given = self.resource.custom.is_none().then(|| patched.clone());
+        let mut wrapped;
+        let patched = if strategic {
+            wrapped = patched.clone();
+            podium_kinds::stored::wrap_numbers(kind, &mut wrapped);
+            &wrapped
+        } else {
+            patched
+        };
         let text = patched.to_string();
         let given = match &self.resource.custom {
             Some(_) if patched.get("kind").is_none_or(|kind| kind == "") => {

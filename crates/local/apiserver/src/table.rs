@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use podium_kinds::print;
+use podium_kinds::print::{self, Printer};
 use podium_store::Object;
 use serde_json::{Value, json};
 
@@ -21,6 +21,7 @@ enum Include {
 /// Makes rows of the objects of a resource.
 pub struct Rows {
     resource: Arc<Resource>,
+    printer: Printer,
     include: Include,
     now: i64,
 }
@@ -39,7 +40,7 @@ impl Rows {
                 )));
             }
         };
-        Ok(Self { resource: Arc::clone(resource), include, now })
+        Ok(Self { resource: Arc::clone(resource), printer: Printer::new(&resource.kind), include, now })
     }
 
     fn columns(&self) -> String {
@@ -69,46 +70,85 @@ impl Rows {
     }
 
     /// The row of an object.
-    pub fn row(&self, object: &Object, version: &str, out: &mut String) {
-        // No column is about who owns which field, which is often most of an object.
-        let value = match self.include {
-            Include::None | Include::Metadata if self.resource.is_current(object) => {
-                serde_json::from_slice(&without_owners(object.body())).unwrap_or_default()
-            }
-            _ => self.resource.load(object),
+    pub fn row(&self, object: &Object, version: &str, out: &mut Vec<u8>) {
+        let current = self.resource.is_current(object);
+        out.extend_from_slice(b"{\"cells\":");
+        let value = if current && self.cells(object, out) {
+            None
+        } else {
+            // No column is about who owns which field, which is often most of an object.
+            let value = match self.include {
+                Include::None | Include::Metadata if current => {
+                    serde_json::from_slice(&without_owners(object.body())).unwrap_or_default()
+                }
+                _ => self.resource.load(object),
+            };
+            self.cells_of(&value, out);
+            Some(value)
         };
-        let metadata = self.resource.metadata(object);
-        self.row_of(&value, str::from_utf8(&metadata).unwrap_or("{}"), version, out);
+        out.extend_from_slice(b",\"object\":");
+        match self.include {
+            Include::None => out.extend_from_slice(b"null"),
+            Include::Object => match value {
+                Some(value) => out.extend_from_slice(self.resource.text(&value).as_bytes()),
+                None => out.extend_from_slice(object.body()),
+            },
+            Include::Metadata => partial(&self.resource.metadata(object), version, out),
+        }
+        out.push(b'}');
     }
 
-    /// The row of an object with this metadata.
-    fn row_of(&self, value: &Value, metadata: &str, version: &str, out: &mut String) {
+    /// The cells of a stored object from its bytes; false, and nothing, where they need more than a few of its fields.
+    fn cells(&self, object: &Object, out: &mut Vec<u8>) -> bool {
+        match &self.resource.custom {
+            Some(custom) => match custom.cells_of_stored(&self.resource.kind, object, self.now) {
+                Some(cells) => {
+                    out.extend_from_slice(Value::Array(cells).to_string().as_bytes());
+                    true
+                }
+                None => false,
+            },
+            None => self.printer.write(object.body(), object.metadata().len(), self.now, out),
+        }
+    }
+
+    /// The cells of an object, with what is to be known of its row.
+    fn cells_of(&self, value: &Value, out: &mut Vec<u8>) {
         let (cells, conditions) = match &self.resource.custom {
             Some(custom) => (custom.cells(&self.resource.kind, value, self.now), Value::Null),
             None => {
-                let row = print::row(&self.resource.kind, value, self.now);
+                let row = self.printer.row(value, self.now);
                 (row.cells, row.conditions)
             }
         };
-        out.push_str("{\"cells\":");
-        out.push_str(&Value::Array(cells).to_string());
+        out.extend_from_slice(Value::Array(cells).to_string().as_bytes());
         if !conditions.is_null() {
-            out.push_str(",\"conditions\":");
-            out.push_str(&conditions.to_string());
+            out.extend_from_slice(b",\"conditions\":");
+            out.extend_from_slice(conditions.to_string().as_bytes());
         }
-        out.push_str(",\"object\":");
-        match self.include {
-            Include::None => out.push_str("null"),
-            Include::Object => out.push_str(&self.resource.text(value)),
-            Include::Metadata => out.push_str(&self.partial(metadata, version)),
-        }
-        out.push('}');
     }
 
-    /// Metadata as an object of its own.
-    fn partial(&self, metadata: &str, version: &str) -> String {
-        format!(r#"{{"kind":"PartialObjectMetadata","apiVersion":"{version}","metadata":{metadata}}}"#)
+    /// The row of an object with this metadata.
+    fn row_of(&self, value: &Value, metadata: &str, version: &str, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"cells\":");
+        self.cells_of(value, out);
+        out.extend_from_slice(b",\"object\":");
+        match self.include {
+            Include::None => out.extend_from_slice(b"null"),
+            Include::Object => out.extend_from_slice(self.resource.text(value).as_bytes()),
+            Include::Metadata => partial(metadata.as_bytes(), version, out),
+        }
+        out.push(b'}');
     }
+}
+
+/// Metadata as an object of its own.
+fn partial(metadata: &[u8], version: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"");
+    out.extend_from_slice(version.as_bytes());
+    out.extend_from_slice(b"\",\"metadata\":");
+    out.extend_from_slice(metadata);
+    out.push(b'}');
 }
 
 /// The JSON of an object without its managed fields. Their key cannot stand in a text: its quotes would be escaped.
@@ -158,57 +198,64 @@ pub fn empty(rows: &Rows, version: &str, metadata: &Value) -> String {
 }
 
 /// The table of a stored object.
-pub fn of(rows: &Rows, version: &str, object: &Object) -> String {
-    let mut out = head(rows, version, &json!({"resourceVersion": object.revision().to_string()}));
-    out.push('[');
+pub fn of(rows: &Rows, version: &str, object: &Object) -> Vec<u8> {
+    let revision = object.revision().to_string();
+    let mut out = head(rows, version, &json!({"resourceVersion": revision})).into_bytes();
+    out.push(b'[');
     rows.row(object, version, &mut out);
-    out.push_str("]}\n");
+    out.extend_from_slice(b"]}\n");
     out
 }
 
 /// The table of an object that is not stored.
-pub fn one(rows: &Rows, version: &str, value: &Value, metadata: &str) -> String {
+pub fn one(rows: &Rows, version: &str, value: &Value, metadata: &str) -> Vec<u8> {
     let revision = value.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
     let metadata_of_list = match revision {
         "" => json!({}),
         revision => json!({"resourceVersion": revision}),
     };
-    let mut out = head(rows, version, &metadata_of_list);
-    out.push('[');
+    let mut out = head(rows, version, &metadata_of_list).into_bytes();
+    out.push(b'[');
     rows.row_of(value, metadata, version, &mut out);
-    out.push_str("]}\n");
+    out.extend_from_slice(b"]}\n");
     out
 }
 
-/// The table of one event of a watch: only the first one names the columns.
-pub fn event(rows: &Rows, version: &str, object: &Object, first: bool) -> String {
+/// How the table of one event of a watch begins: only the first one names the columns.
+fn event_head(rows: &Rows, version: &str, revision: u64, first: bool) -> Vec<u8> {
     let columns = if first { format!("[{}]", rows.columns()) } else { "null".to_owned() };
-    let mut out = format!(
-        r#"{{"kind":"Table","apiVersion":"{version}","metadata":{{"resourceVersion":"{}"}},"columnDefinitions":{columns},"rows":["#,
-        object.revision()
-    );
+    format!(
+        r#"{{"kind":"Table","apiVersion":"{version}","metadata":{{"resourceVersion":"{revision}"}},"columnDefinitions":{columns},"rows":["#
+    )
+    .into_bytes()
+}
+
+/// The table of one event of a watch.
+pub fn event(rows: &Rows, version: &str, object: &Object, first: bool) -> Vec<u8> {
+    let mut out = event_head(rows, version, object.revision(), first);
     rows.row(object, version, &mut out);
-    out.push_str("]}");
+    out.extend_from_slice(b"]}");
     out
 }
 
 /// The table of a bookmark.
-pub fn bookmark(rows: &Rows, version: &str, bookmark: &str, revision: u64, first: bool) -> String {
+pub fn bookmark(rows: &Rows, version: &str, bookmark: &str, revision: u64, first: bool) -> Vec<u8> {
     let value: Value = serde_json::from_str(bookmark).unwrap_or_default();
+    let mut out = event_head(rows, version, revision, first);
+    out.extend_from_slice(b"{\"cells\":");
     let cells = match &rows.resource.custom {
         Some(custom) => custom.cells(&rows.resource.kind, &value, rows.now),
-        None => print::row(&rows.resource.kind, &value, rows.now).cells,
+        None => rows.printer.row(&value, rows.now).cells,
     };
-    let cells = Value::Array(cells);
-    let columns = if first { format!("[{}]", rows.columns()) } else { "null".to_owned() };
-    let object = match rows.include {
-        Include::None => "null".to_owned(),
-        Include::Object => bookmark.to_owned(),
-        Include::Metadata => rows.partial(&rows.resource.metadata_of(&value), version),
-    };
-    format!(
-        r#"{{"kind":"Table","apiVersion":"{version}","metadata":{{"resourceVersion":"{revision}"}},"columnDefinitions":{columns},"rows":[{{"cells":{cells},"object":{object}}}]}}"#
-    )
+    out.extend_from_slice(Value::Array(cells).to_string().as_bytes());
+    out.extend_from_slice(b",\"object\":");
+    match rows.include {
+        Include::None => out.extend_from_slice(b"null"),
+        Include::Object => out.extend_from_slice(bookmark.as_bytes()),
+        Include::Metadata => partial(rows.resource.metadata_of(&value).as_bytes(), version, &mut out),
+    }
+    out.extend_from_slice(b"}]}");
+    out
 }
 
 #[cfg(test)]

@@ -231,7 +231,7 @@ impl Telling {
             Form::Table(version) => {
                 if let Ok(rows) = Rows::new(&self.resource, &self.include, clock::seconds()) {
                     let first = std::mem::take(&mut self.first);
-                    out.extend_from_slice(table::event(&rows, version, object, first).as_bytes());
+                    out.extend_from_slice(&table::event(&rows, version, object, first));
                 }
             }
             Form::Metadata | Form::MetadataList => {
@@ -262,14 +262,16 @@ impl Telling {
         if !matches!(self.form, Form::Metadata | Form::MetadataList) {
             object = self.resource.bookmark(object);
         }
-        if let Form::Table(version) = self.form
+        let told = if let Form::Table(version) = self.form
             && let Ok(rows) = Rows::new(&self.resource, &self.include, 0)
         {
             let first = std::mem::take(&mut self.first);
-            object = table::bookmark(&rows, version, &object, revision, first);
-        }
+            table::bookmark(&rows, version, &object, revision, first)
+        } else {
+            object.into_bytes()
+        };
         out.extend_from_slice(b"{\"type\":\"BOOKMARK\",\"object\":");
-        out.extend_from_slice(object.as_bytes());
+        out.extend_from_slice(&told);
         out.extend_from_slice(b"}\n");
     }
 }

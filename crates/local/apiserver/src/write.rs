@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use podium_apply::managed;
-use podium_objects::Flaw;
+use podium_objects::{Flaw, Kind};
 use podium_schema::Source;
 use podium_store::{Error as StoreError, Expect, Key, Object};
 use serde_json::{Value, json};
@@ -148,7 +148,7 @@ impl<'w> Write<'w> {
                 flaws =
                     Some(rules::validate_create(self, &exact)).filter(|all| !all.is_empty()).unwrap_or(flaws);
             }
-            return Err(Refusal::invalid_object(&resource.stored, &name, &flaws));
+            return Err(Refusal::invalid_object(&self.said_kind(&object), &name, &flaws));
         }
         self.warnings.extend(rules::warnings(resource, &object, None));
         rules::authorize_write(self, &object, None)?;
@@ -257,7 +257,7 @@ impl<'w> Write<'w> {
                 let all = rules::validate_update(self, &exact, live);
                 flaws = Some(all).filter(|all| !all.is_empty()).unwrap_or(flaws);
             }
-            return Err(Refusal::invalid_object(&resource.stored, name, &flaws).into());
+            return Err(Refusal::invalid_object(&self.said_kind(&new), name, &flaws).into());
         }
         if part.is_empty() {
             self.warnings.extend(rules::warnings(resource, &new, Some(live)));
@@ -330,6 +330,13 @@ impl<'w> Write<'w> {
         let mut exact = object.clone();
         podium_kinds::stored::recall_empty(&self.resource.kind, &mut exact, sent);
         (exact != *object).then_some(exact)
+    }
+
+    /// The kind that a refusal names: for kinds of users' own it is the one that the object says, be it wrong.
+    fn said_kind(&self, object: &Value) -> Kind {
+        let said = object.get("kind").and_then(Value::as_str).filter(|_| self.resource.custom.is_some());
+        let stored = self.resource.stored.clone();
+        Kind { kind: said.map_or(stored.kind, str::to_owned), ..stored }
     }
 
     /// Tells who owns what of an object that somebody has written.

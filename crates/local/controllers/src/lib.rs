@@ -5,6 +5,7 @@
 //! - Every namespace has the account `default` and the certificate that the server is trusted by; secrets for tokens are
 //!   filled.
 //! - Roles of the cluster that are made of others are kept so.
+//! - Claims of storage and volumes that are deleted go when nobody has them.
 //! - Definitions of kinds that are deleted lose their objects, and then go.
 //!
 //! They share one watch per kind, of metadata only, and write nothing when there is nothing to do. Whatever they know
@@ -21,6 +22,7 @@ mod graph;
 mod meta;
 mod mirror;
 mod namespaces;
+mod protection;
 mod roles;
 mod tokens;
 mod uid;
@@ -109,6 +111,7 @@ async fn keep(world: Rc<World>) -> Infallible {
     serve(&world, &queues.endings, few, namespaces::work);
     serve(&world, &queues.homes, few, accounts::work);
     serve(&world, &queues.tokens, few, tokens::work);
+    serve(&world, &queues.kept, few, protection::work);
     serve(&world, &queues.definitions, few, definitions::work);
     serve(&world, &queues.roles, 1, roles::work);
     serve(&world, &queues.kinds, 1, definitions::renew);

@@ -3,7 +3,7 @@
 //! ```text
 //!  discovery ──▶ a watch per kind, metadata only ──▶ graph ──▶ collect
 //!      ▲                     │
-//!      └── definitions ◀─────┼──▶ namespaces, accounts, tokens, roles
+//!      └── definitions ◀─────┼──▶ namespaces, accounts, tokens, protection, roles
 //! ```
 
 use std::cell::{Cell, RefCell};
@@ -29,6 +29,7 @@ use crate::definitions::Definitions;
 use crate::graph::{Graph, Number, Todo};
 use crate::meta::{Meta, text};
 use crate::namespaces::Namespaces;
+use crate::protection::{Kept, Protection};
 use crate::tokens::Tokens;
 use crate::uid::Uid;
 
@@ -70,6 +71,10 @@ pub enum Interest {
     Maps,
     /// The secrets with tokens.
     Secrets,
+    /// Claims of storage and volumes.
+    Kept(Kept),
+    /// Pods, which have claims.
+    Pods,
     /// Roles of the cluster.
     Roles,
     /// Definitions of kinds.
@@ -85,6 +90,9 @@ impl Interest {
             ("", "serviceaccounts", Interest::Accounts),
             ("", "configmaps", Interest::Maps),
             ("", "secrets", Interest::Secrets),
+            ("", "persistentvolumeclaims", Interest::Kept(Kept::Claim)),
+            ("", "persistentvolumes", Interest::Kept(Kept::Volume)),
+            ("", "pods", Interest::Pods),
             ("rbac.authorization.k8s.io", "clusterroles", Interest::Roles),
             ("apiextensions.k8s.io", "customresourcedefinitions", Interest::Definitions),
             ("apiregistration.k8s.io", "apiservices", Interest::Services),
@@ -104,6 +112,8 @@ pub struct Queues {
     pub homes: Queue<Rc<str>>,
     /// Secrets with tokens.
     pub tokens: Queue<Key>,
+    /// Claims and volumes that are deleted.
+    pub kept: Queue<(Kept, Key)>,
     /// All roles.
     pub roles: Queue<()>,
     /// Definitions that end.
@@ -130,6 +140,8 @@ pub struct World {
     pub accounts: Accounts,
     /// Tokens.
     pub tokens: Tokens,
+    /// What is in use.
+    pub protection: Protection,
     /// Definitions of kinds.
     pub definitions: Definitions,
     watched: RefCell<Vec<Watched>>,
@@ -157,6 +169,7 @@ impl World {
                 endings: queue(),
                 homes: queue(),
                 tokens: queue(),
+                kept: queue(),
                 roles: queue(),
                 definitions: queue(),
                 kinds: queue(),
@@ -164,6 +177,7 @@ impl World {
             namespaces: Namespaces::default(),
             accounts: Accounts::default(),
             tokens: Tokens::default(),
+            protection: Protection::default(),
             definitions: Definitions::default(),
             watched: RefCell::default(),
             resources: RefCell::default(),
@@ -340,6 +354,8 @@ impl World {
             Interest::Accounts => self.accounts.take_account(self, event),
             Interest::Maps => self.accounts.take_map(self, event),
             Interest::Secrets => self.tokens.take(self, event),
+            Interest::Kept(kept) => self.protection.take(self, kept, event),
+            Interest::Pods => self.protection.take_pod(self, event),
             Interest::Roles if matches!(event, Event::Begin) => {}
             Interest::Roles => self.queues.roles.nudge_after((), ROLES),
             Interest::Definitions => self.definitions.take(self, event),

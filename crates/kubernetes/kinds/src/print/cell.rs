@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::age::age;
 
 /// An expression; paths are keys with dots.
+#[derive(Debug)]
 pub enum Cell {
     /// The name.
     Name,
@@ -22,6 +23,8 @@ pub enum Cell {
     Number(&'static str),
     /// How many items or members there are.
     Count(&'static str),
+    /// How many there are in two places.
+    Sum(&'static str, &'static str),
     /// A truth, or this one where there is none.
     Flag(&'static str, bool),
     /// The age of another moment, or this text where there is none.
@@ -30,8 +33,8 @@ pub enum Cell {
     Containers(&'static str),
     /// Labels that are wanted.
     Labels(&'static str),
-    /// A selector.
-    Selector(&'static str),
+    /// A selector, or this text where it is empty.
+    Selector(&'static str, &'static str),
     /// Two numbers, `1/2`.
     Share(&'static str, &'static str),
     /// Two texts, `a/b`.
@@ -106,21 +109,16 @@ impl Look<'_> {
             },
             Cell::Number(path) => number(object, path).into(),
             Cell::Count(path) => count(object, path).into(),
+            Cell::Sum(a, b) => (count(object, a) + count(object, b)).into(),
             Cell::Flag(path, usual) => at(object, path).and_then(Value::as_bool).unwrap_or(*usual).into(),
             Cell::AgeOf(path, other) => match at(object, path) {
                 None => (*other).into(),
                 Some(_) => self.age_of(path).into(),
             },
-            Cell::Containers(path) => {
-                let joined = |key: &str| {
-                    let words: Vec<&str> = list(object, path).iter().map(|one| text(one, key)).collect();
-                    Value::String(words.join(","))
-                };
-                return vec![joined("name"), joined("image")];
-            }
+            Cell::Containers(path) => return containers(at(object, path)).map(Value::String).to_vec(),
             Cell::Labels(path) => labels(at(object, path)).into(),
-            Cell::Selector(path) => match selector(at(object, path)) {
-                text if text.is_empty() => "<none>".into(),
+            Cell::Selector(path, none) => match selector(at(object, path)) {
+                text if text.is_empty() => (*none).into(),
                 text => text.into(),
             },
             Cell::Share(a, b) => format!("{}/{}", number(object, a), number(object, b)).into(),
@@ -145,6 +143,12 @@ fn pairs(map: &Map<String, Value>) -> Vec<(String, String)> {
     map.iter()
         .map(|(key, value)| (key.clone(), format!("{key}={}", value.as_str().unwrap_or_default())))
         .collect()
+}
+
+/// The names and the images of containers.
+pub fn containers(value: Option<&Value>) -> [String; 2] {
+    let all = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    ["name", "image"].map(|key| all.iter().map(|one| text(one, key)).collect::<Vec<&str>>().join(","))
 }
 
 /// Labels as a list, `a=1,b=2`.

@@ -2,7 +2,7 @@
 
 use super::cell::Cell::{
     self, Age, AgeOf, Any, Call, Containers, Count, Flag, Labels, Name, Number, Or, OrEmpty, Pair, Selector,
-    Share, Text,
+    Share, Sum, Text,
 };
 use super::{network, pods, rest, storage};
 
@@ -47,7 +47,7 @@ pub const PRINTERS: &[(&str, &str, &[Cell])] = &[
         ],
     ),
     ("", "PodTemplate", &[Name, Containers("template.spec.containers"), Labels("template.metadata.labels")]),
-    ("", "ConfigMap", &[Name, Any(rest::entries), Age]),
+    ("", "ConfigMap", &[Name, Sum("data", "binaryData"), Age]),
     ("", "Secret", &[Name, Text("type"), Count("data"), Age]),
     ("", "ServiceAccount", &[Name, Age]),
     ("", "Namespace", &[Name, Text("status.phase"), Age]),
@@ -144,7 +144,7 @@ pub const PRINTERS: &[(&str, &str, &[Cell])] = &[
             Number("status.availableReplicas"),
             Age,
             Containers(TEMPLATE),
-            Call(rest::selector),
+            Selector("spec.selector", ""),
         ],
     ),
     (
@@ -157,7 +157,7 @@ pub const PRINTERS: &[(&str, &str, &[Cell])] = &[
             Number("status.readyReplicas"),
             Age,
             Containers(TEMPLATE),
-            Selector("spec.selector"),
+            Selector("spec.selector", "<none>"),
         ],
     ),
     (
@@ -178,7 +178,7 @@ pub const PRINTERS: &[(&str, &str, &[Cell])] = &[
             Labels("spec.template.spec.nodeSelector"),
             Age,
             Containers(TEMPLATE),
-            Selector("spec.selector"),
+            Selector("spec.selector", "<none>"),
         ],
     ),
     ("apps", "ControllerRevision", &[Name, Call(rest::controller), Number("revision"), Age]),
@@ -192,7 +192,7 @@ pub const PRINTERS: &[(&str, &str, &[Cell])] = &[
             Call(pods::job_time),
             Age,
             Containers(TEMPLATE),
-            Selector("spec.selector"),
+            Selector("spec.selector", "<none>"),
         ],
     ),
     (
@@ -207,7 +207,7 @@ pub const PRINTERS: &[(&str, &str, &[Cell])] = &[
             AgeOf("status.lastScheduleTime", "<none>"),
             Age,
             Containers("spec.jobTemplate.spec.template.spec.containers"),
-            Selector("spec.jobTemplate.spec.selector"),
+            Selector("spec.jobTemplate.spec.selector", "<none>"),
         ],
     ),
     ("autoscaling", "Scale", &[Name, Number("spec.replicas"), Number("status.replicas"), Age]),
@@ -253,7 +253,7 @@ pub const PRINTERS: &[(&str, &str, &[Cell])] = &[
         "IngressClass",
         &[Call(network::class_name), Text("spec.controller"), Call(network::class_parameters), Age],
     ),
-    ("networking.k8s.io", "NetworkPolicy", &[Name, Selector("spec.podSelector"), Age]),
+    ("networking.k8s.io", "NetworkPolicy", &[Name, Selector("spec.podSelector", "<none>"), Age]),
     ("networking.k8s.io", "ServiceCIDR", &[Name, Call(network::ranges), Age]),
     ("networking.k8s.io", "IPAddress", &[Name, Call(network::parent), Age]),
     (

@@ -7,15 +7,6 @@ use serde_json::Value;
 use super::age::{age, since};
 use super::cell::{Look, at, list, number, text, texts};
 
-pub fn selector(look: &Look<'_>) -> String {
-    super::cell::selector(at(look.object, "spec.selector"))
-}
-
-pub fn entries(look: &Look<'_>) -> Value {
-    let count = |key: &str| at(look.object, key).and_then(Value::as_object).map_or(0, serde_json::Map::len);
-    (count("data") + count("binaryData")).into()
-}
-
 // Events: the two groups have other names for the same fields.
 
 fn either<'o>(look: &Look<'o>, one: &str, other: &str) -> Option<&'o Value> {

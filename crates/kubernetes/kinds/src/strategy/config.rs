@@ -1,5 +1,6 @@
 //! ConfigMaps, Secrets, Namespaces and Nodes.
 
+use podium_objects::{Flaw, Wrong};
 use serde_json::Value;
 
 use super::addresses;
@@ -162,7 +163,16 @@ pub fn node(object: &Place<'_>, out: &mut Flaws) {
     let ranges = object.at("spec.podCIDRs");
     ranges.items().for_each(|range| addresses::range(&range, range.text(), &[], out));
     let long = ranges.items().filter(|range| range.text().contains(':')).count();
-    if ranges.count() > 2 || ranges.count() == 2 && long != 1 {
+    let broken = ranges.items().position(|range| addresses::network(range.text()).is_none());
+    if let Some((at, range)) = broken.filter(|_| ranges.count() > 1).map(|at| (at, ranges.index(at))) {
+        let detail = format!(
+            "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{at}]: <nil> (invalid CIDR \
+             address: {})",
+            range.text()
+        );
+        out.push(Flaw::plain(Wrong::Internal, &ranges.path, &detail));
+    }
+    if ranges.count() > 2 || ranges.count() == 2 && (long != 1 || broken.is_some()) {
         out.invalid(&ranges, "may specify no more than one CIDR for each IP family");
     }
 }

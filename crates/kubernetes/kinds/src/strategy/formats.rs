@@ -1,80 +1,23 @@
 //! The formats of names and other texts, with what the server says of those that have another.
 
+use podium_objects::names::{self, LONGEST_SUBDOMAIN, Measure, SUBDOMAIN, said};
+pub use podium_objects::names::{form, is_subdomain, label_1035 as old_label, label_value, qualified as key};
+
 /// Says all that is wrong with a text.
 pub type Format = fn(&str) -> Vec<String>;
 
-const LABEL_FORM: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
-const SUBDOMAIN_FORM: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
-const OLD_LABEL_FORM: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
-const KEY_FORM: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
-const LONGEST_LABEL: usize = 63;
-const LONGEST_NAME: usize = 253;
-
-/// A sentence with the form and examples.
-pub fn form(sentence: &str, form: &str, examples: &[&str]) -> String {
-    let list: Vec<String> = examples.iter().map(|example| format!("'{example}'")).collect();
-    match list.is_empty() {
-        true => format!("{sentence} (regex used for validation is '{form}')"),
-        false => format!("{sentence} (e.g. {}, regex used for validation is '{form}')", list.join(",  or ")),
-    }
-}
-
-fn longest(text: &str, most: usize) -> Option<String> {
-    (text.len() > most).then(|| format!("must be no more than {most} characters"))
-}
-
-/// The same limit, in the words that keys and values of labels have for it.
-fn most_bytes(text: &str, most: usize) -> Option<String> {
-    (text.len() > most).then(|| format!("must be no more than {most} bytes"))
-}
-
-fn with(first: Option<String>, wrong: bool, sentence: impl FnOnce() -> String) -> Vec<String> {
-    first.into_iter().chain(wrong.then(sentence)).collect()
-}
-
-/// Small letters, digits and dashes, with no dash at the ends.
-fn is_label(text: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let bytes = text.as_bytes();
-    bytes.iter().all(|byte| plain(*byte) || *byte == b'-')
-        && bytes.first().is_some_and(|byte| plain(*byte))
-        && bytes.last().is_some_and(|byte| plain(*byte))
-}
-
-/// Labels with points between them.
-pub fn is_subdomain(text: &str) -> bool {
-    text.split('.').all(is_label)
-}
-
 /// The name of a part of a domain.
 pub fn label(text: &str) -> Vec<String> {
-    with(longest(text, LONGEST_LABEL), !is_label(text), || {
-        if is_subdomain(text) {
-            return "must not contain dots".to_owned();
-        }
-        form(
-            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start \
-             and end with an alphanumeric character",
-            LABEL_FORM,
-            &["my-name", "123-abc"],
-        )
-    })
+    names::label(text, Measure::Characters)
 }
 
 /// The name of a domain, which most names have to be.
 pub fn subdomain(text: &str) -> Vec<String> {
-    subdomain_with(text, longest(text, LONGEST_NAME))
+    names::subdomain(text, Measure::Characters)
 }
 
-fn subdomain_with(text: &str, long: Option<String>) -> Vec<String> {
-    with(long, !is_subdomain(text), || {
-        form(
-            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and \
-             must start and end with an alphanumeric character",
-            SUBDOMAIN_FORM,
-            &["example.com"],
-        )
-    })
+fn longest(text: &str, most: usize) -> Option<String> {
+    Measure::Characters.most(text, most)
 }
 
 /// The name of a domain in which underscores are fine too.
@@ -86,7 +29,7 @@ pub fn loose_subdomain(text: &str) -> Vec<String> {
             && bytes.first().is_some_and(|byte| plain(*byte))
             && bytes.last().is_some_and(|byte| plain(*byte))
     };
-    with(longest(text, LONGEST_NAME), !text.split('.').all(part), || {
+    said(longest(text, LONGEST_SUBDOMAIN), !text.split('.').all(part), || {
         form(
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', \
              and must start and end with an alphanumeric character",
@@ -96,37 +39,17 @@ pub fn loose_subdomain(text: &str) -> Vec<String> {
     })
 }
 
-/// A label that starts with a letter.
-pub fn old_label(text: &str) -> Vec<String> {
-    let good = is_label(text) && text.starts_with(|sign: char| sign.is_ascii_lowercase());
-    with(longest(text, LONGEST_LABEL), !good, || {
-        form(
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
-             character, and end with an alphanumeric character",
-            OLD_LABEL_FORM,
-            &["my-name", "abc-123"],
-        )
-    })
-}
-
 /// A domain that stands for all below it.
 pub fn wildcard(text: &str) -> Vec<String> {
     let good = text.strip_prefix("*.").is_some_and(is_subdomain);
-    with(longest(text, LONGEST_NAME), !good, || {
+    said(longest(text, LONGEST_SUBDOMAIN), !good, || {
         form(
             "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must \
              consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
-            &format!(r"\*\.{SUBDOMAIN_FORM}"),
+            &format!(r"\*\.{SUBDOMAIN}"),
             &["*.example.com"],
         )
     })
-}
-
-fn is_key_part(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
-        && bytes.first().is_some_and(u8::is_ascii_alphanumeric)
-        && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
 }
 
 /// The reason of a condition.
@@ -145,71 +68,14 @@ pub fn reason(text: &str) -> Vec<String> {
     )]
 }
 
-/// The key of a label: a name, with or without a domain before it.
-pub fn key(text: &str) -> Vec<String> {
-    let sentence = || {
-        form(
-            "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric \
-             character",
-            KEY_FORM,
-            &["MyName", "my.name", "123-abc"],
-        )
-    };
-    let mut out = Vec::new();
-    let mut parts = text.split('/');
-    let name = match (parts.next(), parts.next(), parts.next()) {
-        (Some(name), None, _) => name,
-        (Some(domain), Some(name), None) => {
-            if domain.is_empty() {
-                out.push("prefix part must be non-empty".to_owned());
-            } else {
-                let wrong = subdomain_with(domain, most_bytes(domain, LONGEST_NAME));
-                out.extend(wrong.iter().map(|message| format!("prefix part {message}")));
-            }
-            name
-        }
-        _ => {
-            return vec![format!(
-                "a valid label key {} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
-                sentence()
-            )];
-        }
-    };
-    if name.is_empty() {
-        out.push("name part must be non-empty".to_owned());
-    } else if let Some(long) = most_bytes(name, LONGEST_LABEL) {
-        out.push(format!("name part {long}"));
-    }
-    if !is_key_part(name) {
-        out.push(format!("name part {}", sentence()));
-    }
-    out
-}
-
-/// The value of a label.
-pub fn label_value(text: &str) -> Vec<String> {
-    with(most_bytes(text, LONGEST_LABEL), !text.is_empty() && !is_key_part(text), || {
-        form(
-            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
-             start and end with an alphanumeric character",
-            &format!("({KEY_FORM})?"),
-            &["MyValue", "my_value", "12345"],
-        )
-    })
-}
-
 /// What can stand between two slashes of an address.
 pub fn segment(text: &str) -> Vec<String> {
-    if matches!(text, "." | "..") {
-        return vec![format!("may not be '{text}'")];
-    }
-    segment_start(text)
+    names::path_segment(text, false)
 }
 
 /// What such a text can begin with.
 pub fn segment_start(text: &str) -> Vec<String> {
-    let found = ["/", "%"].into_iter().filter(|sign| text.contains(sign));
-    found.map(|sign| format!("may not contain '{sign}'")).collect()
+    names::path_segment(text, true)
 }
 
 /// The name of a port.
@@ -240,7 +106,7 @@ pub fn port(number: i64) -> Vec<String> {
 pub fn percent(text: &str) -> Vec<String> {
     let digits = text.strip_suffix('%').unwrap_or_default();
     let good = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    with(None, !good, || {
+    said(None, !good, || {
         form(
             "a valid percent string must be a numeric string followed by an ending '%'",
             "[0-9]+%",
@@ -252,7 +118,7 @@ pub fn percent(text: &str) -> Vec<String> {
 /// The name of a header of HTTP.
 pub fn header(text: &str) -> Vec<String> {
     let good = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    with(None, !good, || {
+    said(None, !good, || {
         form(
             "a valid HTTP header must consist of alphanumeric characters or '-'",
             "[-A-Za-z0-9]+",
@@ -280,7 +146,7 @@ pub fn variable(text: &str) -> Vec<String> {
 pub fn data_key(text: &str) -> Vec<String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
     let good = !text.is_empty() && text.bytes().all(plain);
-    let mut out = with(longest(text, LONGEST_NAME), !good, || {
+    let mut out = said(longest(text, LONGEST_SUBDOMAIN), !good, || {
         form(
             "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
             "[-._a-zA-Z0-9]+",
@@ -303,7 +169,7 @@ pub fn descending(text: &str) -> Vec<String> {
 
 /// A path that never leads up.
 pub fn no_steps_back(text: &str) -> Vec<String> {
-    with(None, text.split('/').any(|step| step == ".."), || "must not contain '..'".to_owned())
+    said(None, text.split('/').any(|step| step == ".."), || "must not contain '..'".to_owned())
 }
 
 /// A path below a volume whose names the machine keeps for itself.

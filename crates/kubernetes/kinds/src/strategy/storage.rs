@@ -113,11 +113,11 @@ const SOURCES: &[(&str, &[Rule])] = &[
     ("hostPath", &[Rule::Call(pods::host_path)]),
     ("gcePersistentDisk", &[]),
     ("awsElasticBlockStore", &[]),
-    ("glusterfs", &[Rule::Need("endpoints"), Rule::Need("path")]),
+    ("glusterfs", &[Rule::Need("endpoints"), Rule::Need("path"), Rule::Call(endpoints_namespace)]),
     ("flocker", &[]),
     ("nfs", &[Rule::Call(pods::nfs)]),
     ("rbd", &[Rule::Need("monitors"), Rule::Need("image")]),
-    ("quobyte", &[]),
+    ("quobyte", &[Rule::Call(pods::quobyte)]),
     ("cephfs", &[Rule::Need("monitors")]),
     ("iscsi", &[Rule::Need("targetPortal"), Rule::Need("iqn")]),
     ("cinder", &[Rule::Need("volumeID")]),
@@ -230,6 +230,17 @@ pub fn volume(object: &Place<'_>, out: &mut Flaws) {
         if !spec.has("csi") {
             out.required(&spec.at("csi"), "has to be specified when using volumeAttributesClassName");
         }
+    }
+}
+
+fn endpoints_namespace(gluster: &Place<'_>, out: &mut Flaws) {
+    let namespace = gluster.at("endpointsNamespace");
+    match namespace.text() {
+        _ if !namespace.is() => {}
+        "" => {
+            out.invalid_text(&namespace, "if the endpointnamespace is set, it must be a valid namespace name")
+        }
+        text => out.wrong(&namespace, formats::label(text)),
     }
 }
 

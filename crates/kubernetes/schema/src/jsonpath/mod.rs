@@ -42,6 +42,31 @@ impl JsonPath {
     }
 }
 
+impl JsonPath {
+    /// The fields that the path begins with, if everything that it leads to is behind them.
+    pub fn start(&self) -> Option<Vec<&str>> {
+        let [Part::Steps(steps)] = self.parts.as_slice() else { return None };
+        let fields: Vec<&str> = steps.iter().map_while(field).collect();
+        (!fields.is_empty()).then_some(fields)
+    }
+
+    /// The first of what the path leads to from the value behind so many of its steps.
+    pub fn follow_from<'a>(&'a self, steps: usize, value: Option<&'a Value>) -> Option<&'a Value> {
+        let Some(Part::Steps(all)) = self.parts.first() else { return None };
+        let rest = all.get(steps..).unwrap_or_default();
+        follow(value.into_iter().collect(), rest).ok()?.into_iter().next()
+    }
+}
+
+/// The name of a field that JSON writes without escapes.
+fn field(step: &Step) -> Option<&str> {
+    let escaped = |c: char| c.is_control() || matches!(c, '"' | '\\');
+    match step {
+        Step::Field(name) if !name.contains(escaped) => Some(name),
+        _ => None,
+    }
+}
+
 /// A found value as text.
 pub fn text(value: &Value) -> String {
     match value {

@@ -1,7 +1,6 @@
 //! Selectors in questions about rights: roles do not know them, but they have to make sense.
 
-use podium_objects::selector::{is_key, is_value};
-use podium_objects::{Flaw, Selector};
+use podium_objects::{Flaw, Selector, names};
 use serde_json::Value;
 
 use super::{given, text};
@@ -53,78 +52,16 @@ pub fn flaws(selector: &Value, kind: Kind, field: &str) -> Vec<Flaw> {
             _ => {}
         }
         if kind == Kind::Label {
-            let wrong = |field: String, text: &str, detail: &str| invalid(field, text, detail);
-            flaws.extend(
-                key_wrongs(key).into_iter().map(|detail| wrong(format!("{place}.key"), key, &detail)),
-            );
+            let wrong = names::qualified(key);
+            flaws.extend(wrong.iter().map(|detail| invalid(format!("{place}.key"), key, detail)));
             for (index, value) in values.iter().enumerate() {
                 let place = format!("{place}.values[{index}]");
-                flaws.extend(
-                    value_wrongs(value).into_iter().map(|detail| wrong(place.clone(), value, detail)),
-                );
+                let wrong = names::label_value(value);
+                flaws.extend(wrong.iter().map(|detail| invalid(place.clone(), value, detail)));
             }
         }
     }
     flaws
-}
-
-const NAME: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric \
-    character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
-    '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-const VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
-    start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is \
-    '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
-const TOO_LONG: &str = "must be no more than 63 bytes";
-
-/// Whether the letters of a name are right, whatever its length.
-fn is_word(text: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    let outer = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
-    text.bytes().all(inner) && outer(text.bytes().next()) && outer(text.bytes().next_back())
-}
-
-fn key_wrongs(key: &str) -> Vec<String> {
-    if is_key(key) {
-        return Vec::new();
-    }
-    let mut wrongs = Vec::new();
-    let name = match key.split('/').collect::<Vec<_>>().as_slice() {
-        [name] => *name,
-        [prefix, name] => {
-            if prefix.is_empty() {
-                wrongs.push("prefix part must be non-empty".to_owned());
-            } else {
-                wrongs.extend(
-                    crate::names::subdomain_wrongs(prefix)
-                        .into_iter()
-                        .map(|wrong| format!("prefix part {wrong}")),
-                );
-            }
-            *name
-        }
-        _ => {
-            let form = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
-            return vec![format!("a valid label key {NAME} {form}")];
-        }
-    };
-    if name.is_empty() {
-        wrongs.push("name part must be non-empty".to_owned());
-    } else if name.len() > 63 {
-        wrongs.push(format!("name part {TOO_LONG}"));
-    }
-    if !is_word(name) {
-        wrongs.push(format!("name part {NAME}"));
-    }
-    wrongs
-}
-
-fn value_wrongs(value: &str) -> Vec<&'static str> {
-    if is_value(value) {
-        return Vec::new();
-    }
-    let long = (value.len() > 63).then_some(TOO_LONG);
-    let odd = (!is_word(value)).then_some(VALUE);
-    long.into_iter().chain(odd).collect()
 }
 
 /// What is said about selectors of a question that cannot be read as a whole.

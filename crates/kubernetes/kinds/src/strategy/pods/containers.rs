@@ -20,8 +20,18 @@ const START: &[Rule] = &[
 ];
 
 /// What an ephemeral container cannot have: what it is called, and what it is called in sentences.
-const NOT_LATER: &[&str] =
-    &["ports", "resources", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"];
+/// What containers that join a running pod may not have, in the order of the server's type.
+const NOT_LATER: &[&str] = &[
+    "ports",
+    "resources",
+    "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+];
 
 /// The containers that a pod is for.
 pub fn main(scene: &Scene<'_>, volumes: &Known<'_>, claims: &[&str], out: &mut Flaws) {
@@ -92,10 +102,9 @@ pub fn later(scene: &Scene<'_>, volumes: &Known<'_>, claims: &[&str], out: &mut 
         if !target.text().is_empty() && !others.contains(&target.text()) {
             out.not_found(&target);
         }
-        for key in NOT_LATER
-            .iter()
-            .filter(|key| container.at(key).count() > 0 || container.at(key).value.is_string())
-        {
+        // An empty list is one too; only needs are no needs without any.
+        let set = |key: &str| container.has(key) && (key != "resources" || container.at(key).count() > 0);
+        for key in NOT_LATER.iter().filter(|key| set(key)) {
             out.forbidden(&container.at(key), "cannot be set for an Ephemeral Container");
         }
         for mount in container.each("volumeMounts") {

@@ -7,6 +7,7 @@ mod scheduling;
 mod security;
 mod update;
 mod volumes;
+mod windows;
 
 use serde_json::Value;
 
@@ -19,7 +20,7 @@ use super::rules::one_of;
 use super::selectors;
 pub use scheduling::{taints, tolerations};
 pub use update::{status as pod_status, update as pod_update};
-pub use volumes::{access_modes, claim_spec, driver_name, host_path, nfs};
+pub use volumes::{access_modes, claim_spec, driver_name, host_path, nfs, quobyte};
 
 /// What a pod's parts have to know of the whole.
 pub struct Scene<'p> {
@@ -154,6 +155,7 @@ pub fn specification(scene: &Scene<'_>, out: &mut Flaws) {
     }
     scheduling::gates(&spec.at("schedulingGates"), out);
     scheduling::spread(&spec.at("topologySpreadConstraints"), out);
+    windows::processes(scene, out);
     security::users(scene, out);
     hostname(spec, out);
     rest(spec, out);

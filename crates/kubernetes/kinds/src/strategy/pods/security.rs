@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::formats;
 use super::super::place::{Flaws, Place, between};
-use super::Scene;
+use super::{Scene, windows};
 use crate::typed::json::quote;
 
 const PROFILES: &[&str] = &["Localhost", "RuntimeDefault", "Unconfined"];
@@ -46,9 +46,10 @@ pub fn pod(scene: &Scene<'_>, out: &mut Flaws) {
     settings(scene, &place.at("sysctls"), out);
     among(&place.at("fsGroupChangePolicy"), &["Always", "OnRootMismatch"], out);
     seccomp(&place.at("seccompProfile"), out);
+    windows::options(&place.at("windowsOptions"), out);
     armor(&place.at("appArmorProfile"), out);
     among(&place.at("supplementalGroupsPolicy"), &["Merge", "Strict"], out);
-    among(&place.at("seLinuxChangePolicy"), &["MountOption", "Recursive"], out);
+    among(&place.at("seLinuxChangePolicy"), &["Recursive"], out);
 }
 
 fn among(place: &Place<'_>, list: &[&str], out: &mut Flaws) {
@@ -175,6 +176,7 @@ pub fn container(place: &Place<'_>, shares_users: bool, out: &mut Flaws) {
             refuse("`capabilities.Add` CAP_SYS_ADMIN");
         }
     }
+    windows::options(&place.at("windowsOptions"), out);
     armor(&place.at("appArmorProfile"), out);
 }
 

@@ -46,7 +46,7 @@ const SOURCES: &[(&str, &str, fn(&Scene<'_>, &Place<'_>, &mut Flaws))] = &[
     ("rbd", "rbd", |_, place, out| check(place, &[Rule::Need("monitors"), Rule::Need("image")], out)),
     ("cinder", "cinder", |_, place, out| check(place, &[Rule::Need("volumeID")], out)),
     ("cephfs", "cephFS", |_, place, out| check(place, &[Rule::Need("monitors")], out)),
-    ("quobyte", "quobyte", |_, _, _| {}),
+    ("quobyte", "quobyte", |_, place, out| quobyte(place, out)),
     ("downwardAPI", "downwarAPI", |_, place, out| {
         mode(&place.at("defaultMode"), out);
         // The server does not say which one.
@@ -141,6 +141,30 @@ pub fn host_path(place: &Place<'_>, out: &mut Flaws) {
     let kind = place.at("type");
     if kind.is() && !PATHS.contains(&kind.text()) {
         out.unsupported(&kind, PATHS);
+    }
+}
+
+/// A volume of Quobyte.
+pub fn quobyte(place: &Place<'_>, out: &mut Flaws) {
+    let pairs = "must be a host:port pair or multiple pairs separated by commas";
+    let (registry, tenant) = (place.at("registry"), place.at("tenant"));
+    if registry.text().is_empty() {
+        out.required(&registry, pairs);
+    } else if tenant.text().len() > 64 {
+        // It is there, but that is what the server says.
+        out.required(&tenant, "must be a UUID and may not exceed a length of 64 characters");
+    } else {
+        let broken = registry.text().split(',').filter(|pair| !is_pair(pair));
+        broken.for_each(|_| out.invalid_text(&registry, pairs));
+    }
+    check(place, &[Rule::Need("volume")], out);
+}
+
+/// A host and a port, either of which may be empty.
+fn is_pair(text: &str) -> bool {
+    match text.strip_prefix('[') {
+        Some(rest) => rest.split_once("]:").is_some_and(|(_, port)| !port.contains(':')),
+        None => text.matches(':').count() == 1,
     }
 }
 

@@ -1,0 +1,215 @@
+//! Rules of names, and what an API server says of names that break them.
+
+const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+/// The form of subdomains, as refusals show it.
+pub const SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
+const LABEL_1035: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
+const QUALIFIED: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+/// How long a label may be.
+pub const LONGEST_LABEL: usize = 63;
+/// How long a subdomain may be.
+pub const LONGEST_SUBDOMAIN: usize = 253;
+
+/// What lengths are said to be counted in: the rules of built-in kinds are older than those of all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// Bytes.
+    Bytes,
+    /// Characters, which are bytes too.
+    Characters,
+}
+
+impl Measure {
+    /// What is said of a text that is longer than this.
+    pub fn most(self, text: &str, most: usize) -> Option<String> {
+        let word = match self {
+            Self::Bytes => "bytes",
+            Self::Characters => "characters",
+        };
+        (text.len() > most).then(|| format!("must be no more than {most} {word}"))
+    }
+}
+
+/// A sentence with the form and examples.
+pub fn form(sentence: &str, form: &str, examples: &[&str]) -> String {
+    let list: Vec<String> = examples.iter().map(|example| format!("'{example}'")).collect();
+    match list.is_empty() {
+        true => format!("{sentence} (regex used for validation is '{form}')"),
+        false => format!("{sentence} (e.g. {}, regex used for validation is '{form}')", list.join(",  or ")),
+    }
+}
+
+/// What is said of the length, and then of the form if it is wrong.
+pub fn said(length: Option<String>, wrong: bool, sentence: impl FnOnce() -> String) -> Vec<String> {
+    length.into_iter().chain(wrong.then(sentence)).collect()
+}
+
+/// Small letters, digits and dashes, with no dash at the ends; of any length.
+pub fn is_label(text: &str) -> bool {
+    let plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = text.as_bytes();
+    bytes.iter().all(|byte| plain(byte) || *byte == b'-')
+        && bytes.first().is_some_and(plain)
+        && bytes.last().is_some_and(plain)
+}
+
+/// Labels with dots between them; of any length.
+pub fn is_subdomain(text: &str) -> bool {
+    text.split('.').all(is_label)
+}
+
+/// Letters, digits, dashes, dots and underscores, the outer ones letters or digits; of any length.
+pub fn is_word(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+        && bytes.first().is_some_and(u8::is_ascii_alphanumeric)
+        && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
+}
+
+/// What is wrong with a DNS label.
+pub fn label(text: &str, measure: Measure) -> Vec<String> {
+    said(measure.most(text, LONGEST_LABEL), !is_label(text), || {
+        if is_subdomain(text) {
+            return "must not contain dots".to_owned();
+        }
+        form(
+            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start \
+             and end with an alphanumeric character",
+            LABEL,
+            &["my-name", "123-abc"],
+        )
+    })
+}
+
+/// What is wrong with a DNS subdomain, which most names have to be.
+pub fn subdomain(text: &str, measure: Measure) -> Vec<String> {
+    said(measure.most(text, LONGEST_SUBDOMAIN), !is_subdomain(text), || {
+        form(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and \
+             must start and end with an alphanumeric character",
+            SUBDOMAIN,
+            &["example.com"],
+        )
+    })
+}
+
+/// What is wrong with a label that has to begin with a letter.
+pub fn label_1035(text: &str) -> Vec<String> {
+    let good = is_label(text) && text.starts_with(|sign: char| sign.is_ascii_lowercase());
+    said(Measure::Characters.most(text, LONGEST_LABEL), !good, || {
+        form(
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
+             character, and end with an alphanumeric character",
+            LABEL_1035,
+            &["my-name", "abc-123"],
+        )
+    })
+}
+
+/// What is wrong with a qualified name, as keys of labels are: a name with or without a domain and a slash before it.
+pub fn qualified(text: &str) -> Vec<String> {
+    let rule = || {
+        form(
+            "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric \
+             character",
+            QUALIFIED,
+            &["MyName", "my.name", "123-abc"],
+        )
+    };
+    let mut wrong = Vec::new();
+    let mut parts = text.split('/');
+    let name = match (parts.next(), parts.next(), parts.next()) {
+        (Some(name), None, _) => name,
+        (Some(""), Some(name), None) => {
+            wrong.push("prefix part must be non-empty".to_owned());
+            name
+        }
+        (Some(prefix), Some(name), None) => {
+            let of_prefix = subdomain(prefix, Measure::Bytes);
+            wrong.extend(of_prefix.into_iter().map(|wrong| format!("prefix part {wrong}")));
+            name
+        }
+        _ => {
+            return vec![format!(
+                "a valid label key {} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
+                rule()
+            )];
+        }
+    };
+    if name.is_empty() {
+        wrong.push("name part must be non-empty".to_owned());
+    } else if let Some(long) = Measure::Bytes.most(name, LONGEST_LABEL) {
+        wrong.push(format!("name part {long}"));
+    }
+    if !is_word(name) {
+        wrong.push(format!("name part {}", rule()));
+    }
+    wrong
+}
+
+/// What is wrong with the value of a label.
+pub fn label_value(text: &str) -> Vec<String> {
+    let wrong = !text.is_empty() && !is_word(text);
+    said(Measure::Bytes.most(text, LONGEST_LABEL), wrong, || {
+        form(
+            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
+             start and end with an alphanumeric character",
+            &format!("({QUALIFIED})?"),
+            &["MyValue", "my_value", "12345"],
+        )
+    })
+}
+
+/// What is wrong with a name that is a step of a path, or with the beginning of one.
+pub fn path_segment(text: &str, prefix: bool) -> Vec<String> {
+    if !prefix && matches!(text, "." | "..") {
+        return vec![format!("may not be '{text}'")];
+    }
+    let holds = ["/", "%"].into_iter().filter(|part| text.contains(part));
+    holds.map(|part| format!("may not contain '{part}'")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_from_other_texts() {
+        for (text, is) in [
+            ("a", [true, true, true]),
+            ("a-1", [true, true, true]),
+            ("-a", [false, false, false]),
+            ("a.b", [false, true, true]),
+            ("a..b", [false, false, true]),
+            ("A_b", [false, false, true]),
+            ("", [false, false, false]),
+            (&"a".repeat(254), [true, true, true]),
+        ] {
+            assert_eq!([is_label(text), is_subdomain(text), is_word(text)], is, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_in_the_words_of_the_rule() {
+        let long = "a".repeat(64);
+        assert_eq!(label(&long, Measure::Characters), ["must be no more than 63 characters"]);
+        assert_eq!(label(&long, Measure::Bytes), ["must be no more than 63 bytes"]);
+        assert_eq!(label("a.b", Measure::Bytes), ["must not contain dots"]);
+        assert_eq!(label_1035(&long), ["must be no more than 63 characters"]);
+        assert_eq!(
+            qualified(&format!("/{long}")),
+            ["prefix part must be non-empty", "name part must be no more than 63 bytes"]
+        );
+        assert_eq!(qualified("a/b/c").len(), 1);
+        assert!(qualified("example.com/My_Name").is_empty() && label_value("").is_empty());
+        assert!(
+            label_value("-")
+                .first()
+                .is_some_and(|said| said.ends_with("'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"))
+        );
+        assert_eq!(
+            (path_segment("..", false).len(), path_segment("..", true).len(), path_segment("/%", true).len()),
+            (1, 0, 2)
+        );
+    }
+}
