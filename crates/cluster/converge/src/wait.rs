@@ -15,6 +15,9 @@ use crate::place::{AT_ONCE, Place};
 /// How often is looked at first, and at last.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
 
+/// How long an object may be gone that should be ready: some are made anew by others, but nobody makes it again for us.
+const GONE: Duration = Duration::from_secs(5);
+
 /// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
@@ -94,20 +97,29 @@ impl Place<'_> {
         let discovery = self.kinds.known().await?;
         let place = |object: &Named| {
             let resource = discovery.find(&object.kind)?;
-            Some((self.placed(object, Some(resource)), resource.clone()))
+            Some((self.placed(object, Some(resource)), resource.clone(), None))
         };
-        let mut left: Vec<(Named, Resource)> =
+        // Each with the moment since which it is gone.
+        let mut left: Vec<(Named, Resource, Option<Instant>)> =
             objects.iter().filter(|object| !object.name.is_empty()).filter_map(place).collect();
-        let begin = Instant::now();
+        let (begin, absent) = (Instant::now(), Sight::absent().health);
         let mut pause = LOOKS.0;
         let mut said = String::new();
         loop {
-            let looks = left.iter().map(|(named, resource)| self.look_at(named, resource, until));
+            let looks = left.iter().map(|(named, resource, _)| self.look_at(named, resource, until));
             let answers: Vec<_> = iter(looks).buffered(AT_ONCE).collect().await;
             let mut waiting = Vec::new();
             let mut reasons = Vec::new();
-            for (object, answer) in left.into_iter().zip(answers) {
-                match answer? {
+            for (mut object, answer) in left.into_iter().zip(answers) {
+                let answer = answer?;
+                object.2 = (answer == absent).then(|| object.2.unwrap_or_else(Instant::now));
+                if object.2.is_some_and(|since| since.elapsed() > GONE) {
+                    return Err(Error::Failed(format!(
+                        "{}: it is gone: somebody deleted it while it was waited for",
+                        object.0
+                    )));
+                }
+                match answer {
                     Health::Ready => {}
                     Health::Failed(why) => return Err(Error::Failed(format!("{}: {why}", object.0))),
                     Health::Waiting(why) | Health::Terminating(why) => {

@@ -174,24 +174,24 @@ impl Store {
 
     /// All records, without reading them.
     pub async fn index(&self) -> Result<Vec<Entry>, Error> {
-        self.entries("owner=helm").await
+        self.entries("owner=helm", 0).await
     }
 
-    async fn entries(&self, selector: &str) -> Result<Vec<Entry>, Error> {
-        let resource = self.driver.resource();
-        let found = self.client.list(&resource, self.namespace.as_deref(), selector, Form::Metadata).await?;
+    async fn entries(&self, selector: &str, since: u64) -> Result<Vec<Entry>, Error> {
+        let (resource, place) = (self.driver.resource(), self.namespace.as_deref());
+        let found = self.client.list_since(&resource, place, selector, Form::Metadata, since).await?;
         Ok(found.iter().map(Entry::read).collect())
     }
 
     /// All revisions of a release, the oldest first.
     pub async fn history(&self, name: &str) -> Result<Vec<Release>, Error> {
-        let entries = self.revisions(name).await?;
+        let entries = self.revisions(name, 0).await?;
         self.read_all(entries).await.into_iter().collect()
     }
 
     /// A revision of a release, or its last one.
     pub async fn get(&self, name: &str, revision: Option<i64>) -> Result<Release, Error> {
-        let mut entries = self.revisions(name).await?;
+        let mut entries = self.revisions(name, 0).await?;
         if let Some(revision) = revision {
             entries.retain(|entry| entry.revision() == revision);
         }
@@ -204,8 +204,8 @@ impl Store {
         Ok(release)
     }
 
-    async fn revisions(&self, name: &str) -> Result<Vec<Entry>, Error> {
-        let mut entries = self.entries(&format!("name={name},owner=helm")).await?;
+    async fn revisions(&self, name: &str, since: u64) -> Result<Vec<Entry>, Error> {
+        let mut entries = self.entries(&format!("name={name},owner=helm"), since).await?;
         if entries.is_empty() {
             return Err(Error::NotFound);
         }
@@ -295,13 +295,14 @@ impl Store {
         }
     }
 
-    /// Writes a record over the one that is there.
-    pub async fn update(&self, release: &Release) -> Result<(), Error> {
+    /// Writes a record over the one that is there; says the version that it has then.
+    pub async fn update(&self, release: &Release) -> Result<u64, Error> {
         let object = self.object(release, &release.encode()?.text, "modifiedAt");
         let resource = self.driver.resource();
         let key = key(&release.name, release.revision);
-        self.client.terse().replace(&resource, Some(&release.namespace), &key, &object, MANAGER).await?;
-        Ok(())
+        let place = Some(release.namespace.as_str());
+        let written = self.client.terse().replace(&resource, place, &key, &object, MANAGER).await?;
+        Ok(version(&written))
     }
 
     /// Takes a record away; it may be gone already.
@@ -311,9 +312,9 @@ impl Store {
         Ok(())
     }
 
-    /// The records of a release without reading them, the oldest first.
-    pub async fn entries_of(&self, name: &str) -> Result<Vec<Entry>, Error> {
-        match self.revisions(name).await {
+    /// The records of a release without reading them, the oldest first, with all that was written up to a version.
+    pub async fn entries_of(&self, name: &str, since: u64) -> Result<Vec<Entry>, Error> {
+        match self.revisions(name, since).await {
             Err(Error::NotFound) => Ok(Vec::new()),
             answer => answer,
         }

@@ -156,10 +156,25 @@ impl Client {
         selector: &str,
         form: Form,
     ) -> Result<Vec<Value>, Error> {
+        self.list_since(resource, namespace, selector, form, 0).await
+    }
+
+    /// The same, from a state that has everything up to a version: what answers may be behind what was written.
+    pub async fn list_since(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        selector: &str,
+        form: Form,
+        version: u64,
+    ) -> Result<Vec<Value>, Error> {
         let place = resource.collection(namespace);
         let selector = podium_objects::kind::escape(selector);
         let mut items = Vec::new();
-        let mut next = String::new();
+        let mut next = match version {
+            0 => String::new(),
+            version => format!("&resourceVersion={version}&resourceVersionMatch=NotOlderThan"),
+        };
         loop {
             let path = format!("{place}?labelSelector={selector}&limit={PAGE}{next}");
             let mut page = self.read(&path, &form.accept(true)).await?;

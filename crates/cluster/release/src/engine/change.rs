@@ -390,7 +390,8 @@ impl Engine<'_> {
         let Some(last) = past.last() else { return Ok(()) };
         let mut last = last.clone();
         last.info.status = "superseded".to_owned();
-        Ok(self.store.update(&last).await?)
+        self.store.update(&last).await?;
+        Ok(())
     }
 
     /// The last revision of a release whose name is taken again is old now; one that failed stays what it is.
@@ -399,7 +400,8 @@ impl Engine<'_> {
         let mut last = last.clone();
         last.info.status = "superseded".to_owned();
         last.info.description = "superseded by new release".to_owned();
-        Ok(self.store.update(&last).await?)
+        self.store.update(&last).await?;
+        Ok(())
     }
 
     /// All revisions that were deployed are old now.
@@ -485,6 +487,7 @@ impl Engine<'_> {
         };
         last.info.description = format!("Interrupted while it was {}", last.info.status);
         last.info.status = "failed".to_owned();
-        Ok(self.store.update(last).await?)
+        self.store.update(last).await?;
+        Ok(())
     }
 }

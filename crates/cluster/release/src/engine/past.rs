@@ -64,7 +64,12 @@ impl Past {
 impl Engine<'_> {
     /// Reads what matters of a release; nothing when there is none.
     pub async fn past(&self, name: &str) -> Result<Past, Error> {
-        let mut entries = self.store.entries_of(name).await?;
+        self.past_since(name, 0).await
+    }
+
+    /// The same, with all that was written up to a version.
+    pub(super) async fn past_since(&self, name: &str, version: u64) -> Result<Past, Error> {
+        let mut entries = self.store.entries_of(name, version).await?;
         let deployed = entries.iter().rposition(|entry| entry.status() == "deployed").unwrap_or(0);
         let mut revisions = Vec::new();
         for answer in self.store.read_all(entries.iter().skip(deployed).cloned().collect()).await {
@@ -110,7 +115,8 @@ impl Engine<'_> {
             "revision {} of {} was interrupted and counts as failed now",
             last.revision, last.name
         ));
-        Ok(self.store.update(last).await?)
+        self.store.update(last).await?;
+        Ok(())
     }
 
     /// Of several revisions that are deployed the last one is: whoever deployed it did not come to say so of the others.
@@ -119,14 +125,19 @@ impl Engine<'_> {
             past.entries.iter().filter(|entry| entry.status() == "deployed").collect();
         deployed.pop();
         for entry in deployed {
-            let mut old = match self.store.read(entry).await {
-                // It was taken away since.
-                Err(store::Error::NotFound) => continue,
-                old => old?,
-            };
-            old.info.status = "superseded".to_owned();
-            self.store.update(&old).await?;
+            self.outdate(entry).await?;
         }
+        Ok(())
+    }
+
+    /// A revision is old now; it may have been taken away.
+    pub(super) async fn outdate(&self, entry: &Entry) -> Result<(), Error> {
+        let mut old = match self.store.read(entry).await {
+            Err(store::Error::NotFound) => return Ok(()),
+            old => old?,
+        };
+        old.info.status = "superseded".to_owned();
+        self.store.update(&old).await?;
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use podium_converge::wait::Until;
 use super::{Engine, Error, Options, Past, owner};
 use crate::hooks::Moment;
 use crate::record::Release;
-use crate::store;
+use crate::store::{self, Entry};
 
 /// What is left of a release.
 #[derive(Clone, Debug)]
@@ -38,27 +38,39 @@ impl Engine<'_> {
         keep_history: bool,
         options: &Options,
     ) -> Result<Uninstalled, Error> {
-        let Some(last) = past.last() else { return Err(store::Error::NotFound.into()) };
-        let mut release = last.clone();
-        if release.info.status == "uninstalled" {
-            if keep_history {
+        let mut past = past;
+        let (mut release, entries) = loop {
+            let Some(last) = past.last() else { return Err(store::Error::NotFound.into()) };
+            let mut release = last.clone();
+            if is_over(&release) && keep_history {
                 return Err(Error::Deleted(name.to_owned()));
             }
-            if !options.dry_run {
-                self.forget(name).await?;
+            if options.dry_run {
+                let owner = owner(&release);
+                let place = self.place(&owner);
+                let steps = podium_converge::plan::preview(&place, &[], &[], &past.objects(), false).await?;
+                return Ok(Uninstalled { release, steps });
             }
+            if !is_over(&release) {
+                release.info.deleted = Some(self.store.now());
+                release.info.status = "uninstalling".to_owned();
+                release.info.description = "Deletion in progress (or silently failed)".to_owned();
+            }
+            let version = self.store.update(&release).await?;
+            // The list may have been an old one: what only a newer revision made would stay.
+            let entries = self.store.entries_of(name, version).await?;
+            if entries.last().is_none_or(|entry| entry.revision() <= release.revision) {
+                break (release, entries);
+            }
+            past = self.past_since(name, version).await?;
+        };
+        if is_over(&release) {
+            self.forget(&entries).await?;
             return Ok(Uninstalled { release, steps: Vec::new() });
         }
         let owner = owner(&release);
         let place = self.place(&owner);
         let objects = past.objects();
-        if options.dry_run {
-            let steps = podium_converge::plan::preview(&place, &[], &[], &objects, false).await?;
-            return Ok(Uninstalled { release, steps });
-        }
-        release.info.deleted = Some(self.store.now());
-        release.info.status = "uninstalling".to_owned();
-        release.info.description = "Deletion in progress (or silently failed)".to_owned();
         let hooks = async |release: &mut Release, event: &str| {
             if !options.hooks {
                 return Ok(());
@@ -67,7 +79,6 @@ impl Engine<'_> {
             ran.map_err(|why| Error::Hook(why.to_string()))
         };
         hooks(&mut release, "pre-delete").await?;
-        self.store.update(&release).await?;
         let steps = place.prune(&objects, &[], options.propagation).await?;
         let mut errors = Vec::new();
         if options.wait.is_some() {
@@ -88,23 +99,26 @@ impl Engine<'_> {
         };
         if keep_history {
             self.store.update(&release).await?;
-            for mut old in past.revisions {
-                if old.info.status == "deployed" && old.revision != release.revision {
-                    old.info.status = "superseded".to_owned();
-                    self.store.update(&old).await?;
-                }
+            let others = entries.iter().filter(|entry| entry.revision() != release.revision);
+            for old in others.filter(|entry| matches!(entry.status(), "deployed" | "uninstalling")) {
+                self.outdate(old).await?;
             }
         } else {
-            self.forget(name).await?;
+            self.forget(&entries).await?;
         }
         if errors.is_empty() { Ok(Uninstalled { release, steps }) } else { Err(Error::Unclean(errors)) }
     }
 
-    /// Takes all records away, the oldest first: what is interrupted can be done again.
-    async fn forget(&self, name: &str) -> Result<(), Error> {
-        for entry in self.store.entries_of(name).await? {
-            self.store.delete(&entry).await?;
+    /// Takes records away, the oldest first: what is interrupted can be done again.
+    async fn forget(&self, entries: &[Entry]) -> Result<(), Error> {
+        for entry in entries {
+            self.store.delete(entry).await?;
         }
         Ok(())
     }
+}
+
+/// Whether only the records are left.
+fn is_over(release: &Release) -> bool {
+    release.info.status == "uninstalled"
 }
