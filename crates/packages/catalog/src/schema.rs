@@ -156,10 +156,11 @@ pub(crate) fn fits(value: Value<'_>, ty: &Type) -> bool {
         (Kind::Bytes(check), View::String(text)) => check(&text).is_ok(),
         (Kind::List(element), View::List(mut items)) => items.all(|item| fits(item, element)),
         (Kind::Map(element), View::Map(mut entries)) => entries.all(|(_, item)| fits(item, element)),
-        (Kind::Struct(of), View::Map(entries)) => {
+        (Kind::Struct(of), View::Map(_)) => {
             let mut seen = 0_u64;
-            for (key, item) in entries {
-                match of.fields.iter().position(|(name, _)| *name == key) {
+            for (key, item) in value.pairs() {
+                let key = key.bytes();
+                match of.fields.iter().position(|(name, _)| *name.as_bytes() == *key) {
                     Some(at) if seen & (1 << at) == 0 => {
                         seen |= 1 << at;
                         if !of.fields.get(at).is_some_and(|(_, ty)| fits(item, ty)) {
@@ -169,7 +170,7 @@ pub(crate) fn fits(value: Value<'_>, ty: &Type) -> bool {
                     Some(_) => return false,
                     // A field in another case, or nothing that the type has.
                     None if !key.is_ascii() => return false,
-                    None if of.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case(&key)) => {
+                    None if of.fields.iter().any(|(name, _)| name.as_bytes().eq_ignore_ascii_case(&key)) => {
                         return false;
                     }
                     None => {}

@@ -67,7 +67,7 @@ pub fn write_meta(meta: &Meta, format: Format, out: &mut Vec<u8>) -> Result<(), 
                 Some(ty) => Part::Typed(Some(meta.root()), ty),
                 None => Part::Raw(meta.root()),
             };
-            out.extend_from_slice(&emit::to_yaml(&part)?);
+            emit::append_yaml(&part, out)?;
         }
     }
     Ok(())
@@ -143,7 +143,7 @@ fn write_struct(out: &mut Vec<u8>, value: Option<Value<'_>>, of: &'static Struct
         out.push(separator);
         separator = b',';
         json::line(out, 1, style);
-        json::string(out, name);
+        json::string(out, name.as_bytes());
         out.extend_from_slice(b": ");
         write_typed(out, value, ty, level + 1);
     }
@@ -171,27 +171,23 @@ fn write_typed(out: &mut Vec<u8>, value: Option<Value<'_>>, ty: &'static Type, l
         }
         (GoKind::Str, None) => out.extend_from_slice(b"\"\""),
         (_, None) => out.extend_from_slice(b"null"),
-        (GoKind::Bytes(_), Some(value)) => match value.as_str() {
-            Some(text) => json::string(out, &canonical(text)),
-            None => out.extend_from_slice(b"null"),
-        },
-        (GoKind::Str, Some(value)) => match value.as_str() {
-            Some(_) => json::scalar(out, value),
-            None => out.extend_from_slice(b"\"\""),
-        },
+        (GoKind::Bytes(_), Some(value)) if value.is_string() => json::string(out, &canonical(value.bytes())),
+        (GoKind::Bytes(_), Some(_)) => out.extend_from_slice(b"null"),
+        (GoKind::Str, Some(value)) if value.is_string() => json::scalar(out, value),
+        (GoKind::Str, Some(_)) => out.extend_from_slice(b"\"\""),
         (_, Some(value)) => json::write(out, value, Style::Pretty(level)),
     }
 }
 
-/// Base64 as Go writes it: without line breaks, and with nothing in the bits that do not count.
-fn canonical(text: Cow<'_, str>) -> Cow<'_, str> {
-    let calm = text.len().is_multiple_of(4) && !text.ends_with('=') && !text.contains(['\n', '\r']);
-    if calm {
-        return text;
-    }
-    match base64_decode(text.as_bytes()) {
-        Ok(data) => Cow::Owned(String::from_utf8_lossy(&base64_encode(&data)).into_owned()),
-        Err(_) => text,
+/// Base64 as Go writes it: without line breaks, and with nothing in the bits that do not count. The text is base64.
+fn canonical(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    let broken = !text.len().is_multiple_of(4) || memchr::memchr2(b'\n', b'\r', &text).is_some();
+    // Without line breaks only the end may be written in several ways.
+    let kept = if broken { 0 } else { text.len().saturating_sub(4) };
+    let (same, end) = text.split_at_checked(kept).unwrap_or_default();
+    match base64_decode(end).map(|data| base64_encode(&data)) {
+        Ok(written) if written != end => Cow::Owned([same, &written].concat()),
+        _ => text,
     }
 }
 
@@ -199,13 +195,6 @@ fn canonical(text: Cow<'_, str>) -> Cow<'_, str> {
 enum Part<'d> {
     Typed(Option<Value<'d>>, &'static Type),
     Raw(Value<'d>),
-}
-
-fn bytes(text: Cow<'_, str>) -> Cow<'_, [u8]> {
-    match text {
-        Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
-        Cow::Owned(text) => Cow::Owned(text.into_bytes()),
-    }
 }
 
 impl<'d> Doc for Part<'d> {
@@ -224,10 +213,10 @@ impl<'d> Doc for Part<'d> {
                 }
                 (GoKind::Str, None) => DocView::Str(Cow::Borrowed(b"")),
                 (_, None) => DocView::Null,
-                (GoKind::Bytes(_), Some(value)) => match value.as_str() {
-                    Some(text) => DocView::Str(bytes(canonical(text))),
-                    None => DocView::Null,
-                },
+                (GoKind::Bytes(_), Some(value)) if value.is_string() => {
+                    DocView::Str(canonical(value.bytes()))
+                }
+                (GoKind::Bytes(_), Some(_)) => DocView::Null,
                 (GoKind::Str, Some(value)) => DocView::Str(value.bytes()),
                 (_, Some(value)) => raw(value),
             },
@@ -249,9 +238,9 @@ fn raw(value: Value<'_>) -> DocView<'_, Part<'_>> {
         },
         View::String(_) => DocView::Str(value.bytes()),
         View::List(items) => DocView::List(items.map(Part::Raw).collect()),
-        View::Map(entries) => {
-            let entries = json::sorted(entries).into_iter();
-            DocView::Map(entries.map(|(key, value)| (bytes(key), Part::Raw(value))).collect())
+        View::Map(_) => {
+            let entries = json::sorted(value.pairs()).into_iter();
+            DocView::Map(entries.map(|(key, value)| (key, Part::Raw(value))).collect())
         }
     }
 }

@@ -113,6 +113,27 @@ impl dyn Blobs + '_ {
         Err(Error::Deep(self.place()))
     }
 
+    /// As [`Blobs::image`], for somebody who has named the platform: an image that says it is for another one is refused.
+    pub fn image_for(
+        &self,
+        descriptor: &Descriptor,
+        platform: &Platform,
+    ) -> Result<(Descriptor, model::Manifest), Error> {
+        let (image, manifest) = self.image(descriptor, platform)?;
+        // Charts and other things that are no images run nowhere.
+        if [model::CONFIG, model::DOCKER_CONFIG].contains(&manifest.config.media_type.as_str())
+            && let Some(offered) =
+                self.config(&manifest)?.platform().filter(|offered| !platform.runs(offered))
+        {
+            let (wanted, offered) = (platform.to_string(), offered.to_string());
+            return Err(Error::Model {
+                place: self.place(),
+                source: model::Error::NoPlatform { wanted, offered },
+            });
+        }
+        Ok((image, manifest))
+    }
+
     /// The configuration of an image.
     pub fn config(&self, manifest: &model::Manifest) -> Result<Config, Error> {
         let data = self.read(&manifest.config, MAX_CONFIG)?;

@@ -79,8 +79,9 @@ mod zstd;
 
 pub use blobs::Blobs;
 pub use client::credentials::{Credential, Keyring};
-pub use client::dial::{Proxies, Trust};
+pub use client::dial::Proxies;
 pub use client::remote::Contents;
+pub use client::trust::{Certificate, Trust};
 pub use client::{Client, How, Listener, Options, Platforms, Progress, quiet};
 pub use digest::Digest;
 pub use layout::Layout;

@@ -222,3 +222,25 @@ async fn manifests_of_what_is_not_there_are_refused() {
         assert!(refused.contains("MANIFEST_INVALID"), "{refused}");
     }
 }
+
+#[test]
+fn a_folder_is_served_by_one_alone() {
+    let scratch = Scratch::new();
+    let first = Store::open_alone(scratch.path("r"), false).unwrap();
+    let error = Store::open_alone(scratch.path("r"), false).err().unwrap().to_string();
+    assert!(error.contains("served by another process"), "{error}");
+    drop(first);
+    Store::open_alone(scratch.path("r"), false).unwrap();
+}
+
+#[test]
+fn a_single_image_for_another_platform_is_not_the_one_that_was_asked_for() {
+    let scratch = Scratch::new();
+    let layout = Layout::create_transient(scratch.path("l")).unwrap();
+    let image = image(&layout, 1000);
+    let blobs: &dyn Blobs = &layout;
+    blobs.image_for(&image, &Platform::here()).unwrap();
+    let error = blobs.image_for(&image, &Platform::parse("linux/s390x").unwrap()).unwrap_err().to_string();
+    let here = Platform::here().to_string();
+    assert!(error.contains("linux/s390x") && error.contains(&here), "{error}");
+}

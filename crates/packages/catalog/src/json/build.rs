@@ -11,7 +11,7 @@ impl Document {
     pub fn of(node: &Node) -> Option<Self> {
         let mut build = Build::default();
         build.run(node)?;
-        Some(Self { text: Arc::from(build.text), tokens: build.tokens.into_boxed_slice() })
+        Some(Self { text: Arc::new(build.text), tokens: build.tokens.into_boxed_slice() })
     }
 }
 
@@ -81,7 +81,7 @@ impl Build {
         text::write(&mut written, value);
         let literal = written.get(1..written.len().checked_sub(1)?)?;
         // What Go wrote, Go writes; but a reader has to undo the escapes.
-        let kind = text::kind(literal, literal.contains(&b'\\'), false);
+        let kind = text::kind(literal);
         self.word(literal, kind, line)
     }
 }

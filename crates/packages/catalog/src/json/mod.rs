@@ -51,7 +51,7 @@ pub(crate) enum Kind {
 /// A JSON document.
 #[derive(Clone, Debug)]
 pub struct Document {
-    text: Arc<[u8]>,
+    text: Arc<Vec<u8>>,
     tokens: Box<[Token]>,
 }
 
@@ -157,7 +157,11 @@ impl<'d> Value<'d> {
     fn text(self) -> Cow<'d, str> {
         let raw = self.raw();
         match self.token().kind {
-            Kind::Plain => String::from_utf8_lossy(raw),
+            // Many bytes are looked at together, which the lossy reader does not do.
+            Kind::Plain => match std::str::from_utf8(raw) {
+                Ok(text) => Cow::Borrowed(text),
+                Err(_) => String::from_utf8_lossy(raw),
+            },
             Kind::Escaped => Cow::Owned(String::from_utf8(text::unescape(raw)).unwrap_or_default()),
             _ => Cow::Owned(text::read(raw)),
         }
@@ -170,7 +174,20 @@ impl<'d> Value<'d> {
 
     /// The entries of an object in the order of the text, equal keys and all; nothing of anything else.
     pub fn entries(self) -> Entries<'d> {
-        Entries { document: self.document, at: self.index + 1, end: self.inner_end(Kind::Map) }
+        Entries(self.pairs())
+    }
+
+    /// As [`Value::entries`], with the keys as values.
+    pub(crate) fn pairs(self) -> Pairs<'d> {
+        Pairs { document: self.document, at: self.index + 1, end: self.inner_end(Kind::Map) }
+    }
+
+    /// Whether it is this string.
+    fn is(self, text: &str) -> bool {
+        match self.token().kind {
+            Kind::Plain => self.raw() == text.as_bytes(),
+            _ => self.as_str().is_some_and(|own| own == text),
+        }
     }
 
     fn inner_end(self, kind: Kind) -> u32 {
@@ -180,7 +197,7 @@ impl<'d> Value<'d> {
 
     /// The value of a key; the last one of equal keys, as Go reads it.
     pub fn get(self, key: &str) -> Option<Value<'d>> {
-        self.entries().filter(|(name, _)| *name == key).last().map(|(_, value)| value)
+        self.pairs().filter(|(name, _)| name.is(key)).last().map(|(_, value)| value)
     }
 
     /// A string below a key; empty if there is none.
@@ -220,14 +237,26 @@ impl<'d> Iterator for Items<'d> {
 
 /// The entries of an object.
 #[derive(Clone, Debug)]
-pub struct Entries<'d> {
+pub struct Entries<'d>(Pairs<'d>);
+
+impl<'d> Iterator for Entries<'d> {
+    type Item = (Cow<'d, str>, Value<'d>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next().map(|(key, value)| (key.text(), value))
+    }
+}
+
+/// The keys and values of an object.
+#[derive(Clone, Debug)]
+pub(crate) struct Pairs<'d> {
     document: &'d Document,
     at: u32,
     end: u32,
 }
 
-impl<'d> Iterator for Entries<'d> {
-    type Item = (Cow<'d, str>, Value<'d>);
+impl<'d> Iterator for Pairs<'d> {
+    type Item = (Value<'d>, Value<'d>);
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.at >= self.end {
@@ -236,7 +265,7 @@ impl<'d> Iterator for Entries<'d> {
         let key = Value { document: self.document, index: self.at };
         let value = Value { document: self.document, index: self.at + 1 };
         self.at = value.token().next;
-        Some((key.text(), value))
+        Some((key, value))
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use podium_goyaml::scan;
+
 use super::text;
 use super::{Document, Kind, Token};
 
@@ -11,16 +13,16 @@ const MAX_DEPTH: usize = 10_000;
 /// The text of a file.
 #[derive(Clone, Debug)]
 pub struct Text {
-    pub(crate) bytes: Arc<[u8]>,
+    pub(crate) bytes: Arc<Vec<u8>>,
     /// Whether all of it is ASCII, so that no string has to be looked at twice.
     ascii: bool,
 }
 
 impl Text {
     /// A text.
-    pub fn new(bytes: impl Into<Arc<[u8]>>) -> Self {
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes = bytes.into();
-        Self { ascii: bytes.is_ascii(), bytes }
+        Self { ascii: bytes.is_ascii(), bytes: Arc::new(bytes) }
     }
 }
 
@@ -159,35 +161,39 @@ impl Reader<'_> {
     fn string(&mut self) -> Result<(), Stop> {
         let start = self.at + 1;
         let mut at = start;
-        let mut escapes = false;
+        // Whether there are escapes, and whether Go would write all of them so.
+        let (mut escapes, mut usual) = (false, true);
         loop {
             let rest = self.text.get(at..).unwrap_or_default();
-            // Keys and names are short: a call is worth it only behind them.
-            let near = rest.iter().take(16).position(|&b| b == b'"' || b == b'\\');
-            let found = match near {
-                Some(found) => found,
-                None => {
-                    let far = rest.get(16..).unwrap_or_default();
-                    16 + memchr::memchr2(b'"', b'\\', far).ok_or(Stop::Unclear)?
-                }
-            };
-            if rest.get(..found).unwrap_or_default().iter().any(|&b| b < 0x20) {
-                return Err(Stop::Unclear);
-            }
+            let found = scan::find(rest, ends);
             at += found;
-            if rest.get(found) == Some(&b'"') {
-                break;
+            match rest.get(found) {
+                Some(b'"') => break,
+                Some(b'\\') => {}
+                // A control character, which a string has to escape; or there is no end.
+                _ => return Err(Stop::Unclear),
             }
             escapes = true;
             let digits = |text: &[u8]| text.len() == 4 && text.iter().all(u8::is_ascii_hexdigit);
             match rest.get(found + 1) {
-                Some(b'n' | b't' | b'"' | b'\\' | b'r' | b'b' | b'f' | b'/') => at += 2,
-                Some(b'u') if rest.get(found + 2..found + 6).is_some_and(digits) => at += 6,
+                Some(b'n' | b't' | b'"' | b'\\' | b'r' | b'b' | b'f') => at += 2,
+                Some(b'/') => {
+                    usual = false;
+                    at += 2;
+                }
+                Some(b'u') if rest.get(found + 2..found + 6).is_some_and(digits) => {
+                    usual = false;
+                    at += 6;
+                }
                 _ => return Err(Stop::Unclear),
             }
         }
         let literal = self.text.get(start..at).unwrap_or_default();
-        let kind = text::kind(literal, escapes, self.ascii);
+        let kind = match () {
+            () if !usual || (!self.ascii && !text::is_calm(literal)) => Kind::Odd,
+            () if escapes => Kind::Escaped,
+            () => Kind::Plain,
+        };
         self.push(start, at - start, kind)?;
         self.at = at + 1;
         Ok(())
@@ -222,6 +228,11 @@ impl Reader<'_> {
         self.at += len;
         Ok(())
     }
+}
+
+/// Marks what ends a string, or what has to be looked at in one.
+pub(super) fn ends(word: u64) -> u64 {
+    scan::equal(word, b'"') | scan::equal(word, b'\\') | scan::below(word, 0x20)
 }
 
 /// Whether a number is written as Go would write it, without a look at its value.

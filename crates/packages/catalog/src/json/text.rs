@@ -40,29 +40,27 @@ pub(super) fn write(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// How Go would write the literal, if it reads it: `text` is known to have no quotation mark but escaped ones.
-///
-/// `ascii` says that the whole text is ASCII, so that nothing has to be looked for.
-pub(super) fn kind(literal: &[u8], escapes: bool, ascii: bool) -> Kind {
-    if !ascii && !literal.is_ascii() && !is_calm(literal) {
-        return Kind::Odd;
-    }
-    if !escapes {
-        return Kind::Plain;
-    }
+/// How Go would write a literal that Go has written.
+pub(super) fn kind(literal: &[u8]) -> Kind {
     let mut rest = literal;
+    let mut escapes = false;
     while let Some(at) = memchr::memchr(b'\\', rest) {
         match rest.get(at + 1) {
-            Some(b'n' | b't' | b'"' | b'\\' | b'r' | b'b' | b'f') => {}
+            Some(b'n' | b't' | b'"' | b'\\' | b'r' | b'b' | b'f') => escapes = true,
             _ => return Kind::Odd,
         }
         rest = rest.get(at + 2..).unwrap_or_default();
     }
-    Kind::Escaped
+    match is_calm(literal) {
+        false => Kind::Odd,
+        true if escapes => Kind::Escaped,
+        true => Kind::Plain,
+    }
 }
 
 /// Whether a text is UTF-8 without the two separators that Go escapes.
-fn is_calm(literal: &[u8]) -> bool {
-    let separators = literal.windows(3).any(|c| matches!(c, [0xe2, 0x80, 0xa8 | 0xa9]));
-    !separators && std::str::from_utf8(literal).is_ok()
+pub(super) fn is_calm(literal: &[u8]) -> bool {
+    literal.is_ascii()
+        || (!literal.windows(3).any(|c| matches!(c, [0xe2, 0x80, 0xa8 | 0xa9]))
+            && std::str::from_utf8(literal).is_ok())
 }

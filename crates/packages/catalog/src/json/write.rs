@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::parse::is_small_integer;
-use super::{Entries, Items, Kind, Value, text};
+use podium_goyaml::scan;
+
+use super::parse::{ends, is_small_integer};
+use super::{Items, Kind, Pairs, Value, text};
 
 /// How to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +18,7 @@ pub enum Style {
 
 enum Open<'d> {
     List(Items<'d>, bool),
-    Map(std::vec::IntoIter<(Cow<'d, str>, Value<'d>)>, bool),
+    Map(std::vec::IntoIter<(Cow<'d, [u8]>, Value<'d>)>, bool),
 }
 
 /// Appends a value.
@@ -27,14 +29,14 @@ pub fn write(out: &mut Vec<u8>, value: Value<'_>, style: Style) {
         if let Some(value) = current.take() {
             match value.token().kind {
                 Kind::List if value.items().next().is_none() => out.extend_from_slice(b"[]"),
-                Kind::Map if value.entries().next().is_none() => out.extend_from_slice(b"{}"),
+                Kind::Map if value.pairs().next().is_none() => out.extend_from_slice(b"{}"),
                 Kind::List => {
                     out.push(b'[');
                     open.push(Open::List(value.items(), true));
                 }
                 Kind::Map => {
                     out.push(b'{');
-                    open.push(Open::Map(sorted(value.entries()).into_iter(), true));
+                    open.push(Open::Map(sorted(value.pairs()).into_iter(), true));
                 }
                 _ => scalar(out, value),
             }
@@ -71,8 +73,8 @@ pub fn write(out: &mut Vec<u8>, value: Value<'_>, style: Style) {
 }
 
 /// The entries of an object as a Go map has them: sorted, the last of equal keys only.
-pub(crate) fn sorted<'d>(entries: Entries<'d>) -> Vec<(Cow<'d, str>, Value<'d>)> {
-    let mut all: Vec<_> = entries.collect();
+pub(crate) fn sorted<'d>(pairs: Pairs<'d>) -> Vec<(Cow<'d, [u8]>, Value<'d>)> {
+    let mut all: Vec<_> = pairs.map(|(key, value)| (key.bytes(), value)).collect();
     if !all.is_sorted_by(|a, b| a.0 < b.0) {
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all.reverse();
@@ -96,14 +98,15 @@ pub(crate) fn line(out: &mut Vec<u8>, depth: usize, style: Style) {
     }
 }
 
-pub(crate) fn string(out: &mut Vec<u8>, value: &str) {
-    let plain = |b: u8| matches!(b, b' '..=b'~') && b != b'"' && b != b'\\';
-    if value.bytes().all(plain) {
+/// Appends a string that is UTF-8.
+pub(crate) fn string(out: &mut Vec<u8>, value: &[u8]) {
+    let escaped = |word| ends(word) | scan::equal(word, 0x7f) | scan::wide(word);
+    if scan::find(value, escaped) == value.len() {
         out.push(b'"');
-        out.extend_from_slice(value.as_bytes());
+        out.extend_from_slice(value);
         out.push(b'"');
     } else {
-        text::write(out, value);
+        text::write(out, &String::from_utf8_lossy(value));
     }
 }
 

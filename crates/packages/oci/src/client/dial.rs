@@ -1,9 +1,7 @@
-//! Connections: directly or through a proxy, with TLS by this machine's, our own and the user's authorities.
+//! Connections: directly or through a proxy.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,12 +14,10 @@ use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::TokioIo;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tower_service::Service;
 
+use super::trust::{Trust, config};
 use crate::reference::is_loopback;
 
 /// How long a connection may take.
@@ -160,66 +156,19 @@ impl Write for Stream {
     }
 }
 
-/// Whom to believe, beside the authorities of this machine.
-#[derive(Clone, Debug, Default)]
-pub struct Trust {
-    /// Certificates of authorities, PEM.
-    pub authorities: Vec<Vec<u8>>,
-    /// Folders with a folder for each host, with its `*.crt` in it, as docker and podman have them.
-    pub folders: Vec<PathBuf>,
-}
-
-impl Trust {
-    fn roots(&self, host: &str) -> Result<RootCertStore, String> {
-        let mut roots = RootCertStore::empty();
-        let native = rustls_native_certs::load_native_certs();
-        roots.add_parsable_certificates(native.certs);
-        if roots.is_empty() {
-            // An image without a base has no authorities.
-            roots.add_parsable_certificates(webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned());
-        }
-        let mut own = self.authorities.clone();
-        // A host is part of a path here: references have made sure that it has no slash.
-        for folder in self.folders.iter().map(|folder| folder.join(host)) {
-            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-                if entry.path().extension().is_some_and(|kind| kind == "crt") {
-                    own.push(fs::read(entry.path()).map_err(|e| format!("{}: {e}", entry.path().display()))?);
-                }
-            }
-        }
-        for pem in &own {
-            let mut found = 0;
-            for certificate in CertificateDer::pem_slice_iter(pem) {
-                let certificate = certificate.map_err(|e| format!("a certificate of an authority: {e}"))?;
-                roots.add(certificate).map_err(|e| format!("a certificate of an authority: {e}"))?;
-                found += 1;
-            }
-            if found == 0 {
-                return Err("a file that should have certificates of authorities (PEM) has none".to_owned());
-            }
-        }
-        Ok(roots)
-    }
-}
-
 /// What makes connections to one host; without anybody to believe, only such that are not encrypted.
 pub(super) fn connector(
     host: &str,
     trust: Option<&Trust>,
     proxies: &Proxies,
 ) -> Result<HttpsConnector<Dialer>, String> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let config = config.map_err(|e| e.to_string())?;
-    let roots = trust.map_or_else(|| Ok(RootCertStore::empty()), |trust| trust.roots(host))?;
-    let config = config.with_root_certificates(roots).with_no_client_auth();
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_connect_timeout(Some(CONNECT));
     tcp.set_nodelay(true);
     let dialer = Dialer { tcp, proxies: proxies.clone() };
     Ok(HttpsConnectorBuilder::new()
-        .with_tls_config(config)
+        .with_tls_config(config(host, trust)?)
         .https_or_http()
         .enable_http1()
         .wrap_connector(dialer))

@@ -21,6 +21,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use super::auth::{Challenge, Scope, Token, escape};
 use super::credentials::Credential;
 use super::dial::{Dialer, connector};
+use super::trust::advice;
 use super::{Client, Error};
 use crate::reference::{api_host, is_loopback};
 
@@ -192,7 +193,7 @@ impl Client {
         match ask(&address("https")?).await {
             Ok(_) => Ok("https"),
             // Who shows a certificate speaks TLS, whatever we think of the certificate.
-            Err(error) if error.to_string().contains("certificate") => Err(error),
+            Err(error @ Error::Certificate { .. }) => Err(error),
             Err(_) => Ok("http"),
         }
     }
@@ -227,7 +228,13 @@ impl Client {
         }
         match tokio::time::timeout(patience, client.request(request)).await {
             Ok(Ok(response)) => Ok(response),
-            Ok(Err(e)) => Err(failed(causes(&e))),
+            Ok(Err(e)) => {
+                let why = causes(&e);
+                match advice(&why) {
+                    Some(why) => Err(Error::Certificate { host: authority.clone(), why }),
+                    None => Err(failed(why)),
+                }
+            }
             Err(_) => Err(failed(format!("no answer in {} s", patience.as_secs()))),
         }
     }

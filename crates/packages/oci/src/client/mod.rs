@@ -22,12 +22,13 @@ mod pull;
 mod push;
 mod registry;
 pub mod remote;
+pub mod trust;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use crate::digest::Digest;
-use crate::model::Platform;
+use crate::model::{Descriptor, Document, Platform};
 use crate::{blobs, layout, model, reference};
 
 pub use remote::Remote;
@@ -38,6 +39,14 @@ pub enum Error {
     /// There was no answer.
     #[error("{host} cannot be reached: {why}")]
     Connect {
+        /// Who was asked.
+        host: String,
+        /// Why.
+        why: String,
+    },
+    /// There is an answer, and who gives it is not believed, or does not believe us. To ask again is no help.
+    #[error("{host} cannot be talked to: {why}")]
+    Certificate {
         /// Who was asked.
         host: String,
         /// Why.
@@ -120,7 +129,7 @@ impl Error {
 #[derive(Clone)]
 pub struct Options {
     /// Whom to believe.
-    pub trust: dial::Trust,
+    pub trust: trust::Trust,
     /// Who we are.
     pub keyring: credentials::Keyring,
     /// Which proxies stand before whom.
@@ -136,7 +145,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            trust: dial::Trust::default(),
+            trust: trust::Trust::default(),
             keyring: credentials::Keyring::default(),
             proxies: dial::Proxies::default(),
             plain_http: false,
@@ -185,6 +194,18 @@ pub enum Platforms {
     All,
     /// The one for a platform.
     One(Platform),
+}
+
+/// The blobs of some documents, each once, the largest first: nobody waits for it at the end.
+fn blobs_of<'d>(documents: impl Iterator<Item = &'d Document>) -> Vec<Descriptor> {
+    let mut blobs: Vec<Descriptor> = Vec::new();
+    for blob in documents.flat_map(Document::blobs) {
+        if !blobs.iter().any(|other| other.digest == blob.digest) {
+            blobs.push(blob.clone());
+        }
+    }
+    blobs.sort_by_key(|blob| std::cmp::Reverse(blob.size));
+    blobs
 }
 
 /// How a transfer goes on.

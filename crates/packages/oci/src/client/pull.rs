@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::{Client, Error, How, Listener, Platforms, Progress};
+use super::{Client, Error, How, Listener, Platforms, Progress, blobs_of};
 use crate::layout::{Layout, Receiver};
 use crate::model::Descriptor;
 use crate::reference::Reference;
@@ -22,16 +22,7 @@ impl Client {
     ) -> Result<Descriptor, Error> {
         crate::disk::keep_memory();
         let remote = self.open(reference, platforms).await?;
-        let mut blobs: Vec<Descriptor> = Vec::new();
-        for (_, document, _) in remote.documents() {
-            for blob in document.blobs() {
-                if !blobs.iter().any(|other| other.digest == blob.digest) {
-                    blobs.push(blob.clone());
-                }
-            }
-        }
-        // The largest first: nobody waits for it at the end.
-        blobs.sort_by_key(|blob| std::cmp::Reverse(blob.size));
+        let blobs = blobs_of(remote.documents().map(|(_, document, _)| document));
         let places = Arc::new(Semaphore::new(self.inner.options.jobs.max(1)));
         let mut tasks = JoinSet::new();
         for blob in blobs {

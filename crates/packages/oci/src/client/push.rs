@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 use super::auth::Scope;
 use super::http::{Call, Host, Payload, location};
-use super::{Client, Error, How, Listener, Platforms, Progress};
+use super::{Client, Error, How, Listener, Platforms, Progress, blobs_of};
 use crate::blobs::Blobs;
 use crate::buffers::Buffers;
 use crate::digest::Hasher;
@@ -58,15 +58,7 @@ impl Client {
         let (source, root) = (from.clone(), image.clone());
         let documents = tokio::task::spawn_blocking(move || collect(source.as_ref(), &root)).await;
         let documents = documents.map_err(|e| Error::Wrong(e.to_string()))??;
-        let mut blobs: Vec<Descriptor> = Vec::new();
-        for (_, document, _) in &documents {
-            for blob in document.blobs() {
-                if !blobs.iter().any(|other| other.digest == blob.digest) {
-                    blobs.push(blob.clone());
-                }
-            }
-        }
-        blobs.sort_by_key(|blob| std::cmp::Reverse(blob.size));
+        let blobs = blobs_of(documents.iter().map(|(_, document, _)| document));
         let places = Arc::new(Semaphore::new(self.inner.options.jobs.max(1)));
         let mut tasks = JoinSet::new();
         for blob in blobs {

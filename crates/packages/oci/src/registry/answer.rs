@@ -1,39 +1,114 @@
 //! What a registry says.
 
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use hyper::body::{Body, Frame, SizeHint};
 use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::store;
+use crate::buffers::Buffers;
 use crate::digest::Digest;
 
 /// An answer.
 pub(super) type Answer = Response<Outgoing>;
 
-/// What is sent: some bytes, or parts that somebody reads from disk.
+/// What is sent: some bytes, or a part of a file.
 pub enum Outgoing {
     /// All of it.
     Bytes(Option<Bytes>),
-    /// So many bytes, in parts.
-    Parts(mpsc::Receiver<std::io::Result<Bytes>>, u64),
+    /// What is left of a file.
+    File(Reading),
+    /// So many bytes, in parts that somebody reads from a slow disk.
+    Parts(mpsc::Receiver<io::Result<Bytes>>, u64),
+}
+
+/// How much is read at a time, and how many parts wait.
+const PART: usize = 256 << 10;
+const WAITING: usize = 8;
+/// A part that is in memory takes a fraction of this. What takes longer is read beside the network: others must not
+/// wait for a disk.
+const SLOW: Duration = Duration::from_millis(2);
+
+/// A file that is being sent.
+pub struct Reading {
+    file: File,
+    left: u64,
+    buffers: Buffers,
+}
+
+impl Reading {
+    fn next(&mut self) -> io::Result<Bytes> {
+        let size = usize::try_from(self.left).unwrap_or(usize::MAX).min(PART);
+        let mut part = self.buffers.take(size);
+        self.file.read_exact(&mut part)?;
+        self.left -= size as u64;
+        Ok(self.buffers.send(part))
+    }
+
+    /// The rest, read by somebody else.
+    fn beside(mut self) -> Outgoing {
+        let (sender, receiver) = mpsc::channel(WAITING);
+        let left = self.left;
+        tokio::task::spawn_blocking(move || {
+            while self.left > 0 {
+                let part = self.next();
+                let failed = part.is_err();
+                if sender.blocking_send(part).is_err() || failed {
+                    return;
+                }
+            }
+        });
+        Outgoing::Parts(receiver, left)
+    }
+}
+
+impl Outgoing {
+    /// A part of a file.
+    pub(super) fn file(mut file: File, begin: u64, end: u64) -> io::Result<Self> {
+        file.seek(SeekFrom::Start(begin))?;
+        Ok(Self::File(Reading { file, left: end - begin, buffers: Buffers::default() }))
+    }
+
+    fn left(&self) -> u64 {
+        match self {
+            Self::Bytes(data) => data.as_ref().map_or(0, Bytes::len) as u64,
+            Self::File(reading) => reading.left,
+            Self::Parts(_, left) => *left,
+        }
+    }
 }
 
 impl Body for Outgoing {
     type Data = Bytes;
-    type Error = std::io::Error;
+    type Error = io::Error;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
-        match self.get_mut() {
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        let own = self.get_mut();
+        match own {
             Self::Bytes(data) => Poll::Ready(data.take().map(|data| Ok(Frame::data(data)))),
+            Self::File(reading) if reading.left == 0 => Poll::Ready(None),
+            Self::File(reading) => {
+                let begin = Instant::now();
+                let part = reading.next();
+                if begin.elapsed() > SLOW
+                    && part.is_ok()
+                    && let Self::File(reading) = std::mem::replace(own, Self::Bytes(None))
+                {
+                    *own = reading.beside();
+                }
+                Poll::Ready(Some(part.map(Frame::data)))
+            }
             Self::Parts(parts, left) => parts.poll_recv(context).map(|part| match part {
                 Some(Ok(part)) => {
                     *left = left.saturating_sub(part.len() as u64);
@@ -46,17 +121,11 @@ impl Body for Outgoing {
     }
 
     fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Bytes(data) => data.as_ref().is_none_or(Bytes::is_empty),
-            Self::Parts(_, left) => *left == 0,
-        }
+        self.left() == 0
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(match self {
-            Self::Bytes(data) => data.as_ref().map_or(0, Bytes::len) as u64,
-            Self::Parts(_, left) => *left,
-        })
+        SizeHint::with_exact(self.left())
     }
 }
 
@@ -101,7 +170,7 @@ impl From<store::Error> for Refusal {
     fn from(error: store::Error) -> Self {
         let text = error.to_string();
         match error {
-            store::Error::Io { .. } => {
+            store::Error::Io { .. } | store::Error::Taken(_) => {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "UNKNOWN", "the disk: see the log")
             }
             store::Error::Digest { .. } => Self::new(StatusCode::BAD_REQUEST, "DIGEST_INVALID", &text),
@@ -131,14 +200,6 @@ pub(super) fn json_answer(status: StatusCode, kind: &str, data: Vec<u8>) -> Answ
     let kind = HeaderValue::from_str(kind).unwrap_or_else(|_| HeaderValue::from_static("application/json"));
     answer.headers_mut().insert(CONTENT_TYPE, kind);
     answer
-}
-
-/// The same head, with the length of a body that is not sent.
-pub(super) fn without_body(answer: Answer) -> Answer {
-    let (mut head, body) = answer.into_parts();
-    let length = body.size_hint().exact().unwrap_or(0);
-    head.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
-    Response::from_parts(head, Outgoing::Bytes(None))
 }
 
 pub(super) fn header(answer: &mut Answer, name: &'static str, value: &str) -> Result<(), Refusal> {

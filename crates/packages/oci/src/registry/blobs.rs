@@ -1,7 +1,5 @@
 //! Content, in and out.
 
-use std::io::{Read, Seek, SeekFrom};
-
 use bytes::Bytes;
 use http::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RANGE};
 use http::request::Parts;
@@ -13,13 +11,11 @@ use tokio::sync::mpsc;
 use super::answer::{self, Answer, Outgoing, Refusal, plain};
 use super::path::parameter;
 use super::{Registry, store};
-use crate::buffers::Buffers;
 use crate::digest::Digest;
 use crate::disk::{GATHER, MANY};
 use crate::reference::is_repository;
 
-/// How much is read at a time, and how many parts wait.
-const PART: usize = 256 << 10;
+/// How many parts wait for the disk.
 const WAITING: usize = 8;
 /// How long a client may be silent in the middle of a body.
 const SILENCE: std::time::Duration = std::time::Duration::from_secs(120);
@@ -53,7 +49,8 @@ impl Registry {
                         return Err(Refusal::new(StatusCode::RANGE_NOT_SATISFIABLE, "SIZE_INVALID", &text));
                     }
                 };
-                let mut answer = Response::new(parts(file, begin, end));
+                let mut answer =
+                    Response::new(Outgoing::file(file, begin, end).map_err(|e| Refusal::inner(&e))?);
                 if (begin, end) != (0, size) || asked.is_some_and(|text| part_of(text, size).is_some()) {
                     *answer.status_mut() = StatusCode::PARTIAL_CONTENT;
                     let range = format!("bytes {begin}-{}/{size}", end.saturating_sub(1));
@@ -256,31 +253,6 @@ fn part_of(text: &str, size: u64) -> Option<Result<(u64, u64), ()>> {
         (begin, end) => (begin.parse().ok()?, end.parse::<u64>().ok()?.saturating_add(1).min(size)),
     };
     Some(if part.0 < part.1 { Ok(part) } else { Err(()) })
-}
-
-/// A part of a file, read beside the network.
-fn parts(mut file: std::fs::File, begin: u64, end: u64) -> Outgoing {
-    let (sender, receiver) = mpsc::channel(WAITING);
-    tokio::task::spawn_blocking(move || {
-        let mut left = end - begin;
-        let mut buffers = Buffers::default();
-        let mut read = || -> std::io::Result<()> {
-            file.seek(SeekFrom::Start(begin))?;
-            while left > 0 {
-                let mut part = buffers.take(usize::try_from(left).unwrap_or(usize::MAX).min(PART));
-                file.read_exact(&mut part)?;
-                left -= part.len() as u64;
-                if sender.blocking_send(Ok(buffers.send(part))).is_err() {
-                    return Ok(());
-                }
-            }
-            Ok(())
-        };
-        if let Err(error) = read() {
-            let _ = sender.blocking_send(Err(error));
-        }
-    });
-    Outgoing::Parts(receiver, end - begin)
 }
 
 #[cfg(test)]

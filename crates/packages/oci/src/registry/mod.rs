@@ -194,7 +194,7 @@ impl Registry {
                 }
                 let mut answer = json_answer(StatusCode::OK, &kind, data);
                 answer::digest(&mut answer, &digest);
-                Ok(if head.method == Method::HEAD { answer::without_body(answer) } else { answer })
+                Ok(answer)
             }
             Method::PUT => {
                 let kind =

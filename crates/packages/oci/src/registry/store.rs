@@ -13,7 +13,7 @@
 //! loses power at any moment has all that it has acknowledged, and nothing half.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -64,6 +64,9 @@ pub enum Error {
     /// It is not there.
     #[error("it is not there")]
     Missing,
+    /// Another process has the directory.
+    #[error("the images in {0} are served by another process already")]
+    Taken(String),
 }
 
 fn at(path: &Path) -> impl FnOnce(io::Error) -> Error {
@@ -86,6 +89,9 @@ pub struct Store {
     sweep: RwLock<()>,
     /// Those who change tags and manifests of the store, one at a time.
     change: Mutex<()>,
+    /// Keeps other processes away as long as it is open.
+    #[allow(dead_code)]
+    alone: Option<File>,
 }
 
 /// An upload that is being written to; others have to wait.
@@ -116,7 +122,23 @@ impl Store {
             going: Mutex::default(),
             sweep: RwLock::default(),
             change: Mutex::default(),
+            alone: None,
         })
+    }
+
+    /// As [`Store::open`], for this process alone: two who serve the same directory would take away what the other one
+    /// is about to name.
+    pub fn open_alone(root: impl Into<PathBuf>, durable: bool) -> Result<Self, Error> {
+        let mut store = Self::open(root, durable)?;
+        let path = store.root.join("lock");
+        let lock =
+            OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(at(&path))?;
+        match lock.try_lock() {
+            Ok(()) => store.alone = Some(lock),
+            Err(TryLockError::WouldBlock) => return Err(Error::Taken(store.root.display().to_string())),
+            Err(TryLockError::Error(error)) => return Err(at(&path)(error)),
+        }
+        Ok(store)
     }
 
     fn blob_path(&self, digest: &Digest) -> PathBuf {

@@ -1,0 +1,190 @@
+//! What registries keep beside blobs: descriptors, manifests, indexes and configurations, as OCI and docker write them.
+//!
+//! Manifests are kept as the bytes that they came in: a digest is of bytes. What is here is a strict view of them.
+
+mod config;
+mod descriptor;
+mod document;
+mod platform;
+
+use serde_json::Value;
+
+pub use config::Config;
+pub use descriptor::{Annotations, Descriptor, is_media_type};
+pub use document::{Document, Index, Manifest};
+pub use platform::Platform;
+
+/// An image in OCI's words.
+pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+/// Images for several platforms in OCI's words.
+pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+/// A configuration in OCI's words.
+pub const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+/// A layer.
+pub const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
+/// A layer that is compressed.
+pub const LAYER_GZIP: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
+/// No content: `{}`.
+pub const EMPTY: &str = "application/vnd.oci.empty.v1+json";
+/// An image in docker's words.
+pub const DOCKER_MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
+/// Images for several platforms in docker's words.
+pub const DOCKER_INDEX: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
+/// A configuration in docker's words.
+pub const DOCKER_CONFIG: &str = "application/vnd.docker.container.image.v1+json";
+/// A compressed layer in docker's words.
+pub const DOCKER_LAYER: &str = "application/vnd.docker.image.rootfs.diff.tar.gzip";
+/// The annotation of a layout's index that names an image.
+pub const REF_NAME: &str = "org.opencontainers.image.ref.name";
+
+/// The largest manifest or index; registries have the same limit.
+pub const MAX_MANIFEST: u64 = 4 << 20;
+/// The largest configuration.
+pub const MAX_CONFIG: u64 = 8 << 20;
+const MAX_LAYERS: usize = 1000;
+const MAX_MANIFESTS: usize = 10_000;
+
+/// Why a document cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// It is no JSON.
+    #[error("{what} is not JSON: {why}")]
+    Json {
+        /// Which document.
+        what: &'static str,
+        /// Where and why.
+        why: String,
+    },
+    /// Something in it is not as it has to be.
+    #[error("{what} has no valid {field}: {why}")]
+    Field {
+        /// Which document.
+        what: &'static str,
+        /// Which field.
+        field: &'static str,
+        /// Why.
+        why: String,
+    },
+    /// It is of a kind that is not known.
+    #[error("{0:?} is neither an image nor an index of images: OCI's and docker's (schema 2) are understood")]
+    Kind(String),
+    /// It is too large.
+    #[error("{what} has {size} bytes: at most {limit} are read")]
+    Large {
+        /// Which document.
+        what: &'static str,
+        /// Its size.
+        size: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// A platform that cannot be understood.
+    #[error("{0:?} is not a platform: write OS/ARCHITECTURE, for example linux/arm64")]
+    Platform(String),
+    /// No image for the platform.
+    #[error("there is no image for {wanted}: there are {offered}")]
+    NoPlatform {
+        /// What was asked for.
+        wanted: String,
+        /// What there is.
+        offered: String,
+    },
+}
+
+fn object(data: &[u8], what: &'static str, limit: u64) -> Result<Value, Error> {
+    if data.len() as u64 > limit {
+        return Err(Error::Large { what, size: data.len() as u64, limit });
+    }
+    let value: Value = serde_json::from_slice(data).map_err(|e| Error::Json { what, why: e.to_string() })?;
+    if value.is_object() {
+        Ok(value)
+    } else {
+        Err(Error::Json { what, why: "it is not an object".to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blob() -> Descriptor {
+        Descriptor::of(LAYER, b"x")
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let mut manifest = Manifest::new(blob(), vec![blob(), blob()]);
+        manifest.annotations.insert("a".to_owned(), "b".to_owned());
+        manifest.subject = Some(blob());
+        let parsed = Document::parse(&manifest.bytes(), Some(MANIFEST)).unwrap();
+        assert_eq!(parsed, Document::Manifest(manifest));
+        assert_eq!(parsed.blobs().len(), 1);
+        let mut entry = blob();
+        entry.platform = Some(Platform::parse("linux/arm/v7").unwrap());
+        let index = Index::new(vec![entry]);
+        assert_eq!(Document::parse(&index.bytes(), None).unwrap(), Document::Index(index));
+    }
+
+    #[test]
+    fn tricks_are_refused() {
+        let manifest = String::from_utf8(Manifest::new(blob(), vec![blob()]).bytes()).unwrap();
+        let both = manifest.replacen('{', "{\"manifests\":[],", 1);
+        let one = manifest.replace("\"schemaVersion\":2", "\"schemaVersion\":1");
+        let negative = manifest.replace("\"size\":1", "\"size\":-1");
+        let huge = manifest.replace("\"size\":1", "\"size\":18446744073709551615");
+        let float = manifest.replace("\"size\":1", "\"size\":1.5");
+        let escape = manifest.replace("sha256:", "sha256:../");
+        for text in ["", "[]", "{}", "null", &both, &one, &negative, &huge, &float, &escape] {
+            assert!(Document::parse(text.as_bytes(), None).is_err(), "{text}");
+        }
+        assert!(Document::parse(manifest.as_bytes(), Some(INDEX)).is_err());
+        assert!(Document::parse(manifest.as_bytes(), Some("application/json")).is_ok());
+        assert!(Document::parse(manifest.as_bytes(), Some(&format!("{MANIFEST}; charset=utf-8"))).is_ok());
+        assert!(Document::parse(&vec![b' '; (MAX_MANIFEST + 1) as usize], None).is_err());
+        assert!(Document::parse("[".repeat(100_000).as_bytes(), None).is_err());
+        let many = format!(
+            "{{\"schemaVersion\":2,\"config\":{0},\"layers\":[{1}]}}",
+            blob().json(),
+            [blob().json().to_string().as_str(); 1001].join(",")
+        );
+        assert!(Document::parse(many.as_bytes(), None).is_err());
+    }
+
+    #[test]
+    fn platforms_are_chosen() {
+        let image = |platform: Option<&str>| Descriptor {
+            platform: platform.map(|text| Platform::parse(text).unwrap()),
+            ..Descriptor::of(MANIFEST, platform.unwrap_or_default().as_bytes())
+        };
+        let index = Index::new(vec![
+            image(Some("linux/arm64/v8")),
+            image(Some("linux/arm/v6")),
+            image(Some("linux/arm/v7")),
+        ]);
+        let choose = |text: &str| {
+            index
+                .choose(&Platform::parse(text).unwrap())
+                .map(|image| image.platform.clone().unwrap().to_string())
+        };
+        assert_eq!(choose("linux/arm64").unwrap(), "linux/arm64");
+        assert_eq!(choose("linux/arm/v7").unwrap(), "linux/arm/v7");
+        assert!(choose("linux/amd64").unwrap_err().to_string().contains("linux/arm/v6"));
+        assert!(Index::new(vec![image(None)]).choose(&Platform::here()).is_ok());
+        for text in ["", "linux", "linux/", "a/b/c/d", "linux/a b"] {
+            assert!(Platform::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn configurations_are_views() {
+        let text = br#"{"os":"linux","architecture":"amd64","config":{"Entrypoint":["/a"],"Cmd":["b"],"Labels":{"k":"v","n":1},"User":"1"},
+            "rootfs":{"type":"layers","diff_ids":[]}}"#;
+        let config = Config::parse(text).unwrap();
+        assert_eq!(
+            (config.command(), config.label("k"), config.text("User")),
+            (vec!["/a".to_owned(), "b".to_owned()], Some("v"), "1")
+        );
+        assert_eq!(config.labels().len(), 1);
+        assert!(Config::parse(br#"{"rootfs":{"diff_ids":["x"]}}"#).is_err());
+    }
+}

@@ -1,0 +1,87 @@
+//! What a program runs on.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use super::Error;
+
+/// What a program runs on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Platform {
+    /// The system, as Go names it: `linux`.
+    pub os: String,
+    /// The processor, as Go names it: `amd64`, `arm64`.
+    pub architecture: String,
+    /// The processor's generation, for example `v7`.
+    pub variant: Option<String>,
+}
+
+impl Platform {
+    /// Linux on this machine's processor.
+    pub fn here() -> Self {
+        let architecture = match std::env::consts::ARCH {
+            "x86_64" => "amd64",
+            "aarch64" => "arm64",
+            "x86" => "386",
+            "powerpc64" => "ppc64le",
+            "loongarch64" => "loong64",
+            other => other,
+        };
+        Self { os: "linux".to_owned(), architecture: architecture.to_owned(), variant: None }
+    }
+
+    /// Reads `OS/ARCHITECTURE[/VARIANT]`.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let wrong = || Error::Platform(text.chars().take(100).collect());
+        let fine = |part: &&str| {
+            !part.is_empty()
+                && part.len() <= 64
+                && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+        };
+        let parts: Vec<&str> = text.split('/').collect();
+        if !parts.iter().all(fine) {
+            return Err(wrong());
+        }
+        match parts.as_slice() {
+            [os, architecture] => Ok(Self::new(os, architecture, None)),
+            [os, architecture, variant] => Ok(Self::new(os, architecture, Some(variant))),
+            _ => Err(wrong()),
+        }
+    }
+
+    fn new(os: &str, architecture: &str, variant: Option<&str>) -> Self {
+        // Every arm64 is at least v8: the two spellings mean the same.
+        let variant = variant.filter(|variant| !(architecture == "arm64" && *variant == "v8"));
+        Self { os: os.to_owned(), architecture: architecture.to_owned(), variant: variant.map(str::to_owned) }
+    }
+
+    /// Whether what is for `other` runs here.
+    pub fn runs(&self, other: &Self) -> bool {
+        let variant = self.variant.is_none() || other.variant.is_none() || self.variant == other.variant;
+        self.os == other.os && self.architecture == other.architecture && variant
+    }
+
+    pub(super) fn read(value: &Value) -> Option<Self> {
+        let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| text.len() <= 64);
+        Some(Self::new(text("os")?, text("architecture")?, text("variant").filter(|text| !text.is_empty())))
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let mut value = json!({ "architecture": self.architecture, "os": self.os });
+        if let (Some(variant), Some(map)) = (&self.variant, value.as_object_mut()) {
+            map.insert("variant".to_owned(), variant.as_str().into());
+        }
+        value
+    }
+}
+
+impl fmt::Display for Platform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.os, self.architecture)?;
+        match &self.variant {
+            Some(variant) => write!(f, "/{variant}"),
+            None => Ok(()),
+        }
+    }
+}
