@@ -33,7 +33,7 @@ tools: ## build the pinned originals that are missing (helm 3 and 4, probes, Kub
 CLUSTER_TESTS = access api clients cluster controllers crds diff dry_run faults fuzz_resources kind_table kinds project release_write releases runtime stacks stories
 
 # The tests beside other registries and their clients, a file each.
-IMAGE_TESTS = images
+IMAGE_TESTS = certificates images
 
 test-real: tools ## compare with the originals (under 15 min when they are built)
 	$(CARGO) build --profile fast --locked -p podium -p podium-rig

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, Command};
 
-use crate::output::{complain, complain_of, print};
+use crate::output::{Exit, complain, complain_of, print};
 use crate::{bundle, catalog, chart, image, local, operator, reference, registry, release};
 
 /// The exit status of everything that fails, as Helm's.
@@ -62,10 +62,13 @@ pub fn run() -> ExitCode {
     };
     match dispatch(&matches) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            complain_of(&e);
-            ExitCode::from(FAILURE)
-        }
+        Err(e) => match e.downcast_ref::<Exit>() {
+            Some(Exit(code)) => ExitCode::from(*code),
+            None => {
+                complain_of(&e);
+                ExitCode::from(FAILURE)
+            }
+        },
     }
 }
 

@@ -13,6 +13,7 @@ mod output;
 mod reference;
 mod registry;
 mod release;
+mod scratch;
 mod world;
 
 use std::process::ExitCode;

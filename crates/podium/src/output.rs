@@ -36,6 +36,18 @@ impl std::fmt::Display for Words {
 
 impl std::error::Error for Words {}
 
+/// An end with another code, after all has been said.
+#[derive(Debug)]
+pub struct Exit(pub u8);
+
+impl std::fmt::Display for Exit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "exit code {}", self.0)
+    }
+}
+
+impl std::error::Error for Exit {}
+
 /// Writes an error to standard error.
 pub fn complain_of(error: &anyhow::Error) {
     match error.downcast_ref::<Words>() {

@@ -32,8 +32,8 @@ fn commands_without_a_cluster_say_so() {
     let folder = Folder::new("none");
     let data = folder.data().display().to_string();
     says(&folder, &["down"], 0, &[&data, "is not up"]);
-    says(&folder, &["status"], 0, &[&data, "is not up", "podium up"]);
-    let status = says(&folder, &["status", "-o", "json"], 0, &[]);
+    says(&folder, &["status"], 3, &[&data, "is not up", "podium up"]);
+    let status = says(&folder, &["status", "-o", "json"], 3, &[]);
     assert_eq!(serde_json::from_str::<Value>(&status).unwrap()["running"], false);
     says(&folder, &["status", "-o", "xml"], 1, &["-o xml", "json or yaml"]);
     says(&folder, &["reset"], 0, &["There is no cluster in", &data]);
@@ -97,7 +97,7 @@ fn a_second_up_finds_the_first_and_down_ends_it() {
     std::fs::write(&record, &kept).unwrap();
     says(&folder, &["down"], 0, &["The cluster is down; its data stays"]);
     says(&folder, &["down"], 0, &["is not up"]);
-    says(&folder, &["status"], 0, &["is not up"]);
+    says(&folder, &["status"], 3, &["is not up"]);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_reset_has_to_be_meant_and_ends_what_runs() {
     says(&folder, &["reset"], 1, &["this removes the cluster in", "--yes"]);
     says(&folder, &["status"], 0, &["process"]);
     says(&folder, &["reset", "--yes"], 0, &["The cluster is gone"]);
-    says(&folder, &["status"], 0, &["is not up"]);
+    says(&folder, &["status"], 3, &["is not up"]);
     let left: Vec<_> =
         std::fs::read_dir(folder.data()).unwrap().map(|one| one.unwrap().file_name()).collect();
     assert_eq!(left, ["mine.txt"], "what is of others stays");
@@ -131,7 +131,7 @@ fn a_cluster_that_was_killed_comes_back() {
     let mut up = Up::start(&folder);
     up.kill();
     assert!(folder.data().join("running.json").exists());
-    says(&folder, &["status"], 0, &["is not up"]);
+    says(&folder, &["status"], 3, &["is not up"]);
     says(&folder, &["down"], 0, &["is not up"]);
     detached(&folder, &[], 0, &["The cluster is up"]);
     says(&folder, &["down"], 0, &["is down"]);

@@ -224,3 +224,19 @@ fn the_catalog_chart_serves_the_versions_that_are_asked_for() {
     assert_eq!(definition["metadata"]["annotations"], Value::Null);
     assert_eq!(of_kind(&objects, "ServiceAccount").len(), 1);
 }
+
+#[test]
+fn a_file_of_authorities_without_one_is_refused_by_name() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("authorities");
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("none.pem");
+    std::fs::write(&file, "no certificate\n").unwrap();
+    let file = file.to_str().unwrap();
+    for line in ["image inspect --remote localhost:1/x:1", "chart pull oci://localhost:1/x"] {
+        let run = Command::new(PODIUM).args(line.split(' ')).args(["--ca-file", file]).output().unwrap();
+        let errors = String::from_utf8_lossy(&run.stderr).into_owned();
+        assert_eq!(run.status.code(), Some(1), "{line}: {errors}");
+        let expected = format!("--ca-file {file}: there is no certificate (PEM) in it");
+        assert!(errors.contains(&expected), "{line}: {errors}");
+    }
+}

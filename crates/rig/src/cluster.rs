@@ -420,6 +420,23 @@ impl Cluster {
         self.service_account(name)
     }
 
+    /// Waits until the server serves what a definition defines.
+    pub fn established(&self, definition: &str) -> Result<(), Error> {
+        let wait = ["wait", "--for=condition=Established", "--timeout=60s", "crd", definition];
+        let begin = Instant::now();
+        loop {
+            match run(self.kubectl().args(wait)) {
+                // kubectl does not wait for a definition whose conditions are still null.
+                Err(Error::Command { message, .. })
+                    if message.contains("accessor error") && begin.elapsed() < PATIENCE =>
+                {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                answer => return answer.map(drop),
+            }
+        }
+    }
+
     /// Makes the ServiceAccount that the controller manager would make, or waits until it has.
     fn service_account(&self, namespace: &str) -> Result<(), Error> {
         let begin = Instant::now();

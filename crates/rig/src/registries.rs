@@ -81,6 +81,36 @@ impl Registry {
         Self::start(command, folder, "listening on 127.0.0.1:")
     }
 
+    /// Debian's docker-registry with a certificate, for those only who show one that the authority has signed: `tls.crt`,
+    /// `tls.key` and `ca.crt` of a folder.
+    pub fn docker_for_known(folder: &Path, certificates: &Path) -> Result<Self, Error> {
+        fs::create_dir_all(folder)?;
+        let config = folder.join("config.yml");
+        let text = format!(
+            "version: 0.1\nstorage: {{filesystem: {{rootdirectory: {}}}}}\n\
+             http: {{addr: \"127.0.0.1:0\", tls: {{certificate: {1}/tls.crt, key: {1}/tls.key, clientcas: [{1}/ca.crt]}}}}\n",
+            folder.join("data").display(),
+            certificates.display()
+        );
+        fs::write(&config, text)?;
+        let mut command = Command::new("docker-registry");
+        command.arg("serve").arg(&config);
+        Self::start(command, folder, "listening on 127.0.0.1:")
+    }
+
+    /// The files of a folder behind a certificate (`NAME.crt`, `NAME.key`), by openssl's own server; with `known`, for
+    /// those only who show one that `ca.crt` has signed.
+    pub fn files(folder: &Path, certificates: &Path, name: &str, known: bool) -> Result<Self, Error> {
+        let file = |ending: &str| certificates.join(ending).display().to_string();
+        let mut command = Command::new("openssl");
+        command.args(["s_server", "-accept", "127.0.0.1:0", "-WWW", "-cert", &file(&format!("{name}.crt"))]);
+        command.args(["-key", &file(&format!("{name}.key"))]).current_dir(folder);
+        if known {
+            command.args(["-CAfile", &file("ca.crt"), "-Verify", "1", "-verify_return_error"]);
+        }
+        Self::start(command, folder, "ACCEPT 127.0.0.1:")
+    }
+
     fn start(mut command: Command, folder: &Path, mark: &str) -> Result<Self, Error> {
         fs::create_dir_all(folder)?;
         let path = folder.join("log");

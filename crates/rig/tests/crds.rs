@@ -285,8 +285,7 @@ fn a_server_takes_the_crds_and_refuses_what_their_charts_would_refuse() {
         if let Err(error) = create(case.name, &made.crd) {
             panic!("{}: {error}\n{:#}", case.name, made.crd["spec"]["versions"][0]["schema"]);
         }
-        run(cluster.kubectl().args(["wait", "--for=condition=Established", "--timeout=60s", "crd", &name]))
-            .unwrap();
+        cluster.established(&name).unwrap();
         let broken = "jsonpath={.status.conditions[?(@.type==\"NonStructuralSchema\")].message}";
         assert_eq!(run(cluster.kubectl().args(["get", "crd", &name, "-o", broken])).unwrap(), "", "{name}");
         let resource = |at: usize, version: &str, spec: &Value| {

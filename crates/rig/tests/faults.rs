@@ -312,8 +312,8 @@ impl Lane {
     }
 }
 
-/// The plans of a chapter: every write with the first of the blows, some random ones, every write with the others, and
-/// then random ones again, until there are enough.
+/// The plans of a chapter: its first read is old, every write with the first of the blows, some random ones, every write
+/// with the others, and then random ones again, until there are enough.
 fn plans(chapter: Chapter, model: &Model, enough: usize, seed: u64) -> Vec<Plan> {
     let writes = model.numbers[0];
     let every = |blow: Blow| (1..=writes).map(move |n| Plan::blow(n, blow));
@@ -321,9 +321,11 @@ fn plans(chapter: Chapter, model: &Model, enough: usize, seed: u64) -> Vec<Plan>
         let mut random = Random::for_case(seed, &format!("{chapter:?}"), index as u64);
         Plan::random(&mut random, writes.max(4))
     };
+    let behind = Plan { reads: [1].into(), ..Plan::default() };
     let first = BLOWS.iter().take(1).copied().flat_map(every);
     let rest = BLOWS.iter().skip(1).copied().flat_map(every);
-    first.chain((0..8).map(random)).chain(rest).chain((8..).map(random)).take(enough).collect()
+    let begin = std::iter::once(behind).chain(first);
+    begin.chain((0..8).map(random)).chain(rest).chain((8..).map(random)).take(enough).collect()
 }
 
 fn number(name: &str) -> Option<usize> {
@@ -352,7 +354,7 @@ fn whatever_goes_wrong_the_end_is_the_same() {
     for (story, (chapters, models)) in STORIES.iter().zip(&models).enumerate() {
         let writes = |model: &Model| model.numbers[0];
         let most = models.iter().map(writes).max().unwrap_or(0);
-        let enough = most * BLOWS.len() + 8 + soak.unwrap_or(0);
+        let enough = most * BLOWS.len() + 9 + soak.unwrap_or(0);
         let of = |(chapter, model): (&Chapter, &Model)| plans(*chapter, model, enough, seed);
         let all: Vec<Vec<Plan>> = chapters.iter().zip(models).map(of).collect();
         runs.extend((0..enough).map(|at| (at, story, all.iter().map(|plans| plans[at].clone()).collect())));

@@ -120,8 +120,7 @@ impl Author {
         let file = self.path("all.yaml");
         write(&file, &self.manifests());
         kubectl(&["apply", "--validate=strict", "-f", file.to_str().unwrap()]).unwrap();
-        let crd = format!("crd/{}.{GROUP}", self.plural());
-        kubectl(&["wait", "--for=condition=Established", "--timeout=60s", &crd]).unwrap();
+        CLUSTER.established(&format!("{}.{GROUP}", self.plural())).unwrap();
         // The server knows the new kind as an owner only after a while.
         until("a server that knows the kind", || {
             let owner = json!([{"apiVersion": format!("{GROUP}/v1alpha1"), "kind": self.kind, "name": "x", "uid": "x",

@@ -158,8 +158,7 @@ impl Server {
     fn establish(&self, crd: &Value) {
         let name = crd["metadata"]["name"].as_str().unwrap();
         self.create(crd).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let wait = ["wait", "--for=condition=Established", "--timeout=60s", "crd", name];
-        run(self.cluster.kubectl().args(wait)).unwrap();
+        self.cluster.established(name).unwrap();
         let conditions = run(self.cluster.kubectl().args([
             "get",
             "crd",

@@ -60,19 +60,6 @@ pub const GENERATE: &[Flag] = &[
         Takes::Many("FILE"),
         "Roles and ClusterRoles whose rules are taken instead of computed ones",
     ),
-    Flag::new("watches-file", Takes::One("FILE"), "the project's watches.yaml (default ./watches.yaml)"),
-    Flag::new(
-        "values",
-        Takes::Many("FILE"),
-        "values or resources that the charts are rendered with besides their defaults (repeatable)",
-    )
-    .short('f'),
-    Flag::new(
-        "api-versions",
-        Takes::List("GROUP/VERSION"),
-        "API versions that templates see besides the usual ones",
-    )
-    .short('a'),
     Flag::new(
         "output-dir",
         Takes::One("FOLDER"),

@@ -14,9 +14,10 @@ use super::compare::{dishonest, text};
 use super::input::{arguments, flat, read};
 use super::show::{Form, form, structured, told};
 use crate::flag::{on, one};
-use crate::image::access::{block_on, client};
+use crate::image::access::{block_on, client, keep_published};
 use crate::image::store;
 use crate::output::{complain, print};
+use crate::scratch::Scratch;
 
 /// A bundle that may be made an image of.
 struct Ready {
@@ -59,8 +60,8 @@ fn honest(old: &Tree, ready: &Ready, matches: &ArgMatches) -> Result<()> {
 }
 
 /// Makes the image: the files of the bundle, and the labels by which it is known as one.
-fn image(ready: &Ready) -> Result<(tempdir::Folder, Layout, Descriptor)> {
-    let folder = tempdir::Folder::new()?;
+fn image(ready: &Ready) -> Result<(Scratch, Layout, Descriptor)> {
+    let folder = Scratch::new("podium-bundle")?;
     let layout = Layout::create_transient(folder.path())?;
     let descriptor = write(ready, &layout)?;
     Ok((folder, layout, descriptor))
@@ -137,16 +138,13 @@ pub fn push(matches: &ArgMatches) -> Result<()> {
         }
     }
     let (_folder, layout, descriptor) = image(&ready)?;
-    let there = block_on(async { Ok(client.resolve(&reference).await?) })?;
-    if let Some(there) = there.filter(|there| there.digest != descriptor.digest)
-        && !on(matches, "overwrite")
-    {
-        bail!(
-            "{reference} is there already and is something else ({}): those who use it would get another bundle. Push a new version, or say --overwrite",
-            there.digest
-        );
-    }
-    block_on(async { Ok(client.push(&layout, &descriptor, &reference, &quiet()).await?) })?;
+    block_on(async {
+        if !on(matches, "overwrite") {
+            keep_published(&client, &reference, &descriptor, ", or say --overwrite").await?;
+        }
+        client.push(&layout, &descriptor, &reference, &quiet()).await?;
+        Ok(())
+    })?;
     done(&ready, &reference.to_string(), &descriptor, form)
 }
 
@@ -173,33 +171,5 @@ fn done(ready: &Ready, place: &str, descriptor: &Descriptor, form: Form) -> Resu
             json!({"name": name, "package": ready.parsed.package, "image": place, "digest": descriptor.digest.to_string()}),
             form,
         ),
-    }
-}
-
-/// A folder for as long as it is needed.
-mod tempdir {
-    use std::path::{Path, PathBuf};
-
-    pub struct Folder(PathBuf);
-
-    impl Folder {
-        pub fn new() -> std::io::Result<Self> {
-            let mut bytes = [0; 8];
-            getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
-            let name = format!("podium-bundle-{:016x}", u64::from_le_bytes(bytes));
-            let path = std::env::temp_dir().join(name);
-            std::fs::create_dir(&path)?;
-            Ok(Self(path))
-        }
-
-        pub fn path(&self) -> &Path {
-            &self.0
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
     }
 }

@@ -46,7 +46,7 @@ fn with_commands(all: Command) -> Command {
                      Examples:\n  podium bundle generate --version 1.2.0 --image docker.io/me/operator:1.2.0\n  \
                      podium bundle generate --version 1.2.0 --image me/operator:1.2.0 --base csv.yaml -f examples/stack.yaml",
                 )
-                .args(flags::GENERATE.iter().map(|flag| flag.to_arg())),
+                .args(flags::GENERATE.iter().chain(crate::operator::CHARTS).map(|flag| flag.to_arg())),
         )
         .subcommand(
             command("validate", "Says what opm or the lifecycle controller would refuse: file, line and rule", "BUNDLE", &[place, registry, out])

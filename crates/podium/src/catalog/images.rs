@@ -90,7 +90,7 @@ fn catalog(place: &str, found: &Found, folder: &str, generation: Generation) -> 
     let mut config = Config::default();
     for (path, file) in files.into_iter().filter(|(path, _)| !is_ignore(path) && !ignore.ignores(path)) {
         config
-            .read(&Arc::from(path), &Text::new(file.data.clone()), generation)
+            .read(&Arc::from(path), &Text::new(file.data.to_vec()), generation)
             .map_err(|p| refused(p, place))?;
     }
     Ok(config)

@@ -29,7 +29,7 @@ pub fn written(name: &str) -> Format {
 }
 
 /// As many documents are written at once by each thread.
-const BATCH: usize = 32;
+const BATCH: usize = 128;
 
 /// Writes a catalog to standard output, on all cores. A reader that has gone away is no error.
 pub fn print(config: &Config, format: Format) -> anyhow::Result<()> {

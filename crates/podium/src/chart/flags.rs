@@ -2,7 +2,6 @@
 
 use crate::flag::{Flag, Takes};
 
-const CLIENT_CERTIFICATE: &str = "podium shows no certificate of its own to registries and repositories yet";
 const NO_CHECK: &str =
     "connections without checks are none; give the authority's certificate with --ca-file instead";
 const PGP: &str = "signatures cannot be checked yet";
@@ -108,8 +107,12 @@ pub const INERT: &[Flag] = &[
 /// How registries and repositories are talked to.
 pub const REMOTE: &[Flag] = &[
     Flag::new("ca-file", Takes::One("FILE"), "certificates (PEM) that the server's has to be signed by"),
-    Flag::refused("cert-file", Takes::One("FILE"), CLIENT_CERTIFICATE),
-    Flag::refused("key-file", Takes::One("FILE"), CLIENT_CERTIFICATE),
+    Flag::new(
+        "cert-file",
+        Takes::One("FILE"),
+        "a certificate (PEM) of your own, for servers that ask for one",
+    ),
+    Flag::new("key-file", Takes::One("FILE"), "the key (PEM) of that certificate"),
     Flag::refused("insecure-skip-tls-verify", Takes::Switch, NO_CHECK),
     Flag::new(
         "plain-http",

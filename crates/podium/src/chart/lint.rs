@@ -14,10 +14,11 @@ use podium_chart::values::Values;
 use podium_gotmpl::Limits;
 use podium_goyaml::Pos;
 
-use crate::chart::expand::{Scratch, expand};
+use crate::chart::expand::expand;
 use crate::chart::input::{DEFAULT_SECONDS, absolute, dialect, namespace, user_values};
 use crate::flag::{Flag, Takes, many, on, one};
 use crate::output::print;
+use crate::scratch::Scratch;
 use crate::world::Machine;
 
 /// The flags of this command alone.

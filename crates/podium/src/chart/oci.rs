@@ -168,9 +168,12 @@ fn manifest(
     layers: &[Descriptor],
     annotations: &[(String, String)],
 ) -> Result<Vec<u8>, json::Error> {
-    static DESCRIPTOR: Layout =
-        Layout { fields: &[("mediaType", &PLAIN), ("digest", &PLAIN), ("size", &PLAIN)], each: None };
-    static LAYERS: Layout = Layout { fields: &[], each: Some(&DESCRIPTOR) };
+    static DESCRIPTOR: Layout = Layout {
+        fields: &[("mediaType", &PLAIN), ("digest", &PLAIN), ("size", &PLAIN)],
+        embedded: None,
+        each: None,
+    };
+    static LAYERS: Layout = Layout { fields: &[], embedded: None, each: Some(&DESCRIPTOR) };
     static MANIFEST: Layout = Layout {
         fields: &[
             ("schemaVersion", &PLAIN),
@@ -178,6 +181,7 @@ fn manifest(
             ("layers", &LAYERS),
             ("annotations", &PLAIN),
         ],
+        embedded: None,
         each: None,
     };
     let number = |number: u64| encode::node(Value::Int(i64::try_from(number).unwrap_or(i64::MAX)));

@@ -7,12 +7,13 @@ use clap::ArgMatches;
 use podium_chart::dialect::Dialect;
 use podium_chart::load::go_error;
 
-use crate::chart::expand::{Scratch, expand};
+use crate::chart::expand::expand;
 use crate::chart::input::{dialect, refuse_all};
 use crate::chart::oci;
 use crate::chart::package::{rfc3339, write_whole};
 use crate::chart::remote::{OCI, Remote, fetch_from, range};
 use crate::flag::{Flag, Takes, many, on, one};
+use crate::scratch::Scratch;
 
 /// The flags of `pull` alone.
 pub const FLAGS: &[Flag] = &[

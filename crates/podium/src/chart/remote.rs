@@ -17,6 +17,7 @@ use tokio::runtime::Runtime;
 
 use crate::chart::oci;
 use crate::flag::{on, one};
+use crate::image::access::{believe, certificate};
 use crate::output::{complain, print};
 
 /// A larger archive is not read.
@@ -143,9 +144,9 @@ impl Remote {
         let environment = |name: &str| std::env::var_os(name);
         let mut trust = Trust::default();
         if let Some(path) = text("ca-file") {
-            let pem = std::fs::read(&path).map_err(|error| anyhow!("--ca-file {path}: {error}"))?;
-            trust.authorities.push(pem);
+            believe(&mut trust, &path).map_err(|error| anyhow!("--ca-file {error}"))?;
         }
+        trust.own = certificate(one(matches, "cert-file"), one(matches, "key-file"))?;
         let keyring = match settings.registries.is_file() {
             true => Keyring::from_file(&settings.registries),
             false => Keyring::from_environment(&environment),
@@ -176,26 +177,34 @@ impl Remote {
         }
     }
 
-    /// Gets a file. The credentials are those of a repository, or of the flags.
-    fn get(&self, address: &str, owner: Option<&Entry>, home: &str, limit: usize) -> Result<Vec<u8>, String> {
-        let own = owner.filter(|entry| !entry.username.is_empty() && !entry.password.is_empty());
-        let client = match owner.filter(|entry| !entry.ca_file.is_empty()) {
-            None => self.client.clone(),
-            Some(entry) => {
-                let pem =
-                    std::fs::read(&entry.ca_file).map_err(|error| format!("{}: {error}", entry.ca_file))?;
-                let mut options = self.options.clone();
-                options.trust.authorities.push(pem);
-                Client::new(options)
-            }
-        };
-        if let Some(entry) = owner.filter(|entry| entry.insecure || !entry.cert_file.is_empty()) {
+    /// A client that believes whom a repository's entry says, and shows the certificate that it names.
+    fn client_of(&self, owner: Option<&Entry>) -> Result<Client, String> {
+        let Some(entry) = owner else { return Ok(self.client.clone()) };
+        if entry.insecure {
             return Err(format!(
-                "repository {} wants connections without checks, or with a certificate of the client's, which podium does \
-                 not make; give it the authority's certificate (caFile) instead",
+                "repository {} wants connections without checks, which podium does not make; give it the authority's \
+                 certificate (caFile) instead",
                 entry.name
             ));
         }
+        if [&entry.ca_file, &entry.cert_file, &entry.key_file].iter().all(|file| file.is_empty()) {
+            return Ok(self.client.clone());
+        }
+        let mut options = self.options.clone();
+        if !entry.ca_file.is_empty() {
+            let believed = believe(&mut options.trust, &entry.ca_file);
+            believed.map_err(|error| format!("repository {}: {error:#}", entry.name))?;
+        }
+        let own = certificate(Some(&entry.cert_file), Some(&entry.key_file))
+            .map_err(|error| format!("repository {}: {error:#}", entry.name))?;
+        options.trust.own = own.or(options.trust.own);
+        Ok(Client::new(options))
+    }
+
+    /// Gets a file. The credentials are those of a repository, or of the flags.
+    fn get(&self, address: &str, owner: Option<&Entry>, home: &str, limit: usize) -> Result<Vec<u8>, String> {
+        let own = owner.filter(|entry| !entry.username.is_empty() && !entry.password.is_empty());
+        let client = self.client_of(owner)?;
         let credential = match (own, &self.credential) {
             (Some(entry), _) => Some((entry.username.as_str(), entry.password.as_str())),
             (None, Some((user, password))) => Some((user.as_str(), password.as_str())),

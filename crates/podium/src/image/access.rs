@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
-use podium_oci::{Client, Descriptor, Keyring, Options, Proxies, Reference, Trust};
+use podium_oci::{Certificate, Client, Descriptor, Keyring, Options, Proxies, Reference, Trust};
 
 use crate::flag::{Flag, Takes, many, on, one};
 
@@ -17,6 +17,12 @@ pub const ACCESS: &[Flag] = &[
         Takes::Many("FILE"),
         "certificates (PEM) of an authority to believe, too (repeatable)",
     ),
+    Flag::new(
+        "cert-file",
+        Takes::One("FILE"),
+        "a certificate (PEM) of your own, for registries that ask for one",
+    ),
+    Flag::new("key-file", Takes::One("FILE"), "the key (PEM) of that certificate"),
     Flag::new(
         "auth-file",
         Takes::One("FILE"),
@@ -36,40 +42,56 @@ pub fn keyring(matches: &ArgMatches) -> Keyring {
     }
 }
 
-/// Refuses, if that was asked for, a name that has other content already.
-pub async fn keep_published(
-    matches: &ArgMatches,
-    client: &Client,
-    name: &Reference,
-    image: &Descriptor,
-) -> Result<()> {
-    if on(matches, "keep-published")
-        && let Some(there) = client.resolve(name).await?.filter(|there| there.digest != image.digest)
-    {
-        bail!(
+/// Refuses a name that has other content already; `way` says how to have it all the same.
+pub async fn keep_published(client: &Client, name: &Reference, image: &Descriptor, way: &str) -> Result<()> {
+    match client.resolve(name).await?.filter(|there| there.digest != image.digest) {
+        None => Ok(()),
+        Some(there) => bail!(
             "{name} is there already and is something else ({}): those who use it would get another image. Push it \
-             under a new version",
+             under a new version{way}",
             there.digest
-        );
+        ),
     }
-    Ok(())
+}
+
+/// What is shown to servers that ask who we are: a certificate and its key, by the names of their files.
+pub fn certificate(file: Option<&str>, key: Option<&str>) -> Result<Option<Certificate>> {
+    let given = |file: Option<&str>| file.filter(|file| !file.is_empty()).map(str::to_owned);
+    let (file, key) = match (given(file), given(key)) {
+        (None, None) => return Ok(None),
+        (Some(file), Some(key)) => (file, key),
+        (Some(_), None) => bail!("--cert-file needs the key of the certificate: give it with --key-file"),
+        (None, Some(_)) => bail!("--key-file is the key of a certificate: give that with --cert-file"),
+    };
+    let chain = fs::read(&file).map_err(|e| anyhow!("--cert-file {file}: {e}"))?;
+    let secret = fs::read(&key).map_err(|e| anyhow!("--key-file {key}: {e}"))?;
+    let made = Certificate::new(&chain, &secret);
+    made.map(Some).map_err(|e| anyhow!("--cert-file {file} --key-file {key}: {e}"))
+}
+
+/// Believes the authorities of a file.
+pub fn believe(trust: &mut Trust, file: &str) -> Result<()> {
+    let pem = fs::read(file).map_err(|e| anyhow!("{file}: {e}"))?;
+    trust.believe(pem).map_err(|e| anyhow!("{file}: {e}"))
 }
 
 /// A client as the flags and the environment say.
 pub fn client(matches: &ArgMatches) -> Result<Client> {
-    let mut authorities = Vec::new();
+    let mut trust = Trust::default();
     for file in many(matches, "ca-file") {
-        authorities.push(fs::read(&file).map_err(|e| anyhow!("--ca-file {file}: {e}"))?);
+        believe(&mut trust, &file).map_err(|e| anyhow!("--ca-file {e}"))?;
     }
     let mut folders: Vec<PathBuf> = FOLDERS.iter().map(PathBuf::from).collect();
     folders
         .extend(std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config/containers/certs.d")));
+    trust.folders = folders;
+    trust.own = certificate(one(matches, "cert-file"), one(matches, "key-file"))?;
     let jobs = match one(matches, "jobs") {
         Some(text) => text.parse::<usize>().ok().filter(|jobs| (1..=64).contains(jobs)),
         None => Some(Options::default().jobs),
     };
     Ok(Client::new(Options {
-        trust: Trust { authorities, folders },
+        trust,
         keyring: keyring(matches),
         proxies: Proxies::from_environment(&|name| std::env::var_os(name)),
         plain_http: on(matches, "plain-http"),

@@ -123,7 +123,9 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         let client = access::client(matches)?;
         access::block_on(async {
             for tag in &tags {
-                access::keep_published(matches, &client, tag, &image).await?;
+                if on(matches, "keep-published") {
+                    access::keep_published(&client, tag, &image, "").await?;
+                }
                 let line = Line::new("pushing");
                 client.push(&layout, &image, tag, &line.listener()).await?;
                 text.push_str(&format!("pushed {tag} ({})\n", line.end()));

@@ -12,6 +12,7 @@ use serde_json::json;
 use super::progress::Line;
 use super::{access, build, names, only, show, store};
 use crate::flag::{on, one};
+use crate::scratch::Scratch;
 
 /// For which platform, if it was said.
 fn platform(matches: &ArgMatches) -> Result<Option<Platform>> {
@@ -33,7 +34,9 @@ pub fn push(matches: &ArgMatches) -> Result<()> {
     let client = access::client(matches)?;
     let line = Line::new("pushing");
     access::block_on(async {
-        access::keep_published(matches, &client, &to, &image).await?;
+        if on(matches, "keep-published") {
+            access::keep_published(&client, &to, &image, "").await?;
+        }
         client.push(&layout, &image, &to, &line.listener()).await?;
         Ok(())
     })?;
@@ -44,7 +47,8 @@ pub fn push(matches: &ArgMatches) -> Result<()> {
 /// Gets an image.
 pub fn pull(matches: &ArgMatches) -> Result<()> {
     let name = Reference::parse(&only(matches, "the name of an image")?)?;
-    let platforms = match (platform(matches)?, on(matches, "all-platforms")) {
+    let said = platform(matches)?;
+    let platforms = match (said.clone(), on(matches, "all-platforms")) {
         (Some(_), true) => bail!("--platform and --all-platforms: write one of them"),
         (_, true) => Platforms::All,
         (Some(platform), false) => Platforms::One(platform),
@@ -54,8 +58,12 @@ pub fn pull(matches: &ArgMatches) -> Result<()> {
     let _held = layout.hold()?;
     let client = access::client(matches)?;
     let line = Line::new("pulling");
-    let image =
-        access::block_on(async { Ok(client.pull(&name, &layout, &platforms, &line.listener()).await?) })?;
+    let image = access::block_on(async {
+        if let Some(platform) = &said {
+            offers(&client, &name, platform).await?;
+        }
+        Ok(client.pull(&name, &layout, &platforms, &line.listener()).await?)
+    })?;
     let kept = match &name.tag {
         Some(_) => Some(Reference { digest: None, ..name.clone() }.to_string()),
         None => Some(name.to_string()),
@@ -63,6 +71,14 @@ pub fn pull(matches: &ArgMatches) -> Result<()> {
     layout.tag(&image, kept.as_deref())?;
     let value = json!({"name": name.to_string(), "digest": image.digest.to_string()});
     show(one(matches, "output"), &value, &format!("pulled {name} {} ({})\n", image.digest, line.end()))
+}
+
+/// Refuses an image of a registry that is not for a platform, before it is moved.
+async fn offers(client: &podium_oci::Client, name: &Reference, platform: &Platform) -> Result<()> {
+    let remote = client.open(name, &Platforms::One(platform.clone())).await?;
+    let blobs: &dyn Blobs = &remote;
+    tokio::task::block_in_place(|| blobs.image_for(&remote.root, platform))?;
+    Ok(())
 }
 
 /// Something that has an image.
@@ -75,24 +91,6 @@ struct Source {
     _scratch: Option<Scratch>,
 }
 
-/// A folder for what lies between.
-struct Scratch(std::path::PathBuf);
-
-impl Scratch {
-    fn new() -> Result<Self> {
-        let mut bytes = [0; 8];
-        getrandom::fill(&mut bytes).map_err(|e| anyhow::anyhow!("no chance: {e}"))?;
-        let name: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self(std::env::temp_dir().join(format!("podium-image-{name}"))))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Copies between places.
 pub fn copy(matches: &ArgMatches) -> Result<()> {
     let words = names(matches);
@@ -103,6 +101,9 @@ pub fn copy(matches: &ArgMatches) -> Result<()> {
     let line = Line::new("copying");
     let image = access::block_on(async {
         if let (Place::Registry(from), Place::Layout(path, tag)) = (&from, &to) {
+            if let Some(platform) = &platform {
+                offers(&client, from, platform).await?;
+            }
             // Side by side, and the next try goes on where this one breaks off.
             let fresh = !path.exists();
             let layout = Layout::create_transient(path)?;
@@ -165,14 +166,14 @@ async fn on_disk(source: &Source, work: impl FnOnce(&dyn Blobs, &Descriptor) -> 
 
 async fn source(client: &podium_oci::Client, from: &Place, platform: Option<&Platform>) -> Result<Source> {
     let chosen = |blobs: &dyn Blobs, image: Descriptor| match platform {
-        Some(platform) => Ok::<_, anyhow::Error>(blobs.image(&image, platform)?.0),
+        Some(platform) => Ok::<_, anyhow::Error>(blobs.image_for(&image, platform)?.0),
         None => Ok(image),
     };
     Ok(match from {
         Place::Registry(reference) => {
             let platforms = platform.cloned().map_or(Platforms::All, Platforms::One);
             let remote = client.open(reference, &platforms).await?;
-            let image = remote.root.clone();
+            let image = tokio::task::block_in_place(|| chosen(&remote, remote.root.clone()))?;
             Source { blobs: Arc::new(remote), image, sibling: Some(reference.clone()), _scratch: None }
         }
         Place::Layout(path, tag) => {
@@ -186,8 +187,8 @@ async fn source(client: &podium_oci::Client, from: &Place, platform: Option<&Pla
             Source { blobs: Arc::new(archive), image, sibling: None, _scratch: None }
         }
         Place::DockerArchive(path, tag) => {
-            let scratch = Scratch::new()?;
-            let layout = Layout::create_transient(&scratch.0)?;
+            let scratch = Scratch::new("podium-image")?;
+            let layout = Layout::create_transient(scratch.path())?;
             let image = build::docker(path, tag.as_deref(), &layout)?;
             Source { blobs: Arc::new(layout), image, sibling: None, _scratch: Some(scratch) }
         }

@@ -18,6 +18,8 @@ use crate::output::print;
 const MANAGER: &str = "podium";
 /// How long a kind, or what becomes of a resource, is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long operators may take to find each other after the cluster has come up.
+const UNANSWERED: Duration = Duration::from_secs(4);
 /// How long after its definition a kind is served at the latest.
 const SOON: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(20);
@@ -70,7 +72,8 @@ async fn one(client: &Client, object: &Value) -> Result<()> {
         if is_deployed(&live) {
             return print(format!("{} {place} is deployed\n", kind.kind).as_bytes());
         }
-        if let Some(why) = failure(&live) {
+        let unanswered = unanswered(&live).filter(|_| begin.elapsed() > UNANSWERED);
+        if let Some(why) = failure(&live).or(unanswered) {
             bail!("{} {place} is not deployed: {why}", kind.kind);
         }
         if begin.elapsed() > PATIENCE {
@@ -85,23 +88,27 @@ async fn one(client: &Client, object: &Value) -> Result<()> {
     Ok(())
 }
 
-fn condition<'v>(live: &'v Value, kind: &str) -> Option<&'v Value> {
+fn condition<'v>(live: &'v Value, kind: &str, status: &str) -> Option<&'v Value> {
     let conditions = live.pointer("/status/conditions").and_then(Value::as_array);
-    let is_true = |one: &&Value| one["type"] == kind && one["status"] == "True";
-    conditions.into_iter().flatten().find(is_true)
+    conditions.into_iter().flatten().find(|one| one["type"] == kind && one["status"] == status)
 }
 
 /// Whether what was asked for last is deployed: what was deployed before says so for a while, too.
 fn is_deployed(live: &Value) -> bool {
-    condition(live, "Deployed").is_some()
+    condition(live, "Deployed", "True").is_some()
         && failure(live).is_none()
         && live.pointer("/status/observedGeneration") == live.pointer("/metadata/generation")
 }
 
 /// Why it is not, as soon as somebody says so.
 fn failure(live: &Value) -> Option<String> {
-    let found = ["ReleaseFailed", "Irreconcilable"].iter().find_map(|kind| condition(live, kind))?;
+    let found = ["ReleaseFailed", "Irreconcilable"].iter().find_map(|kind| condition(live, kind, "True"))?;
     Some(found["message"].as_str().unwrap_or("the release failed").to_owned())
+}
+
+/// That no operator answers for it, or too many do.
+fn unanswered(live: &Value) -> Option<String> {
+    condition(live, "Answered", "False")?["message"].as_str().map(str::to_owned)
 }
 
 /// Where objects of a kind are kept; the kinds of the stacks come a moment after the cluster, others after their definition.

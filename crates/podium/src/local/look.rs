@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 
 use super::home::Home;
 use crate::flag::{on, one};
-use crate::output::print;
+use crate::image::show;
+use crate::output::{Exit, print};
 
 /// Kinds that are counted.
 const COUNTED: &[(&str, &str, &str)] = &[
@@ -26,13 +27,17 @@ const COUNTED: &[(&str, &str, &str)] = &[
     ("v1", "Node", "nodes"),
 ];
 
+/// How `podium status` ends when there is nothing up, as `systemctl status` does.
+const NOT_UP: u8 = 3;
+
 /// Tells whether the cluster runs, and what is in it.
 pub fn status(matches: &ArgMatches) -> Result<()> {
     let home = Home::of(matches)?;
-    let format = one(matches, "output").unwrap_or_default();
+    let format = one(matches, "output");
     let Some(running) = home.running() else {
         let text = format!("The cluster in {} is not up: podium up brings it up.\n", home.root.display());
-        return show(format, &json!({"running": false, "data": home.root}), &text);
+        show(format, &json!({"running": false, "data": home.root}), &text)?;
+        return Err(Exit(NOT_UP).into());
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let counts = runtime.block_on(async {
@@ -68,18 +73,6 @@ pub fn status(matches: &ArgMatches) -> Result<()> {
         "kubernetes": podium_apiserver::VERSION, "since": running.since, "data": home.root,
         "kubeconfig": home.kubeconfig(), "objects": counts});
     show(format, &value, &text)
-}
-
-fn show(format: &str, value: &Value, text: &str) -> Result<()> {
-    match format {
-        "" => print(text.as_bytes()),
-        "json" => print(format!("{value:#}\n").as_bytes()),
-        "yaml" => {
-            let node = podium_goyaml::json::parse(value.to_string().as_bytes(), 0)?;
-            print(&podium_goyaml::emit::to_yaml(&&node)?)
-        }
-        other => bail!("-o {other}: write json or yaml"),
-    }
 }
 
 /// Prints the kubeconfig, or where it is.

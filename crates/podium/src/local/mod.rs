@@ -11,6 +11,7 @@ use anyhow::{Result, anyhow};
 use clap::{ArgMatches, Command};
 
 use crate::flag::{Flag, Takes};
+use crate::output::Exit;
 
 /// Where the cluster is.
 const DATA: Flag = Flag::new(
@@ -73,7 +74,8 @@ pub fn commands() -> Vec<Command> {
              podium up -d --apply mystack.yaml\n  podium up --data /tmp/try --port 0",
         ),
         command("down", "Ends the cluster of this machine; its data stays", &[DATA]),
-        command("status", "Tells whether the cluster of this machine runs, and what is in it", STATUS),
+        command("status", "Tells whether the cluster of this machine runs, and what is in it", STATUS)
+            .after_help("Ends with 0 if it is up, and with 3 if it is not."),
         command("reset", "Removes the cluster of this machine with all its data", RESET),
         command("kubeconfig", "Prints how clients reach the cluster of this machine", KUBECONFIG)
             .after_help("Example:\n  export KUBECONFIG=$(podium kubeconfig --path)"),
@@ -92,5 +94,5 @@ pub fn dispatch(name: &str, matches: &ArgMatches) -> Result<()> {
         _ => look::logs(matches),
     };
     // With all its reasons: the file alone says nothing.
-    done.map_err(|error| anyhow!("{error:#}"))
+    done.map_err(|error| if error.is::<Exit>() { error } else { anyhow!("{error:#}") })
 }

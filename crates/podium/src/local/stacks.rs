@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use podium_goyaml::{json, yaml};
@@ -9,6 +10,7 @@ use podium_objects::{Kind, Resource};
 use podium_runtime::Client;
 use podium_runtime::client::Apply;
 use serde_json::Value;
+use tokio::time::sleep;
 
 mod embedded {
     include!(concat!(env!("OUT_DIR"), "/stacks.rs"));
@@ -16,6 +18,9 @@ mod embedded {
 
 /// In whose name the definitions of the stacks are written.
 const MANAGER: &str = "podium";
+/// How long the kinds of the stacks are waited for; their operators wait for them longer.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Writes the stacks into a folder; what is there and the same stays.
 pub fn unpack(folder: &Path) -> Result<()> {
@@ -60,15 +65,31 @@ pub fn define_kind(kind: &Kind) -> bool {
     })
 }
 
-/// Applies the definitions of all stacks.
+/// Applies the definitions of all stacks, and waits until their kinds are served: who watches them would say that they
+/// are missing.
 pub async fn define(client: &Client) -> Result<()> {
     let kind = Kind::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
     let resource = Resource { kind, plural: "customresourcedefinitions".to_owned(), namespaced: false };
+    let mut names = Vec::new();
     for (name, definition) in definitions() {
         let definition = definition.with_context(|| name.to_owned())?;
         let object = definition.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         let apply = Apply { manager: MANAGER, force: true, dry_run: false };
         client.apply(&resource, None, object, &definition, apply).await.with_context(|| name.to_owned())?;
+        names.push(object.to_owned());
+    }
+    let begin = Instant::now();
+    for name in names {
+        while begin.elapsed() < PATIENCE && !is_served(&client.get(&resource, None, &name).await?) {
+            sleep(PAUSE).await;
+        }
     }
     Ok(())
+}
+
+/// Whether the kind of a definition is served.
+fn is_served(definition: &Option<Value>) -> bool {
+    let conditions = definition.as_ref().and_then(|found| found.pointer("/status/conditions")?.as_array());
+    let holds = |one: &Value| one["type"] == "Established" && one["status"] == "True";
+    conditions.into_iter().flatten().any(holds)
 }

@@ -70,8 +70,8 @@ pub const OLD: [(Flag, &str); 2] = [
     (Flag::new("enable-leader-election", Takes::Switch, "the older name of --leader-elect"), "leader-elect"),
 ];
 
-/// Of what reads a project.
-pub const PROJECT: &[Flag] = &[
+/// Of what renders the charts of a project.
+pub const CHARTS: &[Flag] = &[
     Flag::new("watches-file", Takes::One("FILE"), "the project's watches.yaml (default ./watches.yaml)"),
     Flag::new(
         "values",
@@ -85,6 +85,10 @@ pub const PROJECT: &[Flag] = &[
         "API versions that templates see besides the usual ones",
     )
     .short('a'),
+];
+
+/// Of what makes objects for the operator of a project.
+pub const PROJECT: &[Flag] = &[
     Flag::new(
         "watch-namespace",
         Takes::List("NAME"),

@@ -4,6 +4,7 @@ mod flags;
 mod project;
 mod run;
 
+pub use flags::CHARTS;
 pub use project::{Kept, Project, check_image, deployment, project};
 pub use run::watches;
 
@@ -59,7 +60,7 @@ fn with_commands(all: Command) -> Command {
                      Examples:\n  podium operator rbac -f examples/shop.yaml\n  \
                      podium operator rbac --watch-namespace shop -n shop",
                 )
-                .args(flags::PROJECT.iter().map(|flag| flag.to_arg())),
+                .args(flags::CHARTS.iter().chain(flags::PROJECT).map(|flag| flag.to_arg())),
         )
         .subcommand(
             Command::new("manifests")
@@ -68,7 +69,7 @@ fn with_commands(all: Command) -> Command {
                     "Example:\n  podium operator manifests --image registry.example.com/shop-operator:1.0.0 -n shop-system \\\n    \
                      -f examples/shop.yaml | kubectl apply -f -",
                 )
-                .args(flags::PROJECT.iter().chain(flags::MANIFESTS).map(|flag| flag.to_arg())),
+                .args(flags::CHARTS.iter().chain(flags::PROJECT).chain(flags::MANIFESTS).map(|flag| flag.to_arg())),
         )
 }
 

@@ -1,13 +1,13 @@
 //! `podium registry serve`.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
-use podium_oci::registry::store::Store;
+use podium_oci::registry::store::{self, Store};
 use podium_oci::registry::users::Users;
 use podium_oci::registry::{Registry, limits};
 use podium_serve::Server;
@@ -50,8 +50,11 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
     let address = one(matches, "listen").unwrap_or(ADDRESS);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
-        let store = Arc::new(Store::open(&folder, true)?);
-        let _alone = alone(&folder)?;
+        let store = Store::open_alone(&folder, true).map_err(|error| match error {
+            store::Error::Taken(_) => anyhow!("{error}: choose another folder with --data"),
+            other => other.into(),
+        })?;
+        let store = Arc::new(store);
         let mut registry = Registry::new(store.clone());
         let open = users.is_none();
         if let Some(users) = users {
@@ -82,21 +85,6 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         }
         Ok(())
     })
-}
-
-/// Two who serve the same images would take away what the other one is about to name.
-fn alone(folder: &Path) -> Result<File> {
-    let path = folder.join("lock");
-    let lock = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
-    let lock = lock.with_context(|| path.display().to_string())?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(TryLockError::WouldBlock) => bail!(
-            "the images in {} are served by another process already: choose another folder with --data",
-            folder.display()
-        ),
-        Err(TryLockError::Error(error)) => Err(error).with_context(|| path.display().to_string()),
-    }
 }
 
 /// Removes garbage, now and every so often.

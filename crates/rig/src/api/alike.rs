@@ -651,14 +651,18 @@ fn made_alike(real: &str, ours: &str) -> bool {
 
 /// Whether two refusals say the same, but not in the same order.
 pub fn only_order(real: &Answer, ours: &Answer) -> bool {
-    let causes = |answer: &Answer| {
-        let value = answer.value();
-        let list = value.pointer("/details/causes").and_then(Value::as_array).cloned().unwrap_or_default();
-        let mut list: Vec<String> = list.iter().map(Value::to_string).collect();
-        list.sort();
-        list
-    };
-    real.code == ours.code && causes(real).len() > 1 && causes(real) == causes(ours)
+    let (mut real_causes, mut our_causes) = (causes(real), causes(ours));
+    let differ = real_causes != our_causes;
+    real_causes.sort();
+    our_causes.sort();
+    differ && real.code == ours.code && real_causes == our_causes
+}
+
+/// What a refusal names, in its order.
+fn causes(answer: &Answer) -> Vec<String> {
+    let value = yaml_of(answer).unwrap_or_else(|| answer.value());
+    let list = value.pointer("/details/causes").and_then(Value::as_array).cloned().unwrap_or_default();
+    list.iter().map(Value::to_string).collect()
 }
 
 #[cfg(test)]

@@ -134,3 +134,114 @@ fn refusals_have_the_same_words() {
     case.refused(422, "unknown time zone", &Request::post(&jobs, job("Europe/Atlantis")));
     case.expect(201, &Request::post(&jobs, job("America/Argentina/Ushuaia")));
 }
+
+#[test]
+#[ignore = "needs the pinned originals: make tools"]
+fn what_is_wrong_with_pods_is_said_as_a_whole() {
+    let mut case = Case::new("edges-6");
+    let place = case.place("/api/v1", "podtemplates", "");
+    let mut refuse = |words: &str, more: Value| {
+        let mut spec = json!({"containers": [{"name": "c", "image": "i"}]});
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let template = json!({"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "t"}, "template": {"spec": spec}});
+        case.refused(422, words, &Request::post(&place, template));
+    };
+    let windows = |options: Value| json!({"securityContext": {"windowsOptions": options}});
+    refuse("hostNetwork must be true", windows(json!({"hostProcess": true})));
+    let own = |flag: bool| json!({"name": "d", "image": "i", "securityContext": {"windowsOptions": {"hostProcess": flag}}});
+    let both = json!([{"name": "c", "image": "i"}, own(true)]);
+    refuse("all containers must be HostProcess", json!({"hostNetwork": true, "containers": both}));
+    let mut other = windows(json!({"hostProcess": true}));
+    other["containers"] = json!([own(false)]);
+    other["serviceAccountName"] = "A".into();
+    refuse("must be identical", other.clone());
+    other["initContainers"] = json!([{"name": "i", "image": "i"}]);
+    refuse("must be identical", other);
+    let (long, domain) = ("x".repeat(105), "d".repeat(256));
+    let users = [
+        "",
+        "a\n",
+        "a\\b\\c",
+        "\\u",
+        "D\\",
+        "...",
+        "   ",
+        "u:x",
+        "a@b",
+        ".x\\u",
+        "a.-b.ccccccccccccccc\\u",
+        &long,
+    ];
+    for user in
+        users.into_iter().map(str::to_owned).chain([format!("{domain}\\u"), format!("{}\\u", &domain[..64])])
+    {
+        refuse("runAsUserName", windows(json!({"runAsUserName": user})));
+    }
+    refuse(
+        "cannot be an empty string",
+        windows(json!({"gmsaCredentialSpecName": "A_", "gmsaCredentialSpec": ""})),
+    );
+    for policy in ["MountOption", "X"] {
+        refuse("seLinuxChangePolicy", json!({"securityContext": {"seLinuxChangePolicy": policy}}));
+    }
+    for later in [
+        json!({"lifecycle": {}}),
+        json!({"restartPolicyRules": []}),
+        json!({"restartPolicy": "Always"}),
+        json!({"resizePolicy": [], "ports": [], "livenessProbe": {}}),
+        json!({"resources": {}}),
+        json!({"resources": {"limits": {}}}),
+    ] {
+        let mut container = json!({"name": "e", "image": "i"});
+        container.as_object_mut().unwrap().extend(later.as_object().unwrap().clone());
+        refuse("ephemeral containers not allowed", json!({"ephemeralContainers": [container]}));
+    }
+}
+
+#[test]
+#[ignore = "needs the pinned originals: make tools"]
+fn volumes_nodes_and_definitions_are_refused_in_the_same_words() {
+    let mut case = Case::new("edges-7");
+    let volumes = "/api/v1/persistentvolumes";
+    let volume = |source: Value| {
+        let mut spec = json!({"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}});
+        spec.as_object_mut().unwrap().extend(source.as_object().unwrap().clone());
+        json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "edges-7-v"}, "spec": spec})
+    };
+    for (registry, tenant) in [("", 65), ("hello", 64), ("hello,a:1,b", 1), ("a:1,", 0), ("hello", 65)] {
+        let quobyte = json!({"quobyte": {"registry": registry, "volume": "", "tenant": "x".repeat(tenant)}});
+        case.refused(422, "spec.quobyte", &Request::post(volumes, volume(quobyte)));
+    }
+    for namespace in ["", "A.b"] {
+        let gluster = json!({"glusterfs": {"endpoints": "", "path": "p", "endpointsNamespace": namespace}});
+        case.refused(422, "endpointsNamespace", &Request::post(volumes, volume(gluster)));
+    }
+    for ranges in [
+        json!(["10.2.0.0/24", "b"]),
+        json!(["b"]),
+        json!(["b", "c"]),
+        json!(["10.2.0.0/24", "fd00::1"]),
+        json!(["10.2.0.0/24", "010.3.0.0/24"]),
+        json!(["10.2.0.0/24", ""]),
+    ] {
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "edges-7-n"},
+            "spec": {"podCIDR": ranges[0], "podCIDRs": ranges}});
+        case.refused(422, "podCIDRs", &Request::post("/api/v1/nodes", node));
+    }
+}
+
+#[test]
+#[ignore = "needs the pinned originals: make tools"]
+fn numbers_of_strategic_patches_lose_the_bits_that_do_not_fit() {
+    const STRATEGIC: &str = "application/strategic-merge-patch+json";
+    let mut case = Case::new("edges-8");
+    let place = case.place("/apis/coordination.k8s.io/v1", "leases", "");
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "l"}, "spec": {}});
+    case.expect(201, &Request::post(&place, lease));
+    let patch = |number: Value| json!({"spec": {"leaseTransitions": number}});
+    let one = format!("{place}/l");
+    case.refused(422, "-2147483648", &Request::patch(&one, STRATEGIC, patch(json!(2_147_483_648_i64))));
+    case.refused(422, "cannot convert float64", &Request::patch(&one, STRATEGIC, patch(json!(1.5))));
+    let fits = case.expect(200, &Request::patch(&one, STRATEGIC, patch(json!(4_294_967_301_i64))));
+    assert_eq!(fits["spec"]["leaseTransitions"], 5);
+}

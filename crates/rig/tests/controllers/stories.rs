@@ -25,15 +25,16 @@ pub async fn tell(api: &Api) -> BTreeMap<&'static str, Value> {
         one("foreground", Box::pin(foreground(api))),
         one("orphans", Box::pin(orphans(api))),
     );
-    let (f, g, h, i, j, k) = tokio::join!(
+    let (f, g, h, i, j, k, l) = tokio::join!(
         one("circle", Box::pin(circle(api))),
         one("astray", Box::pin(astray(api))),
         one("homes", Box::pin(homes(api))),
         one("tokens", Box::pin(tokens(api))),
         one("roles", Box::pin(roles(api))),
         one("defined", Box::pin(defined(api))),
+        one("kept", Box::pin(kept(api))),
     );
-    BTreeMap::from([a, b, c, d, e, f, g, h, i, j, k])
+    BTreeMap::from([a, b, c, d, e, f, g, h, i, j, k, l])
 }
 
 pub fn maps(namespace: &str) -> String {
@@ -327,6 +328,35 @@ async fn homes(api: &Api) -> Value {
         ])
     };
     json!([strip(&again), strip(&last)])
+}
+
+/// Claims stay while pods have them, and go then; volumes that nobody has go at once.
+async fn kept(api: &Api) -> Value {
+    let path = namespace(api, "kept").await;
+    let claims = format!("{path}/persistentvolumeclaims");
+    let storage = json!({"resources": {"requests": {"storage": "1Gi"}}, "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "none"});
+    for name in ["used", "free"] {
+        api.post(&claims, json!({"metadata": {"name": name}, "spec": storage})).await;
+    }
+    let volume =
+        json!({"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}});
+    api.post("/api/v1/persistentvolumes", json!({"metadata": {"name": "kept"}, "spec": volume})).await;
+    api.until(&format!("{path}/serviceaccounts/default"), |_| true).await;
+    let pod = json!({"nodeName": "none", "terminationGracePeriodSeconds": 0, "containers": [{"name": "c", "image": "i"}],
+        "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "used"}}]});
+    api.post(&format!("{path}/pods"), json!({"metadata": {"name": "user"}, "spec": pod})).await;
+    api.delete(&format!("{claims}/used"), "Background").await;
+    for gone in [format!("{claims}/free"), "/api/v1/persistentvolumes/kept".to_owned()] {
+        api.delete(&gone, "Background").await;
+        api.until_gone(&gone).await;
+    }
+    let used = api.get(&format!("{claims}/used")).await.unwrap_or_default();
+    api.delete(&format!("{path}/pods/user"), "Background").await;
+    api.until_gone(&format!("{claims}/used")).await;
+    api.delete(&path, "Background").await;
+    api.until_gone(&path).await;
+    json!([used["metadata"]["finalizers"], used["metadata"]["deletionTimestamp"].is_string()])
 }
 
 /// Secrets for tokens.

@@ -127,31 +127,37 @@ async fn the_originals_make_the_same_objects_and_hand_them_over() {
         }
     }
     println!("{} kinds are equal field by field under 3 operators", KINDS.len());
-    for (tale, old, program) in [(sdk, one, "helm-operator"), (plugins, two, "helm-operator-plugins")] {
-        // Operator-sdk's makes an object anew without the marks of its release.
-        tale.delete("Service", "same").await;
-        tale.appears("Service", "same").await;
-        old.stop().await;
-        let uid = async |kind: &str| tale.get(kind, "same").await["metadata"]["uid"].clone();
-        let (map, deployment) = (uid("ConfigMap").await, uid("Deployment").await);
-        let operator = tale.operator().await;
-        tale.apply("same", json!({"color": "taken over"})).await;
-        tale.holds("ConfigMap", "same", "/data/color", "taken over").await;
-        let custom = tale.deployed("same").await;
-        assert!(condition(&custom, "Ready").is_some());
-        let service = tale.get("Service", "same").await;
-        assert_eq!(service["metadata"]["annotations"]["meta.helm.sh/release-name"], "same");
-        tale.edit("Deployment", "same", json!({"spec": {"minReadySeconds": 1}})).await;
-        // Fields that the old operator wrote and the chart does not have any more are not left behind.
-        assert_eq!(tale.get("Deployment", "same").await["spec"]["replicas"], 1);
-        operator.stop().await;
-        let back = original(&tale, program);
-        tale.apply("same", json!({"color": "back"})).await;
-        tale.holds("ConfigMap", "same", "/data/color", "back").await;
-        assert_eq!((uid("ConfigMap").await, uid("Deployment").await), (map, deployment));
-        tale.delete("Tale", "same").await;
-        tale.vanishes("Tale", "same").await;
-        tale.vanishes("ConfigMap", "same").await;
-        drop(back);
-    }
+    tokio::join!(
+        handed_over(&sdk, one, "helm-operator"),
+        handed_over(&plugins, two, "helm-operator-plugins"),
+    );
+}
+
+/// Ours goes on with what an original has made, and the original with what ours has.
+async fn handed_over(tale: &Tale, old: Operator, program: &str) {
+    // Operator-sdk's makes an object anew without the marks of its release.
+    tale.delete("Service", "same").await;
+    tale.appears("Service", "same").await;
+    old.stop().await;
+    let uid = async |kind: &str| tale.get(kind, "same").await["metadata"]["uid"].clone();
+    let (map, deployment) = (uid("ConfigMap").await, uid("Deployment").await);
+    let operator = tale.operator().await;
+    tale.apply("same", json!({"color": "taken over"})).await;
+    tale.holds("ConfigMap", "same", "/data/color", "taken over").await;
+    let custom = tale.deployed("same").await;
+    assert!(condition(&custom, "Ready").is_some());
+    let service = tale.get("Service", "same").await;
+    assert_eq!(service["metadata"]["annotations"]["meta.helm.sh/release-name"], "same");
+    tale.edit("Deployment", "same", json!({"spec": {"minReadySeconds": 1}})).await;
+    // Fields that the old operator wrote and the chart does not have any more are not left behind.
+    assert_eq!(tale.get("Deployment", "same").await["spec"]["replicas"], 1);
+    operator.stop().await;
+    let back = original(tale, program);
+    tale.apply("same", json!({"color": "back"})).await;
+    tale.holds("ConfigMap", "same", "/data/color", "back").await;
+    assert_eq!((uid("ConfigMap").await, uid("Deployment").await), (map, deployment));
+    tale.delete("Tale", "same").await;
+    tale.vanishes("Tale", "same").await;
+    tale.vanishes("ConfigMap", "same").await;
+    drop(back);
 }

@@ -143,6 +143,8 @@ async fn of_two_with_a_lease_one_works_and_the_other_takes_over() {
     });
     third.says("waiting for the lease").await;
     second.kill();
+    // How long that is, it has said itself; here as if it had promised less.
+    tale.edit("Lease", "tales", json!({"spec": {"leaseDurationSeconds": 1}})).await;
     tale.apply("a", json!({"color": "three"})).await;
     third.says("all kinds are watched").await;
     tale.holds("ConfigMap", "a", "/data/color", "three").await;

@@ -1,11 +1,11 @@
 //! What goes wrong is said, does no harm, and goes on by itself.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::world::{Tale, condition, crd, port, read};
+use crate::world::{Operator, Tale, condition, crd, port, read};
 use crate::{SMALL, SMALL_VALUES, TINY, TINY_VALUES};
 
 #[tokio::test]
@@ -61,10 +61,23 @@ async fn what_the_server_refuses_is_undone_and_tried_again_ever_more_seldom() {
     let message = said["message"].as_str().unwrap();
     assert!(message.contains("99999") && message.contains("next try at"), "{said}");
     tale.holds("ConfigMap", "a", "/data/color", "good").await;
-    // Half a second, one, two, four: not hundreds of tries.
-    sleep(Duration::from_secs(6)).await;
-    let tries = operator.log().matches("reason=UpgradeError").count();
-    assert!((2..=6).contains(&tries), "{tries} tries in 6 s\n{}", operator.log());
+    // Half a second, one, two, four: each pause is longer than all before it, not one of hundreds.
+    let tries = || operator.log().matches("reason=UpgradeError").count();
+    let more = async |count: usize| {
+        tale.until(&format!("{count} tries"), async || match tries() {
+            seen if seen < count => Err(seen.to_string()),
+            seen => {
+                assert_eq!(seen, count, "{}", operator.log());
+                Ok(())
+            }
+        })
+        .await;
+        Instant::now()
+    };
+    let seen = tries();
+    let (one, two) = (more(seen + 1).await, more(seen + 2).await);
+    let pause = two - one;
+    assert!(pause > Duration::from_millis(800), "{pause:?}\n{}", operator.log());
     let records = tale.all("Secret").await.len();
     assert!(records <= 22, "{records} records");
     assert!(
@@ -94,28 +107,32 @@ async fn what_is_there_is_looked_after_while_a_change_fails() {
     tale.says("refused", "ReleaseFailed", "True", "UpgradeError").await;
     tale.apply("broken", json!({"broken": true})).await;
     tale.says("broken", "Irreconcilable", "True", "on purpose").await;
-    // Some tries later, the next one is far away.
-    sleep(Duration::from_secs(8)).await;
-    let heals = async |name: &str| {
-        let begin = std::time::Instant::now();
-        tale.edit("ConfigMap", name, json!({"data": {"color": "drifted"}})).await;
-        tale.holds("ConfigMap", name, "/data/color", "good").await;
-        tale.delete("ConfigMap", name).await;
-        tale.holds("ConfigMap", name, "/data/color", "good").await;
-        assert!(begin.elapsed() < Duration::from_secs(4), "{name}: {:?}\n{}", begin.elapsed(), tale.logs());
+    // What is put right while nothing is tried is not put right by a try: pauses grow until one is long enough.
+    let heals = async |operator: &Operator, name: &str| {
+        let tries = || operator.log().matches("reason=").count();
+        for _ in 0..6 {
+            let before = tries();
+            tale.edit("ConfigMap", name, json!({"data": {"color": "drifted"}})).await;
+            tale.holds("ConfigMap", name, "/data/color", "good").await;
+            tale.delete("ConfigMap", name).await;
+            tale.holds("ConfigMap", name, "/data/color", "good").await;
+            if tries() == before {
+                return;
+            }
+        }
+        panic!("{name} is never put right between two tries\n{}", tale.logs());
     };
     for name in ["refused", "broken"] {
-        heals(name).await;
+        heals(&operator, name).await;
     }
     let tries = operator.log().matches("reason=UpgradeError").count();
     assert!(tries <= 7, "mending is no try: {tries}\n{}", operator.log());
     operator.stop().await;
     // Also of what a new operator has never seen well.
     tale.edit("ConfigMap", "broken", json!({"data": {"color": "drifted"}})).await;
-    let _operator = tale.operator().await;
+    let operator = tale.operator().await;
     tale.holds("ConfigMap", "broken", "/data/color", "good").await;
-    sleep(Duration::from_secs(4)).await;
-    heals("broken").await;
+    heals(&operator, "broken").await;
     for name in ["refused", "broken"] {
         tale.apply(name, json!({"color": "better"})).await;
         tale.holds("ConfigMap", name, "/data/color", "better").await;
@@ -386,7 +403,13 @@ async fn with_wait_deployed_means_ready() {
     let _operator = tale.operator().await;
     tale.apply("a", json!({"podAnnotations": {"rig.podium/ready": "false"}})).await;
     tale.appears("Deployment", "a").await;
-    sleep(Duration::from_secs(2)).await;
+    tale.until("a pod that is not ready", async || {
+        let pods = tale.all("Pod").await;
+        let waits = |pod: &Value| pod["status"]["containerStatuses"][0]["state"]["waiting"].is_object();
+        if pods.iter().any(waits) { Ok(()) } else { Err(format!("{} pods", pods.len())) }
+    })
+    .await;
+    sleep(Duration::from_secs(1)).await;
     assert!(tale.condition("a", "Deployed").await.is_none_or(|found| found["status"] != "True"));
     for pod in tale.all("Pod").await {
         let name = pod["metadata"]["name"].as_str().unwrap().to_owned();

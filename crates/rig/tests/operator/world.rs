@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use podium_objects::{Kind, Resource};
-use podium_rig::cluster::{Cluster, Options, User, run};
+use podium_rig::cluster::{Cluster, Options, Server, User, run};
 use podium_rig::request::Dialect;
 use podium_rig::tools;
 use podium_runtime::client::{Apply, Form};
@@ -18,7 +18,11 @@ use tokio::time::sleep;
 
 /// How long anything may take at most on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(45);
-const LOOK: Duration = Duration::from_millis(50);
+/// How often is looked: our own server does not mind to be asked, the real one would have less time for the story.
+static LOOK: LazyLock<Duration> = LazyLock::new(|| match Server::chosen() {
+    Server::Podium => Duration::from_millis(10),
+    Server::Kubernetes => Duration::from_millis(50),
+});
 const GROUP: &str = "tales.podium.dev";
 /// Users who may do only what a story lets them.
 pub const WEAK: [&str; 4] = ["weak", "narrow", "moody", "deaf"];
@@ -27,11 +31,11 @@ static CLUSTER: LazyLock<Cluster> = LazyLock::new(|| {
     let users = WEAK.map(User::weak).to_vec();
     let cluster = Cluster::with(Options { controllers: true, node: true, users, ..Options::default() })
         .unwrap_or_else(|e| panic!("needs the pinned originals (make tools): {e}"));
-    for (kind, scope) in [("Tale", "Namespaced"), ("Other", "Namespaced"), ("World", "Cluster")] {
-        let path = cluster.folder().join(format!("{kind}.json"));
-        std::fs::write(&path, crd(kind, scope).to_string()).unwrap();
-        run(cluster.kubectl().args(["create", "-f"]).arg(path)).unwrap();
-    }
+    let kinds = [("Tale", "Namespaced"), ("Other", "Namespaced"), ("World", "Cluster")];
+    let crds = kinds.map(|(kind, scope)| crd(kind, scope).to_string()).join("\n---\n");
+    let path = cluster.folder().join("kinds.yaml");
+    std::fs::write(&path, crds).unwrap();
+    run(cluster.kubectl().args(["create", "-f"]).arg(path)).unwrap();
     cluster
 });
 
@@ -144,6 +148,17 @@ impl Tale {
         self.operator_with(|_| ()).await
     }
 
+    /// Starts an operator and waits until it watches; its metrics are at the address that comes with it.
+    pub async fn measured(&self) -> (Operator, String) {
+        let metrics = format!("127.0.0.1:{}", port());
+        let operator = self
+            .operator_with(|command| {
+                command.args(["--metrics-bind-address", &metrics]);
+            })
+            .await;
+        (operator, metrics)
+    }
+
     /// Starts an operator of all namespaces; of this story's resources only, since others tell theirs.
     pub async fn operator_everywhere(&self) -> Operator {
         self.watches(&format!("selector: {{matchLabels: {{tale: {}}}}}", self.name));
@@ -183,9 +198,12 @@ impl Tale {
             match look().await {
                 Ok(found) => return found,
                 Err(seen) if begin.elapsed() > PATIENCE => {
-                    panic!("{}: waited in vain for {what}: {seen}\n{}", self.name, self.tail())
+                    let all = ["get", "pods,replicasets,deployments", "-o", "yaml", "-n", &self.name];
+                    let there =
+                        run(self.cluster.kubectl().args(all)).unwrap_or_else(|error| error.to_string());
+                    panic!("{}: waited in vain for {what}: {seen}\n{}\n{there}", self.name, self.tail())
                 }
-                Err(_) => sleep(LOOK).await,
+                Err(_) => sleep(*LOOK).await,
             }
         }
     }
@@ -369,6 +387,16 @@ impl Tale {
         .await
     }
 
+    /// Waits for any Event about a resource.
+    pub async fn told(&self, name: &str) {
+        self.until(&format!("an Event about {name}"), async || {
+            let all = self.all("Event").await;
+            let about = all.iter().any(|event| event["involvedObject"]["name"] == name);
+            if about { Ok(()) } else { Err(format!("{} others", all.len())) }
+        })
+        .await;
+    }
+
     /// The versions of everything that the operator could have written; they change with every write.
     pub async fn versions(&self) -> Vec<String> {
         let mut all = Vec::new();
@@ -380,10 +408,15 @@ impl Tale {
         all
     }
 
-    /// Nothing is written for some seconds.
-    pub async fn is_quiet(&self, seconds: u64) {
+    /// Nothing is written while the operator, whose metrics these are, looks so often at resources.
+    pub async fn is_quiet(&self, metrics: &str, looks: usize) {
         let before = self.versions().await;
-        sleep(Duration::from_secs(seconds)).await;
+        let enough = reconciles(metrics) + looks;
+        self.until(&format!("{enough} reconciles"), async || match reconciles(metrics) {
+            seen if seen >= enough => Ok(()),
+            seen => Err(seen.to_string()),
+        })
+        .await;
         assert_eq!(
             before,
             self.versions().await,
@@ -434,7 +467,7 @@ impl Operator {
         let begin = Instant::now();
         while !self.log().contains(text) {
             assert!(begin.elapsed() < PATIENCE, "{text:?} is not in:\n{}", self.log());
-            sleep(LOOK).await;
+            sleep(*LOOK).await;
         }
     }
 
@@ -444,7 +477,7 @@ impl Operator {
         let begin = Instant::now();
         while self.child.try_wait().unwrap().is_none() {
             assert!(begin.elapsed() < PATIENCE, "it does not end");
-            sleep(LOOK).await;
+            sleep(*LOOK).await;
         }
     }
 
@@ -457,6 +490,13 @@ impl Drop for Operator {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// How often an operator has looked at resources.
+fn reconciles(metrics: &str) -> usize {
+    let page = read(metrics, "/metrics");
+    let lines = page.lines().filter(|line| line.starts_with("controller_runtime_reconcile_total{"));
+    lines.map(|line| line.rsplit(' ').next().unwrap().parse::<usize>().unwrap()).sum()
 }
 
 /// What is at an address of this machine.
