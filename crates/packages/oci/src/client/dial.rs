@@ -17,7 +17,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-use super::trust::{Trust, config};
+use super::trust::{Asked, Trust, config};
 use crate::reference::is_loopback;
 
 /// How long a connection may take.
@@ -161,6 +161,7 @@ pub(super) fn connector(
     host: &str,
     trust: Option<&Trust>,
     proxies: &Proxies,
+    asked: &Arc<Asked>,
 ) -> Result<HttpsConnector<Dialer>, String> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
@@ -168,7 +169,7 @@ pub(super) fn connector(
     tcp.set_nodelay(true);
     let dialer = Dialer { tcp, proxies: proxies.clone() };
     Ok(HttpsConnectorBuilder::new()
-        .with_tls_config(config(host, trust)?)
+        .with_tls_config(config(host, trust, asked)?)
         .https_or_http()
         .enable_http1()
         .wrap_connector(dialer))

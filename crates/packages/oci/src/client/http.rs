@@ -1,7 +1,8 @@
 //! Requests to registries: known by name, answered with patience, never shown to strangers.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use base64::Engine;
@@ -21,13 +22,20 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use super::auth::{Challenge, Scope, Token, escape};
 use super::credentials::Credential;
 use super::dial::{Dialer, connector};
-use super::trust::advice;
+use super::trust::{Asked, advice, turned_away};
 use super::{Client, Error};
 use crate::reference::{api_host, is_loopback};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub(super) type Body = UnsyncBoxBody<Bytes, BoxError>;
-type Http = legacy::Client<HttpsConnector<Dialer>, Body>;
+
+/// Somebody to whom connections are made.
+pub(super) struct Peer {
+    client: legacy::Client<HttpsConnector<Dialer>, Body>,
+    asked: Arc<Asked>,
+    /// That it has ever answered.
+    answered: AtomicBool,
+}
 
 /// How long the head of an answer may take.
 const ANSWER: Duration = Duration::from_secs(120);
@@ -126,28 +134,29 @@ impl Host {
 
 impl Client {
     /// The one who makes connections to an authority.
-    fn http(&self, authority: &str, secure: bool) -> Result<Http, Error> {
-        let mut clients = locked(&self.inner.clients);
+    fn peer(&self, authority: &str, secure: bool) -> Result<Arc<Peer>, Error> {
+        let mut peers = locked(&self.inner.peers);
         let key = (authority.to_owned(), secure);
-        if let Some(client) = clients.get(&key) {
-            return Ok(client.clone());
+        if let Some(peer) = peers.get(&key) {
+            return Ok(peer.clone());
         }
         // Reading all authorities of this machine takes longer than a small answer: only who speaks TLS needs them.
         let trust = secure.then_some(&self.inner.options.trust);
-        let made = connector(authority, trust, &self.inner.options.proxies);
-        let connector = made.map_err(Error::Tls)?;
-        let client: Http = legacy::Client::builder(TokioExecutor::new())
+        let asked = Arc::default();
+        let made = connector(authority, trust, &self.inner.options.proxies, &asked);
+        let client = legacy::Client::builder(TokioExecutor::new())
             .pool_idle_timeout(Duration::from_secs(30))
             .pool_timer(TokioTimer::new())
             .http1_max_buf_size(READ)
-            .build(connector);
-        clients.insert(key, client.clone());
-        Ok(client)
+            .build(made.map_err(Error::Tls)?);
+        let peer = Arc::new(Peer { client, asked, answered: AtomicBool::new(false) });
+        peers.insert(key, peer.clone());
+        Ok(peer)
     }
 
     /// A registry. With one of this machine it is tried whether it speaks TLS; with others it has to, unless the user
     /// said otherwise.
-    pub(super) async fn host(&self, registry: &str) -> Result<std::sync::Arc<Host>, Error> {
+    pub(super) async fn host(&self, registry: &str) -> Result<Arc<Host>, Error> {
         let known = || locked(&self.inner.hosts).get(registry).cloned();
         if let Some(host) = known() {
             return Ok(host);
@@ -165,7 +174,7 @@ impl Client {
         } else {
             "https"
         };
-        let host = std::sync::Arc::new(Host {
+        let host = Arc::new(Host {
             registry: registry.to_owned(),
             base: format!("{scheme}://{authority}"),
             authority,
@@ -206,7 +215,7 @@ impl Client {
         payload: Payload,
     ) -> Result<Response<Incoming>, Error> {
         let authority = uri.authority().map(|authority| authority.as_str().to_owned()).unwrap_or_default();
-        let client = self.http(&authority, uri.scheme_str() == Some("https"))?;
+        let peer = self.peer(&authority, uri.scheme_str() == Some("https"))?;
         let (body, patience) = match payload {
             Payload::Bytes(data) if data.is_empty() => {
                 (Empty::new().map_err(|e| match e {}).boxed_unsync(), ANSWER)
@@ -226,11 +235,15 @@ impl Client {
         if let Some(proxy) = self.inner.options.proxies.authorization(uri) {
             request.headers_mut().insert(PROXY_AUTHORIZATION, proxy);
         }
-        match tokio::time::timeout(patience, client.request(request)).await {
-            Ok(Ok(response)) => Ok(response),
+        match tokio::time::timeout(patience, peer.client.request(request)).await {
+            Ok(Ok(response)) => {
+                peer.answered.store(true, Ordering::Relaxed);
+                Ok(response)
+            }
             Ok(Err(e)) => {
                 let why = causes(&e);
-                match advice(&why) {
+                let turned = peer.asked.in_vain() && !peer.answered.load(Ordering::Relaxed);
+                match advice(&why).or_else(|| turned.then(|| turned_away(&why))) {
                     Some(why) => Err(Error::Certificate { host: authority.clone(), why }),
                     None => Err(failed(why)),
                 }

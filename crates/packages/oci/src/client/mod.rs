@@ -163,12 +163,7 @@ pub struct Client {
 
 struct Inner {
     options: Options,
-    clients: Mutex<
-        HashMap<
-            (String, bool),
-            hyper_util::client::legacy::Client<hyper_rustls::HttpsConnector<dial::Dialer>, http::Body>,
-        >,
-    >,
+    peers: Mutex<HashMap<(String, bool), Arc<http::Peer>>>,
     hosts: Mutex<HashMap<String, Arc<http::Host>>>,
     trying: tokio::sync::Mutex<()>,
 }
@@ -179,7 +174,7 @@ impl Client {
         Self {
             inner: Arc::new(Inner {
                 options,
-                clients: Mutex::default(),
+                peers: Mutex::default(),
                 hosts: Mutex::default(),
                 trying: tokio::sync::Mutex::default(),
             }),

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustls::client::ResolvesClientCert;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::verify_server_name;
@@ -112,8 +114,31 @@ fn roots(given: &[CertificateDer<'static>]) -> Result<RootCertStore, String> {
     Ok(roots)
 }
 
+/// Has no certificate to show, and remembers whether one was asked for: who is turned away without one often sees the
+/// connection end before it has read why.
+#[derive(Debug, Default)]
+pub(super) struct Asked(AtomicBool);
+
+impl Asked {
+    /// That a certificate was asked for, and none was shown.
+    pub(super) fn in_vain(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl ResolvesClientCert for Asked {
+    fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<rustls::sign::CertifiedKey>> {
+        self.0.store(true, Ordering::Relaxed);
+        None
+    }
+
+    fn has_certs(&self) -> bool {
+        false
+    }
+}
+
 /// How TLS is spoken with a host; without anybody to believe, with nobody.
-pub(super) fn config(host: &str, trust: Option<&Trust>) -> Result<ClientConfig, String> {
+pub(super) fn config(host: &str, trust: Option<&Trust>, asked: &Arc<Asked>) -> Result<ClientConfig, String> {
     let builder = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
     let builder = builder.map_err(|e| e.to_string())?;
     let Some(trust) = trust else {
@@ -124,7 +149,7 @@ pub(super) fn config(host: &str, trust: Option<&Trust>) -> Result<ClientConfig, 
     let usual = usual.build().map_err(|e| e.to_string())?;
     let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(Verifier { usual, given }));
     match &trust.own {
-        None => Ok(builder.with_no_client_auth()),
+        None => Ok(builder.with_client_cert_resolver(asked.clone())),
         Some(own) => builder
             .with_client_auth_cert(own.chain.clone(), own.key.clone_key())
             .map_err(|e| format!("the certificate of the client: {e}")),
@@ -190,6 +215,14 @@ fn is_authority(error: &Error) -> bool {
 /// The name of it, which is all that is told.
 const AUTHORITY: &str = "CaUsedAsEndEntity";
 
+const SHOW_YOURS: &str =
+    "it lets in only those who show a certificate: give yours with --cert-file and --key-file";
+
+/// What to do when the first thing that a server did, after it had asked for a certificate in vain, was to go.
+pub(super) fn turned_away(why: &str) -> String {
+    format!("{SHOW_YOURS} (it asked for one, and then: {why})")
+}
+
 /// What is wrong with a certificate, and what to do about it; nothing if it is something else that is wrong.
 pub(super) fn advice(why: &str) -> Option<String> {
     const KNOWN: &[(&str, &str)] = &[
@@ -203,10 +236,7 @@ pub(super) fn advice(why: &str) -> Option<String> {
             "nobody whom this machine believes has signed its certificate: if it is the right one, give the \
              certificate of its authority with --ca-file",
         ),
-        (
-            "CertificateRequired",
-            "it lets in only those who show a certificate: give yours with --cert-file and --key-file",
-        ),
+        ("CertificateRequired", SHOW_YOURS),
         ("UnknownCA", "it does not know who has signed your certificate (--cert-file)"),
         (
             "BadCertificate",
