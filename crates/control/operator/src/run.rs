@@ -262,12 +262,13 @@ async fn operate(
         let (places, told, settings) = (places.clone(), told.clone(), settings.clone());
         let (created, missing) = (created.clone(), missing.clone());
         tokio::task::spawn_local(async move {
-            let resource = find(&kinds, &entry.kind, &log, &missing).await;
-            let home = settings.home.clone();
             if let Err(why) = &chart {
-                log.error("the chart cannot be used, and is waited for", &[("error", why)]);
+                let about: [(&str, &dyn std::fmt::Display); 2] = [("kind", &entry.kind), ("error", why)];
+                log.error("the chart cannot be used, and is waited for", &about);
                 missing.set(&entry.kind, "chart", Some(What::Chart));
             }
+            let resource = find(&kinds, &entry.kind, &log, &missing).await;
+            let home = settings.home.clone();
             let controller = Controller::new(entry, resource, chart, home, &log, created, missing);
             measure::queue(&registry, &controller.name, &controller.queue);
             hub.join(controller.clone());

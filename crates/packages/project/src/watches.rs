@@ -224,8 +224,13 @@ impl Reader<'_> {
             }
         }
         let chart = text("chart");
-        (self.chart)(&chart)
-            .map_err(|error| fail("chart", Problem::Chart { chart: chart.clone(), error }))?;
+        let found = match chart.is_empty() {
+            // It will not be there later either.
+            true => Err(format!("{shown} has none: write the path of a directory or an archive")),
+            false => (self.chart)(&chart),
+        };
+        let named = if chart.is_empty() { "\"\"" } else { &chart };
+        found.map_err(|error| fail("chart", Problem::Chart { chart: named.to_owned(), error }))?;
         if let Some(first) = before.iter().find(|watch| watch.kind == kind) {
             return Err(fail("Kind", Problem::Duplicate { kind: shown, first: first.place.clone() }));
         }

@@ -74,6 +74,8 @@ impl Context {
         let mut report = Report::default();
         report.set.push(Condition::new("Initialized", true, "", ""));
         report.set.push(Condition::new(trouble.condition, true, trouble.reason, message));
+        let before = controller.card(key).map(|card| card.status).unwrap_or_default();
+        report.set.extend(not_deployed(&before, trouble));
         let other = if trouble.condition == "Irreconcilable" { "ReleaseFailed" } else { "Irreconcilable" };
         report.clear.push(other);
         if let Err(error) = self.write(controller, key, &report, Some(trouble)).await {
@@ -145,6 +147,23 @@ fn difference(before: &Value, after: &Value) -> Value {
     Value::Object(out)
 }
 
+/// What is said besides of a resource that fails before anything was ever deployed for it. What was deployed stays so
+/// while a change of it fails, and is as ready as it is.
+fn not_deployed(before: &Value, trouble: &Trouble) -> Vec<Condition> {
+    let conditions = before.get("conditions").and_then(Value::as_array);
+    let is =
+        |condition: &&Value, key: &str, text: &str| condition.get(key).and_then(Value::as_str) == Some(text);
+    let mut conditions = conditions.into_iter().flatten();
+    if conditions.any(|condition| is(&condition, "type", "Deployed") && is(&condition, "status", "True")) {
+        return Vec::new();
+    }
+    let message = format!("nothing was deployed: {} says why", trouble.condition);
+    vec![
+        Condition::new("Deployed", false, trouble.reason, message.clone()),
+        Condition::new("Ready", false, "NotDeployed", message),
+    ]
+}
+
 /// What is said of a release that is as it should be.
 fn good(key: &Key, done: &Done) -> Report {
     let mut report = Report { clear: vec!["ReleaseFailed", "Irreconcilable"], ..Report::default() };
@@ -171,4 +190,30 @@ fn good(key: &Key, done: &Done) -> Report {
     report.fields.insert("warnings".to_owned(), list(&done.warnings));
     report.fields.insert("leftToOthers".to_owned(), list(&left));
     report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resource_that_never_came_about_says_no_and_one_that_did_stays() {
+        let trouble = Trouble::new("ReleaseFailed", "InstallError", "no");
+        let after = |before: Value| {
+            let report = Report { set: not_deployed(&before, &trouble), ..Report::default() };
+            report.apply(&before, Timestamp::UNIX_EPOCH)
+        };
+        let status = |status: &Value, kind: &str| {
+            let all = status["conditions"].as_array().unwrap();
+            let found = all.iter().find(|one| one["type"] == kind).unwrap();
+            format!("{} {}", found["status"].as_str().unwrap(), found["reason"].as_str().unwrap())
+        };
+        for before in [json!({}), json!({"conditions": [{"type": "Deployed", "status": "False"}]})] {
+            let after = after(before).unwrap();
+            assert_eq!(status(&after, "Deployed"), "False InstallError");
+            assert_eq!(status(&after, "Ready"), "False NotDeployed");
+        }
+        let deployed = json!({"conditions": [{"type": "Deployed", "status": "True"}, {"type": "Ready", "status": "True"}]});
+        assert_eq!(after(deployed), None);
+    }
 }

@@ -155,6 +155,20 @@ fn the_second_of_two_equal_kinds_is_named_with_the_first() {
 }
 
 #[test]
+fn an_entry_without_a_chart_is_named_whoever_asks_for_charts() {
+    let reader = Reader { file: FILE, environment: &environment, world: &(), chart: &|_| Ok(()) };
+    for fields in ["", ", chart: \"\"", ", chart: ~"] {
+        let text = format!("- {{group: g, version: v1, kind: A{fields}}}\n");
+        let error = reader.read(text.as_bytes()).unwrap_err();
+        assert_eq!(error.field, "[0].chart");
+        assert_eq!(
+            error.problem.to_string(),
+            "invalid chart \"\": g/v1, Kind=A has none: write the path of a directory or an archive"
+        );
+    }
+}
+
+#[test]
 fn a_field_that_nobody_knows_is_noted_and_ignored() {
     let watches =
         read("- version: v1\n  kind: A\n  chart: charts/a\n  selecter: {}\n  Selector: {}\n").unwrap();
