@@ -131,7 +131,10 @@ fn versions_have_to_say_what_changed() {
     let here = folder("honest");
     let (old, new) = (bundle(&here, "1.0.0", &[]), bundle(&here, "1.0.1", &[]));
     assert!(good(&["bundle", "check", &old, &new], &here).contains("the least honest version is 1.0.1"));
-    assert!(good(&["bundle", "diff", &old, &new], &here).contains("example.com/operator:1.0.1"));
+    let diff = good(&["bundle", "diff", &old, &new], &here);
+    assert!(diff.contains("example.com/operator:1.0.1"), "{diff}");
+    // Every object is beside the one that it takes the place of, also those whose names end in a hash.
+    assert!(diff.lines().all(|line| line.starts_with('~')), "{diff}");
     // A kind that is gone.
     let kinds = Path::new(&new).join("metadata/kinds.yaml");
     std::fs::write(&kinds, "kinds: []\n").unwrap();

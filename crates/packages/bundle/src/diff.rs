@@ -1,6 +1,10 @@
 //! What is different between the objects of two bundles, field by field.
+//!
+//! What is the same thing is laid beside each other, whatever it is called: the names of roles end in a hash of their
+//! rules and are cut to fit, so a role is known by whom it is for; and the parts of a list that have names, or are rules,
+//! are known by that and not by their place.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde_json::Value;
@@ -8,6 +12,7 @@ use serde_json::Value;
 use crate::compare::bare;
 use crate::registry::Registry;
 use crate::render::Object;
+use crate::value::{list, text};
 
 /// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,20 +62,11 @@ fn shown(value: &Value) -> String {
 /// Compares what two bundles put into a cluster. Objects whose names differ in the version only are the same.
 pub fn diff(was: &Registry, old: &[Object], is: &Registry, new: &[Object]) -> Vec<Difference> {
     let by_name = |registry: &Registry, objects: &[Object]| -> BTreeMap<String, Value> {
+        let accounts = accounts(objects);
         let mut out = BTreeMap::new();
         for object in objects {
-            let mut name = bare(registry, &object.name());
-            // Names with hashes in them are new whenever the rules are: what they are for stays.
-            if let Some((base, _)) = hashed(&name) {
-                name = base;
-            }
-            let mut key = name.clone();
-            let mut number = 1;
-            while out.contains_key(&key) {
-                number += 1;
-                key = format!("{name}#{number}");
-            }
-            out.insert(key, object.value.clone());
+            let name = bare(registry, &known(object, &accounts));
+            out.insert(free(&out, name), object.value.clone());
         }
         out
     };
@@ -78,7 +74,7 @@ pub fn diff(was: &Registry, old: &[Object], is: &Registry, new: &[Object]) -> Ve
     let mut out = Vec::new();
     for (name, value) in &old {
         match new.get(name) {
-            Some(other) => fields(name, value, other, &mut out),
+            Some(other) => fields(name, (was, value), (is, other), &mut out),
             None => out.push(Difference {
                 object: name.clone(),
                 path: String::new(),
@@ -99,23 +95,100 @@ pub fn diff(was: &Registry, old: &[Object], is: &Registry, new: &[Object]) -> Ve
     out
 }
 
-/// The parts of a name that ends in a hash.
-fn hashed(name: &str) -> Option<(String, &str)> {
-    let (base, hash) = name.rsplit_once('-')?;
-    let is =
-        (40..=44).contains(&hash.len()) && hash.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-    is.then(|| (base.to_owned(), hash))
+/// Whether a name ends in a hash, and so is new whenever what it stands for is.
+fn is_hashed(name: &str) -> bool {
+    let hash = name.rsplit_once('-').map_or("", |(_, hash)| hash);
+    (40..=44).contains(&hash.len()) && hash.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+}
+
+/// Whom roles are for, by the names of the roles.
+fn accounts(objects: &[Object]) -> BTreeMap<&str, &str> {
+    let bindings = objects.iter().filter(|object| object.value.get("roleRef").is_some());
+    bindings
+        .map(|object| (text(&object.value, "/roleRef/name"), text(&object.value, "/subjects/0/name")))
+        .collect()
+}
+
+/// What an object is known by: its kind and name; a role whose name is made, and its binding, by whom it is for.
+fn known(object: &Object, accounts: &BTreeMap<&str, &str>) -> String {
+    let name = text(&object.value, "/metadata/name");
+    match accounts.get(name).filter(|_| is_hashed(name)) {
+        Some(account) => format!("{}/{account}", text(&object.value, "/kind")),
+        None => object.name(),
+    }
+}
+
+/// What a part of a list is known by: a rule by what it is about, a verb by itself, other parts by their name.
+fn identity(path: &str, part: &Value) -> Option<String> {
+    if path.ends_with(".verbs") {
+        return part.as_str().map(str::to_owned);
+    }
+    if part.get("verbs").is_some() {
+        let words = |key: &str| {
+            let all = list(part, key).iter();
+            all.map(|word| word.as_str().unwrap_or_default()).collect::<Vec<_>>().join(",")
+        };
+        let (groups, names) = (words("/apiGroups"), words("/resourceNames"));
+        let mut out = format!("{}{}", words("/resources"), words("/nonResourceURLs"));
+        if !groups.is_empty() {
+            out.push_str(&format!(".{groups}"));
+        }
+        if !names.is_empty() {
+            out.push_str(&format!(" {names}"));
+        }
+        return Some(out);
+    }
+    part.get("name").and_then(Value::as_str).map(str::to_owned)
+}
+
+/// The parts of a list by what they are known by; nothing where they are not.
+fn parts<'v>(registry: &Registry, path: &str, list: &'v [Value]) -> Option<BTreeMap<String, &'v Value>> {
+    let mut out = BTreeMap::new();
+    for part in list {
+        out.insert(free(&out, bare(registry, &identity(path, part)?)), part);
+    }
+    Some(out)
+}
+
+/// A key that is not taken: the name itself, or with a number behind it.
+fn free<T>(taken: &BTreeMap<String, T>, name: String) -> String {
+    let mut key = name.clone();
+    let mut number = 1;
+    while taken.contains_key(&key) {
+        number += 1;
+        key = format!("{name}#{number}");
+    }
+    key
+}
+
+/// Whether two values of a field are names that are made of the rules, which are compared themselves.
+fn follow(path: &str, old: &Value, new: &Value) -> bool {
+    let made = |name: &Value| name.as_str().is_some_and(is_hashed);
+    matches!(path, ".metadata.name" | ".roleRef.name") && made(old) && made(new)
 }
 
 /// The differences of two values; objects are as deep as their reader allows.
-fn fields(name: &str, old: &Value, new: &Value, out: &mut Vec<Difference>) {
+fn fields(
+    name: &str,
+    (was, old): (&Registry, &Value),
+    (is, new): (&Registry, &Value),
+    out: &mut Vec<Difference>,
+) {
     let mut work = vec![(String::new(), Some(old), Some(new))];
     while let Some((path, old, new)) = work.pop() {
         match (old, new) {
-            (Some(old), Some(new)) if old == new => {}
+            (Some(old), Some(new)) if old == new || follow(&path, old, new) => {}
             (Some(Value::Object(a)), Some(Value::Object(b))) => {
                 for key in a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))) {
                     work.push((format!("{path}.{key}"), a.get(key), b.get(key)));
+                }
+            }
+            (Some(Value::Array(a)), Some(Value::Array(b)))
+                if let (Some(a), Some(b)) = (parts(was, &path, a), parts(is, &path, b)) =>
+            {
+                let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+                for name in names {
+                    work.push((format!("{path}[{name}]"), a.get(name).copied(), b.get(name).copied()));
                 }
             }
             (Some(Value::Array(a)), Some(Value::Array(b))) => {
@@ -150,6 +223,38 @@ mod tests {
             ("metadata/annotations.yaml".to_owned(), b"annotations: {}".to_vec()),
         ];
         Registry::new(&Tree::new(files).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_role_is_known_by_whom_it_is_for_and_its_rules_by_what_they_are_about() {
+        let made = |version: &str, hash: char, rules: serde_json::Value| {
+            // As long names are cut, the version is only partly in them.
+            let name = format!("shop-operator.v{}-{}", &version[..3], hash.to_string().repeat(43));
+            let account = format!("shop-operator-{}", version.replace('.', "-"));
+            let role = json!({"kind": "ClusterRole", "metadata": {"name": name}, "rules": rules});
+            let binding = json!({"kind": "ClusterRoleBinding", "metadata": {"name": name},
+                "subjects": [{"kind": "ServiceAccount", "name": account}],
+                "roleRef": {"kind": "ClusterRole", "name": name}});
+            [Object::plain(role), Object::plain(binding)]
+        };
+        let rule = |group: &str, resource: &str, verbs: &[&str]| json!({"apiGroups": [group], "resources": [resource], "verbs": verbs});
+        let kept = rule("", "pods", &["get"]);
+        let (was, is) =
+            (rule("apps", "deployments", &["get"]), rule("apps", "deployments", &["get", "list"]));
+        let (gone, new) = (rule("", "secrets", &["get"]), rule("", "configmaps", &["get"]));
+        let old = made("1.0.0", 'a', json!([kept, was, gone]));
+        let after = made("1.1.0", 'b', json!([new, is, kept]));
+        let all = diff(&registry("1.0.0"), &old, &registry("1.1.0"), &after);
+        let text: Vec<String> = all.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            text,
+            [
+                "+ ClusterRole/shop-operator .rules[configmaps]: {\"apiGroups\":[\"\"],\"resources\":[\"configmaps\"],\"verbs\":[\"get\"]}",
+                "+ ClusterRole/shop-operator .rules[deployments.apps].verbs[list]: \"list\"",
+                "- ClusterRole/shop-operator .rules[secrets]: {\"apiGroups\":[\"\"],\"resources\":[\"secrets\"],\"verbs\":[\"get\"]}",
+                "~ ClusterRoleBinding/shop-operator .subjects[shop-operator].name: \"shop-operator-1-0-0\" -> \"shop-operator-1-1-0\"",
+            ]
+        );
     }
 
     #[test]
