@@ -2,20 +2,26 @@
 
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::ArgMatches;
 use podium_chart::capabilities::{Capabilities, KubeVersion};
 use podium_objects::Kind;
 use podium_runtime::discovery::Version;
-use podium_runtime::{Access, Client, Discovery, Error, Kinds};
+use podium_runtime::{Access, Client, Discovery, Error, Kinds, access};
 use serde_json::Value;
 
 use crate::flag::{self, Flag, Takes};
+use crate::local::home::Home;
+use crate::output::{complain, person_reads_errors};
 
 /// Where a cluster and a namespace are, with Helm's names.
 pub const PLACE: &[Flag] = &[
     Flag::new("namespace", Takes::One("NAME"), "the namespace (default: that of the context)").short('n'),
-    Flag::new("kubeconfig", Takes::One("FILE"), "the kubeconfig (default: KUBECONFIG, then ~/.kube/config)"),
+    Flag::new(
+        "kubeconfig",
+        Takes::One("FILE"),
+        "the kubeconfig (default: KUBECONFIG, then ~/.kube/config, then that of podium up)",
+    ),
     Flag::new("kube-context", Takes::One("NAME"), "the context of the kubeconfig"),
 ];
 
@@ -48,7 +54,7 @@ pub const INERT: &[Flag] = &[
 ];
 
 /// What the flags, and the environment variables that Helm reads, say.
-pub fn access(matches: &ArgMatches) -> Access {
+fn said(matches: &ArgMatches) -> Access {
     let given = |name: &str, variable: &str| {
         let value = flag::one(matches, name).map(str::to_owned).or_else(|| std::env::var(variable).ok());
         value.filter(|value| !value.is_empty())
@@ -73,6 +79,29 @@ pub fn access(matches: &ArgMatches) -> Access {
     }
 }
 
+/// A client of the cluster that the flags say. Where nothing says anything, it is the one of `podium up`, if that runs.
+pub async fn connect(matches: &ArgMatches) -> Result<Client> {
+    let access = said(matches);
+    let error = match Client::new(&access).await {
+        Err(Error::Access(error @ access::Error::Nowhere { .. })) => error,
+        client => return Ok(client?),
+    };
+    // A file that somebody named and that is not there is a mistake, and no reason to take another cluster.
+    let named = std::env::var_os("KUBECONFIG").is_some_and(|paths| !paths.is_empty());
+    let home = Home::of(matches).ok();
+    match home.as_ref().filter(|_| !named).and_then(|home| Some((home, home.running()?))) {
+        Some((home, running)) => {
+            if person_reads_errors() {
+                complain(&format!("(no kubeconfig: this is the cluster of podium up, {})", running.url));
+            }
+            Ok(Client::new(&Access { kubeconfig: Some(home.kubeconfig()), ..access }).await?)
+        }
+        None => Err(anyhow!(
+            "{error}. For a cluster on this machine: podium up -d, then export KUBECONFIG=$(podium kubeconfig --path)"
+        )),
+    }
+}
+
 /// A cluster, for code that waits for its answers.
 pub struct Cluster {
     runtime: tokio::runtime::Runtime,
@@ -84,7 +113,7 @@ impl Cluster {
     /// The cluster that the flags say; nothing is sent yet.
     pub fn open(matches: &ArgMatches) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let client = runtime.block_on(Client::new(&access(matches)))?;
+        let client = runtime.block_on(connect(matches))?;
         let kinds = Kinds::new(client.clone());
         Ok(Self { runtime, client, kinds })
     }

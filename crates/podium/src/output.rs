@@ -63,6 +63,14 @@ pub fn person_reads_errors() -> bool {
     io::stderr().is_terminal()
 }
 
+/// Helm's words, and for a person the place and what to do.
+pub fn with_hint(error: &dyn std::fmt::Display, hint: Option<String>) -> anyhow::Error {
+    match hint.filter(|_| person_reads_errors()) {
+        Some(hint) => anyhow::anyhow!("{error}\n\n  = {hint}"),
+        None => anyhow::anyhow!("{error}"),
+    }
+}
+
 /// Marks a piece of text for a terminal, where there is one and the user has not asked for plain text.
 pub fn styled(text: &str, code: &str) -> String {
     if person_reads_errors() && std::env::var_os("NO_COLOR").is_none() {

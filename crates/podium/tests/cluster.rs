@@ -101,6 +101,34 @@ fn a_second_up_finds_the_first_and_down_ends_it() {
 }
 
 #[test]
+fn releases_are_looked_for_in_the_cluster_of_this_machine_when_there_is_no_other() {
+    let folder = Folder::new("found");
+    let way = "export KUBECONFIG=$(podium kubeconfig --path)";
+    says(&folder, &["release", "list"], 1, &["no cluster is configured", "podium up -d", way]);
+    detached(&folder, &[], 0, &[]);
+    assert_eq!(says(&folder, &["release", "list", "--short"], 0, &[]), "", "programs see releases only");
+    let there_is_none = "Error: release: not found: there is no \"web\" in the namespace \"shop\"";
+    for command in [&["status"][..], &["history"], &["get", "values"], &["get", "all"], &["rollback"]] {
+        let line = [&["release"], command, &["web", "-n", "shop"]].concat();
+        let text = says(&folder, &line, 1, &["`podium release list -A`"]);
+        assert!(text.starts_with(there_is_none), "{text}");
+    }
+    let line = ["release", "status", "web", "--revision", "7"];
+    says(
+        &folder,
+        &line,
+        1,
+        &["Error: release: not found: there is no revision 7 of \"web\" in the namespace \"default\""],
+    );
+    // Whoever names another one means that.
+    let mut other = folder.podium(&["release", "list"]);
+    let (code, text) = up::said(&other.env("KUBECONFIG", folder.0.join("nothing")).output().unwrap());
+    assert!(code == Some(1) && text.contains("there is no such file") && text.contains(way), "{text}");
+    says(&folder, &["down"], 0, &[]);
+    says(&folder, &["release", "list"], 1, &["no cluster is configured", way]);
+}
+
+#[test]
 fn a_reset_has_to_be_meant_and_ends_what_runs() {
     let folder = Folder::new("reset");
     detached(&folder, &[], 0, &[]);

@@ -22,6 +22,33 @@ pub fn limit(error: &RenderError) -> Option<&'static str> {
     })
 }
 
+/// How many charts are named beside one that is not there.
+const MAX_CHARTS: usize = 8;
+
+/// What to do about a path where nothing is: up to where the way is right, and which charts are there.
+pub fn missing(path: &str) -> String {
+    let whole = Path::new(path);
+    let there = whole.ancestors().skip(1).find(|part| part.as_os_str().is_empty() || part.is_dir());
+    let there = there.filter(|part| !part.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(there).into_iter().flatten().flatten();
+    let is_chart = |path: &PathBuf| {
+        path.join("Chart.yaml").is_file() || path.extension().is_some_and(|extension| extension == "tgz")
+    };
+    let mut charts: Vec<String> = entries
+        .map(|entry| entry.path())
+        .filter(is_chart)
+        .map(|path| path.strip_prefix(".").unwrap_or(&path).display().to_string())
+        .collect();
+    charts.sort();
+    let more = if charts.len() > MAX_CHARTS { ", …" } else { "" };
+    charts.truncate(MAX_CHARTS);
+    let charts = match charts.is_empty() {
+        true => String::new(),
+        false => format!("; charts in {}: {}{more}", there.display(), charts.join(", ")),
+    };
+    format!("there is no folder or file {path}{charts}")
+}
+
 /// What to do about a chart that cannot be loaded from a path.
 pub fn load(error: &load::Error, path: &Path) -> Option<String> {
     match error {
@@ -139,6 +166,27 @@ fn said_line(text: &[u8], message: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_where_nothing_is_says_what_is_beside_it() {
+        let root = std::env::temp_dir().join(format!("podium-missing-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("examples/hello")).unwrap();
+        std::fs::write(root.join("examples/hello/Chart.yaml"), "name: hello\n").unwrap();
+        std::fs::write(root.join("examples/README.md"), "").unwrap();
+        let shown = root.display();
+        assert_eq!(
+            missing(&format!("{shown}/examples/helo")),
+            format!(
+                "there is no folder or file {shown}/examples/helo; charts in {shown}/examples: {shown}/examples/hello"
+            )
+        );
+        assert_eq!(
+            missing(&format!("{shown}/no/helo")),
+            format!("there is no folder or file {shown}/no/helo")
+        );
+        assert_eq!(missing("no-such/helo"), "there is no folder or file no-such/helo");
+        std::fs::remove_dir_all(&root).unwrap();
+    }
 
     #[test]
     fn the_place_of_what_is_no_yaml_is_found() {

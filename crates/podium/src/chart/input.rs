@@ -23,7 +23,7 @@ use crate::chart::dependency::update_first;
 use crate::chart::remote::{Located, locate};
 use crate::chart::{flags, hints};
 use crate::flag::{list, many, on, one, refuse};
-use crate::output::{complain, person_reads_errors};
+use crate::output::{complain, with_hint};
 use crate::world::Machine;
 
 /// How long a render may take unless it is said otherwise.
@@ -213,14 +213,6 @@ fn options(matches: &ArgMatches) -> Options {
 pub fn user_values(matches: &ArgMatches, dialect: &Dialect) -> anyhow::Result<Map> {
     let set = options(matches).merge(&mut Sources::default(), dialect, &mut read_file);
     set.map_err(|error| with_hint(&error, hints::values(&error)))
-}
-
-/// Helm's words, and for a person the place and what to do.
-fn with_hint(error: &dyn std::fmt::Display, hint: Option<String>) -> anyhow::Error {
-    match hint.filter(|_| person_reads_errors()) {
-        Some(hint) => anyhow!("{error}\n\n  = {hint}"),
-        None => anyhow!("{error}"),
-    }
 }
 
 /// Reads a file, or standard input for `-`.

@@ -15,10 +15,10 @@ use podium_oci::client::fetch::File;
 use podium_oci::{Client, Credential, Keyring, Options, Proxies, Trust};
 use tokio::runtime::Runtime;
 
-use crate::chart::oci;
+use crate::chart::{hints, oci};
 use crate::flag::{on, one};
 use crate::image::access::{believe, certificate};
-use crate::output::{complain, print};
+use crate::output::{complain, print, with_hint};
 
 /// A larger archive is not read.
 pub const MAX_ARCHIVE: usize = 200 * 1024 * 1024;
@@ -362,7 +362,7 @@ pub fn locate(matches: &ArgMatches, name: &str) -> anyhow::Result<Located> {
             return Ok(Located::Path(super::input::absolute(name)));
         }
         if Path::new(name).is_absolute() || name.starts_with('.') {
-            bail!("path {name:?} not found");
+            return Err(with_hint(&format!("path {name:?} not found"), Some(hints::missing(name))));
         }
         if !name.contains('/') {
             bail!(
@@ -377,7 +377,11 @@ pub fn locate(matches: &ArgMatches, name: &str) -> anyhow::Result<Located> {
         None => remote.download(trimmed, &range, None),
         Some(repository) => fetch_from(&remote, repository, trimmed, &range),
     }
-    .map_err(|error| anyhow!("{error}"))?;
+    .map_err(|error| {
+        // What has no scheme may have been meant as a path.
+        let path = repository.is_none() && !trimmed.contains("://");
+        with_hint(&error, path.then(|| hints::missing(trimmed)))
+    })?;
     Ok(Located::Archive(file, bytes))
 }
 

@@ -7,12 +7,11 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
 use podium_operator::{Election, Settings};
 use podium_project::watches::{Reader, Watches};
-use podium_runtime::Client;
 use podium_runtime::log::{Level, Log, Style};
 use podium_sprig::gotime;
 
 use super::flags;
-use crate::cluster::{access, told_to_end};
+use crate::cluster::{connect, told_to_end};
 use crate::flag::{on, one};
 use crate::output::complain;
 use crate::world::Machine;
@@ -109,8 +108,15 @@ fn settings(matches: &ArgMatches, home: &str) -> Result<Settings> {
     let host = host.trim().to_owned();
     let mut random = [0_u8; 4];
     getrandom::fill(&mut random)?;
+    let watches = watches(file, false)?.entries;
+    if watches.is_empty() {
+        bail!(
+            "{file} lists no kinds, so there is nothing to watch: write an entry with group, version, kind and chart, or let \
+             podium operator init make one"
+        );
+    }
     Ok(Settings {
-        watches: watches(file, false)?.entries,
+        watches,
         namespaces: namespaces.collect(),
         home: home.to_owned(),
         identity: format!("{host}_{:08x}", u32::from_le_bytes(random)),
@@ -134,7 +140,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
     let log = log(matches)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let client = Client::new(&access(matches)).await?;
+        let client = connect(matches).await?;
         let settings = settings(matches, client.namespace())?;
         for watch in &settings.watches {
             log.info(

@@ -1,6 +1,6 @@
 //! The commands that only read.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
 use podium_chart::dialect::HELM4;
 use podium_objects::Selector;
@@ -76,7 +76,28 @@ fn own(client: Client) -> Result<Store> {
 /// The release that a command is about.
 async fn release(store: &Store, matches: &ArgMatches) -> Result<Release> {
     let revision = number(matches, "revision")?.filter(|revision| *revision > 0);
-    Ok(store.get(name(matches)?, revision).await?)
+    let name = name(matches)?;
+    store.get(name, revision).await.map_err(|error| missing(store, name, revision, error.into()))
+}
+
+/// Says which release or revision is not there, after Helm's words, and where to look.
+pub fn missing(store: &Store, name: &str, revision: Option<i64>, error: anyhow::Error) -> anyhow::Error {
+    let of_engine = error.downcast_ref().is_some_and(|error| {
+        matches!(error, podium_release::engine::Error::Store(podium_release::Error::NotFound))
+    });
+    let of_store = error.downcast_ref().is_some_and(|error| matches!(error, podium_release::Error::NotFound));
+    let namespace = store.namespace().unwrap_or_default();
+    match (of_engine || of_store, revision) {
+        (false, _) => error,
+        (true, None) => anyhow!(
+            "{error}: there is no {name:?} in the namespace {namespace:?}; `podium release list -A` shows the releases of all \
+             namespaces"
+        ),
+        (true, Some(revision)) => anyhow!(
+            "{error}: there is no revision {revision} of {name:?} in the namespace {namespace:?}; `podium release history \
+             {name} -n {namespace}` shows those that are there"
+        ),
+    }
 }
 
 pub fn print_out(out: &Out<'_>, format: Format) -> Result<()> {
@@ -152,8 +173,10 @@ pub fn status(matches: &ArgMatches) -> Result<()> {
 /// `release history`.
 pub fn history(matches: &ArgMatches) -> Result<()> {
     let (format, max) = (format(matches)?, count(matches, "max", 256)?);
-    let mut releases =
-        with_cluster(matches, async |client| Ok(own(client)?.history(name(matches)?).await?))?;
+    let mut releases = with_cluster(matches, async |client| {
+        let (store, name) = (own(client)?, name(matches)?);
+        store.history(name).await.map_err(|error| missing(&store, name, None, error.into()))
+    })?;
     releases.drain(..releases.len().saturating_sub(max));
     match format {
         Format::Table => {
