@@ -5,6 +5,7 @@
 
 pub mod crd;
 pub mod expand;
+pub mod name;
 pub mod overrides;
 pub mod rbac;
 pub mod watches;

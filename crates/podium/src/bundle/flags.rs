@@ -46,7 +46,11 @@ pub const OUTPUT: &[Flag] =
 pub const GENERATE: &[Flag] = &[
     Flag::new("version", Takes::One("VERSION"), "the version of the operator, such as 1.2.0 (required)"),
     Flag::new("image", Takes::One("REFERENCE"), "the image of the operator (required)"),
-    Flag::new("package", Takes::One("NAME"), "the package (default: the name of the project's folder)"),
+    Flag::new(
+        "package",
+        Takes::One("NAME"),
+        "the package (default: projectName of the file PROJECT, then the project's folder)",
+    ),
     Flag::new("channels", Takes::List("NAME"), "channels that the author wishes (default stable)"),
     Flag::new("default-channel", Takes::One("NAME"), "the channel that is the usual one"),
     Flag::new("crds", Takes::Switch, "install the CRDs with the bundle: only one extension of a cluster can"),

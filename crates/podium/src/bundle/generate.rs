@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::input::objects;
 use super::show::told;
 use crate::flag::{list, many, on, one};
-use crate::operator::{Kept, Project, check_image, deployment, project};
+use crate::operator::{Kept, Project, check_image, deployment, project, project_name};
 use crate::output::print;
 
 /// The namespace that stands for the operator's own, wherever that will be.
@@ -29,10 +29,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
     let version = need("version", "the version of the operator, such as --version 1.2.0")?;
     let image = need("image", "the image of the operator, such as --image docker.io/me/operator:1.2.0")?;
     check_image(&image)?;
-    let package = match one(matches, "package") {
-        Some(package) => package.to_owned(),
-        None => folder_name(one(matches, "watches-file").unwrap_or("watches.yaml"))?,
-    };
+    let package = project_name(matches, "package")?;
     let Project { kinds, rules } = project(matches, HOME)?;
     let (permissions, cluster_permissions) = match many(matches, "role").as_slice() {
         [] => computed(&rules),
@@ -100,13 +97,6 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         )
         .as_bytes(),
     )
-}
-
-/// The name of the folder that a file is in.
-fn folder_name(file: &str) -> Result<String> {
-    let path = std::path::absolute(file)?;
-    let name = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-    name.with_context(|| format!("{file} is in no folder: name the package with --package"))
 }
 
 /// Rules for the operator's own namespace, and for the cluster. A role in another namespace cannot be in a bundle, so

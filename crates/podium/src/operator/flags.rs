@@ -96,7 +96,11 @@ pub const PROJECT: &[Flag] = &[
     ),
     Flag::new("namespace", Takes::One("NAME"), "the namespace that the operator runs in (default: default)")
         .short('n'),
-    Flag::new("name", Takes::One("NAME"), "the name of the operator's objects (default chart-operator)"),
+    Flag::new(
+        "name",
+        Takes::One("NAME"),
+        "the name of the operator's objects (default: projectName of the file PROJECT, then the project's folder)",
+    ),
 ];
 
 /// Of `operator manifests`.

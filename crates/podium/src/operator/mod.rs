@@ -5,7 +5,7 @@ mod project;
 mod run;
 
 pub use flags::CHARTS;
-pub use project::{Kept, Project, check_image, deployment, project};
+pub use project::{Kept, Project, check_image, deployment, project, project_name};
 pub use run::watches;
 
 use clap::{Arg, ArgMatches, Command};

@@ -17,14 +17,16 @@ use podium_gotmpl::{Heap, Limits, Value as Template, World};
 use podium_goyaml::{Map, Pos, emit, yaml};
 use podium_objects::{Kind, Resource};
 use podium_project::crd::{Names, Options};
+use podium_project::name;
 use podium_project::rbac::{self, Duties, Read, Rendered, Rules, Scope, rules};
-use podium_project::watches::{Holder, Watch};
+use podium_project::watches::{FILE, Holder, Watch};
 use podium_release::draft::{Draft, Form};
 use podium_release::stored::Extent;
 use serde_json::{Value, json};
 
 use super::run::watches;
 use crate::chart::crd::{generate, names};
+use crate::chart::input::absolute;
 use crate::flag::{list, many, on, one};
 use crate::output::{complain, print};
 use crate::world::Machine;
@@ -313,8 +315,27 @@ fn needed(parts: &[Part], matches: &ArgMatches, namespace: &str) -> Result<Rules
     Ok(rules(&Duties { custom: &custom, objects: &objects, reads: &reads, scope, namespace }))
 }
 
-fn operator_name(matches: &ArgMatches) -> &str {
-    one(matches, "name").unwrap_or("chart-operator")
+/// What the project of a `watches.yaml` is called, for whoever gives it no name with a flag.
+pub fn project_name(matches: &ArgMatches, flag: &str) -> Result<String> {
+    if let Some(name) = one(matches, flag) {
+        return Ok(name.to_owned());
+    }
+    let file = absolute(one(matches, "watches-file").unwrap_or(FILE));
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let said = std::fs::read(folder.join(name::FILE)).ok();
+    let own = folder.file_name().map(|own| own.to_string_lossy()).unwrap_or_default();
+    name::of(said.as_deref(), &own).with_context(|| {
+        format!("the folder {} cannot name the project: name it with --{flag}", folder.display())
+    })
+}
+
+/// The name of the operator's objects.
+fn operator_name(matches: &ArgMatches) -> Result<String> {
+    let name = project_name(matches, "name")?;
+    match name.len() <= 63 && podium_objects::names::is_subdomain(&name) {
+        true => Ok(name),
+        false => bail!("--name {name}: use small letters, digits and '-', at most 63 of them"),
+    }
 }
 
 fn show(objects: &[Value]) -> Result<()> {
@@ -330,8 +351,8 @@ fn show(objects: &[Value]) -> Result<()> {
 pub fn rbac(matches: &ArgMatches) -> Result<()> {
     let (_, parts) = parts(matches)?;
     let namespace = one(matches, "namespace").unwrap_or("default");
-    let name = operator_name(matches);
-    show(&needed(&parts, matches, namespace)?.objects(name, namespace, name))
+    let name = operator_name(matches)?;
+    show(&needed(&parts, matches, namespace)?.objects(&name, namespace, &name))
 }
 
 /// What a project is, for who packages it.
@@ -399,7 +420,7 @@ pub fn manifests(matches: &ArgMatches) -> Result<()> {
     check_image(image)?;
     let (folder, parts) = parts(matches)?;
     let namespace = one(matches, "namespace").unwrap_or("default");
-    let name = operator_name(matches);
+    let name = &operator_name(matches)?;
     let mut objects: Vec<Value> = Vec::new();
     if namespace != "default" {
         objects.push(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}));
