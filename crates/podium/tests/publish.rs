@@ -28,8 +28,8 @@ impl Shop {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("publish").join(name);
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
-        // What runs in the image is not looked at here, and ours is large.
-        std::fs::write(folder.join("program"), "#!/bin/sh\n").unwrap();
+        // What runs in the image is not run here, and ours is large; but it has to look as if it could start.
+        std::fs::write(folder.join("program"), "a program\n").unwrap();
         let mut registry = Command::new(PODIUM)
             .args(["registry", "serve", "--listen", "127.0.0.1:0", "--data"])
             .arg(folder.join("registry"))
@@ -145,7 +145,7 @@ fn two_majors_are_published_side_by_side_and_mistakes_are_stopped() {
     let taken = shop.image("operator-bundle:0.1.0");
     shop.refused(shop.podium(&["bundle", "push", bundle.to_str().unwrap(), &taken]), "the tag says 0.1.0");
     // The version was not raised.
-    std::fs::write(shop.folder.join("program"), "#!/bin/sh\nexit 1\n").unwrap();
+    std::fs::write(shop.folder.join("program"), "another program\n").unwrap();
     shop.refused(shop.make(&["operator-build-push"]), "operator:1.0.0 is there already");
     let short = ["catalog", "add", "catalog/operator_catalog.yaml", "tytn/operator-bundle:1.1.0"];
     shop.refused(shop.podium(&short), "write docker.io/tytn/operator-bundle:1.1.0");

@@ -5,9 +5,14 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
-use podium_oci::{Certificate, Client, Descriptor, Keyring, Options, Proxies, Reference, Trust};
+use podium_oci::client::Error;
+use podium_oci::model::Index;
+use podium_oci::{
+    Blobs, Certificate, Client, Descriptor, Document, Keyring, Options, Platform, Proxies, Reference, Trust,
+};
 
 use crate::flag::{Flag, Takes, many, on, one};
+use crate::output::complain;
 
 /// Flags of all commands that talk to registries.
 pub const ACCESS: &[Flag] = &[
@@ -52,6 +57,73 @@ pub async fn keep_published(client: &Client, name: &Reference, image: &Descripto
             there.digest
         ),
     }
+}
+
+/// Says what is lost when an image takes the place of what has its name in the registry, and refuses that where nothing
+/// published may change.
+pub async fn may_push(
+    matches: &ArgMatches,
+    client: &Client,
+    blobs: &dyn Blobs,
+    image: &Descriptor,
+    name: &Reference,
+) -> Result<()> {
+    let lost = lost(client, blobs, image, name).await?;
+    let lost = lost.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    if on(matches, "keep-published") {
+        if !lost.is_empty() {
+            bail!(
+                "{name} is there already, also for {lost}, which this image is not for: those who use it there would \
+                 have none. Push it under a new name"
+            );
+        }
+        return keep_published(client, name, image, "").await;
+    }
+    if !lost.is_empty() {
+        complain(&format!(
+            "Warning: {name} is there also for {lost}, which this image is not for: those who use it there will have none. \
+             podium image pull --all-platforms gets an image for all its platforms, podium image copy moves one"
+        ));
+    }
+    Ok(())
+}
+
+/// The platforms that a name in a registry has an image for, and that another image would take from it.
+async fn lost(
+    client: &Client,
+    blobs: &dyn Blobs,
+    image: &Descriptor,
+    name: &Reference,
+) -> Result<Vec<Platform>> {
+    let there = match client.resolve(name).await {
+        Ok(there) => there.filter(|there| there.is_index() && there.digest != image.digest),
+        Err(error @ (Error::Connect { .. } | Error::Certificate { .. })) => return Err(error.into()),
+        // Whoever may write need not be allowed to read.
+        Err(_) => None,
+    };
+    if there.is_none() {
+        return Ok(Vec::new());
+    }
+    let Ok((_, _, Document::Index(index))) = client.manifest(name).await else { return Ok(Vec::new()) };
+    let own = tokio::task::block_in_place(|| -> Result<Vec<Platform>> {
+        Ok(match blobs.document(image)? {
+            Document::Index(index) => platforms(&index),
+            Document::Manifest(manifest) => {
+                blobs.config(&manifest).ok().and_then(|config| config.platform()).into_iter().collect()
+            }
+        })
+    })?;
+    Ok(platforms(&index).into_iter().filter(|platform| !own.contains(platform)).collect())
+}
+
+/// The platforms of an index; what is beside images, such as attestations, is for none.
+fn platforms(index: &Index) -> Vec<Platform> {
+    let mut platforms: Vec<Platform> =
+        index.manifests.iter().filter_map(|one| one.platform.clone()).collect();
+    platforms.retain(|platform| platform.os != "unknown");
+    platforms.sort();
+    platforms.dedup();
+    platforms
 }
 
 /// What is shown to servers that ask who we are: a certificate and its key, by the names of their files.

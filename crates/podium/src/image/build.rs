@@ -89,7 +89,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
     let platforms = platforms.iter().map(|text| Ok(Platform::parse(text)?)).collect::<Result<Vec<_>>>()?;
     let platforms = if platforms.is_empty() { vec![Platform::here()] } else { platforms };
     let adds = many(matches, "add").iter().map(|text| add(text)).collect::<Result<Vec<_>>>()?;
-    if adds.is_empty() && one(matches, "from").is_none() {
+    if adds.is_empty() && base_name(matches).is_none() {
         bail!(
             "there is nothing to build an image of: give files as --add FROM:TO, or a base as --from IMAGE"
         );
@@ -123,9 +123,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         let client = access::client(matches)?;
         access::block_on(async {
             for tag in &tags {
-                if on(matches, "keep-published") {
-                    access::keep_published(&client, tag, &image, "").await?;
-                }
+                access::may_push(matches, &client, &layout, &image, tag).await?;
                 let line = Line::new("pushing");
                 client.push(&layout, &image, tag, &line.listener()).await?;
                 text.push_str(&format!("pushed {tag} ({})\n", line.end()));
@@ -140,6 +138,11 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
     show(one(matches, "output"), &value, &text)
 }
 
+/// The base, if there is one: `scratch` is the name of none, as in a Dockerfile.
+fn base_name(matches: &ArgMatches) -> Option<&str> {
+    one(matches, "from").filter(|base| *base != "scratch")
+}
+
 fn for_platform(
     matches: &ArgMatches,
     layout: &Layout,
@@ -147,7 +150,7 @@ fn for_platform(
     adds: &[Add],
 ) -> Result<Descriptor> {
     let mut image = Image::new(platform.clone());
-    if let Some(base) = one(matches, "from") {
+    if let Some(base) = base_name(matches) {
         image.base =
             Some(self::base(matches, layout, base, platform).map_err(|e| anyhow!("--from {base}: {e}"))?);
     }
@@ -168,12 +171,18 @@ fn for_platform(
         files.push((from, to));
     }
     image.entrypoint = many(matches, "entrypoint");
-    if let (None, Some(program)) = (&image.base, image.entrypoint.first())
+    image.cmd = many(matches, "cmd");
+    let program = image.entrypoint.first().or(image.cmd.first());
+    if let (None, Some(program)) = (&image.base, program)
         && let Some(why) = start::trouble(program, &files)
     {
+        if on(matches, "push") && !on(matches, "allow-no-start") {
+            bail!(
+                "the image would not start: {why}. Nothing is pushed; --allow-no-start pushes it all the same"
+            );
+        }
         complain(&format!("Warning: the image will not start: {why}"));
     }
-    image.cmd = many(matches, "cmd");
     image.env = pairs(matches, "env")?.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
     image.labels = pairs(matches, "label")?.into_iter().collect();
     image.annotations = pairs(matches, "annotation")?.into_iter().collect();

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
 use podium_oci::archive::{Archive, import, save_docker, save_oci};
 use podium_oci::model::REF_NAME;
-use podium_oci::{Descriptor, Platform, Reference};
+use podium_oci::{Blobs, Descriptor, Platform, Reference};
 use serde_json::json;
 
 use super::{access, names, only, show, size, store};
@@ -115,10 +115,15 @@ pub fn save(matches: &ArgMatches) -> Result<()> {
     }
     let file = one(matches, "file").context("say which file to write, with --file FILE")?;
     let layout = store::open(matches)?;
+    let platform = one(matches, "platform").map(Platform::parse).transpose()?;
     let mut images = Vec::new();
     for word in &words {
         let mut image = store::get(&layout, word)?;
         let name = image.ref_name().map(str::to_owned);
+        if let Some(platform) = &platform {
+            image =
+                (&layout as &dyn Blobs).image_for(&image, platform).map_err(|e| anyhow!("{word}: {e}"))?.0;
+        }
         image.annotations.clear();
         image.annotations.extend(name.map(|name| (REF_NAME.to_owned(), name)));
         images.push(image);
@@ -126,8 +131,7 @@ pub fn save(matches: &ArgMatches) -> Result<()> {
     match one(matches, "format").unwrap_or("oci") {
         "oci" => save_oci(&layout, &images, Path::new(file))?,
         "docker" => {
-            let platform =
-                one(matches, "platform").map(Platform::parse).transpose()?.unwrap_or_else(Platform::here);
+            let platform = platform.unwrap_or_else(Platform::here);
             let named = |image: Descriptor| {
                 let names = image.ref_name().map(str::to_owned).into_iter().collect();
                 (image, names)

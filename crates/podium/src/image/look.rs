@@ -65,15 +65,18 @@ fn near(error: podium_oci::client::Error, name: &str) -> anyhow::Error {
 
 fn tell(matches: &ArgMatches, name: &str, blobs: &dyn Blobs, image: &Descriptor) -> Result<()> {
     let platform = one(matches, "platform").map(Platform::parse).transpose()?;
+    // Who names a platform wants the image for it, not the index that it is in.
+    let chosen = platform.as_ref().map(|platform| blobs.image_for(image, platform)).transpose()?;
+    let image = chosen.as_ref().map_or(image, |(chosen, _)| chosen);
     if on(matches, "raw") {
         return print(&blobs.read(image, podium_oci::model::MAX_MANIFEST)?);
     }
     let document = blobs.document(image)?;
-    let wanted = platform.clone().unwrap_or_else(Platform::here);
-    let chosen = match (&document, &platform) {
+    let here = Platform::here();
+    let chosen = match &document {
         // An index without an image for here is shown without one.
-        (Document::Index(index), None) if index.choose(&wanted).is_err() => None,
-        _ => Some(blobs.image(image, &wanted)?),
+        Document::Index(index) if index.choose(&here).is_err() => None,
+        _ => Some(blobs.image(image, &here)?),
     };
     let mut value =
         json!({"name": name, "digest": image.digest.to_string(), "mediaType": document.media_type()});

@@ -32,6 +32,12 @@ const PLATFORM: Flag = Flag::new(
     "for which platform (default: linux on this machine's processor)",
 );
 
+const CHOSEN: Flag = Flag::new(
+    "platform",
+    Takes::One("OS/ARCH"),
+    "the image for this platform (default: the index with all its images, where there are several)",
+);
+
 const ALL_PLATFORMS: Flag = Flag::new("all-platforms", Takes::Switch, "for all platforms that there are");
 
 const BUILD: &[Flag] = &[
@@ -47,7 +53,7 @@ const BUILD: &[Flag] = &[
     Flag::new(
         "from",
         Takes::One("IMAGE"),
-        "the base: a name (local, or else in a registry), oci:DIR or oci-archive:FILE (default: none)",
+        "the base: a name (local, or else in a registry), oci:DIR or oci-archive:FILE (default: none, which is also called scratch)",
     ),
     Flag::new("entrypoint", Takes::Many("WORD"), "what is always run, a word each time"),
     Flag::new("cmd", Takes::Many("WORD"), "the words after it, which may be replaced, a word each time"),
@@ -69,6 +75,7 @@ const BUILD: &[Flag] = &[
     ),
     Flag::new("push", Takes::Switch, "push it under all its names, too"),
     KEEP,
+    Flag::new("allow-no-start", Takes::Switch, "push it even if its program cannot start in it"),
 ];
 
 /// Whoever publishes versions does not want to change one.
@@ -80,11 +87,11 @@ const KEEP: Flag = Flag::new(
 
 const PUSH: &[Flag] = &[DATA, OUTPUT, KEEP];
 const PULL: &[Flag] = &[DATA, OUTPUT, PLATFORM, ALL_PLATFORMS];
-const COPY: &[Flag] = &[OUTPUT, PLATFORM];
+const COPY: &[Flag] = &[OUTPUT, CHOSEN];
 const INSPECT: &[Flag] = &[
     DATA,
     OUTPUT,
-    PLATFORM,
+    CHOSEN,
     Flag::new("remote", Takes::Switch, "in the registry, whatever is here"),
     Flag::new("raw", Takes::Switch, "the manifest or index as it is, byte for byte"),
     Flag::new("config", Takes::Switch, "the configuration as it is, byte for byte"),
@@ -97,7 +104,7 @@ const LOAD: &[Flag] =
     &[DATA, OUTPUT, Flag::new("tag", Takes::One("NAME"), "the name of the image").short('t')];
 const SAVE: &[Flag] = &[
     DATA,
-    PLATFORM,
+    CHOSEN,
     Flag::new("file", Takes::One("FILE"), "the archive that is written").short('f'),
     Flag::new("format", Takes::One("FORMAT"), "oci (default), or docker: what `docker load` takes"),
 ];

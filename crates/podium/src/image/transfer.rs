@@ -34,9 +34,7 @@ pub fn push(matches: &ArgMatches) -> Result<()> {
     let client = access::client(matches)?;
     let line = Line::new("pushing");
     access::block_on(async {
-        if on(matches, "keep-published") {
-            access::keep_published(&client, &to, &image, "").await?;
-        }
+        access::may_push(matches, &client, &layout, &image, &to).await?;
         client.push(&layout, &image, &to, &line.listener()).await?;
         Ok(())
     })?;
@@ -128,6 +126,7 @@ pub fn copy(matches: &ArgMatches) -> Result<()> {
         };
         match &to {
             Place::Registry(to) => {
+                access::may_push(matches, &client, source.blobs.as_ref(), &image, to).await?;
                 let sibling = source.sibling.as_ref().filter(|from| from.registry == to.registry);
                 let sibling = sibling.map(|from| from.repository.as_str());
                 client.push_from(source.blobs.clone(), &image, to, sibling, &line.listener()).await?;
