@@ -94,6 +94,7 @@ fn a_second_up_finds_the_first_and_down_ends_it() {
     std::fs::remove_file(&record).unwrap();
     let pid = serde_json::from_slice::<Value>(&kept).unwrap()["pid"].to_string();
     says(&folder, &UP, 1, &["is in use by process", &pid, "podium down", "--data"]);
+    says(&folder, &["reset", "--yes"], 1, &["is in use by process", &pid]);
     std::fs::write(&record, &kept).unwrap();
     says(&folder, &["down"], 0, &["The cluster is down; its data stays"]);
     says(&folder, &["down"], 0, &["is not up"]);
@@ -126,6 +127,18 @@ fn releases_are_looked_for_in_the_cluster_of_this_machine_when_there_is_no_other
     assert!(code == Some(1) && text.contains("there is no such file") && text.contains(way), "{text}");
     says(&folder, &["down"], 0, &[]);
     says(&folder, &["release", "list"], 1, &["no cluster is configured", way]);
+}
+
+#[test]
+fn a_program_of_another_name_is_known_too() {
+    let folder = Folder::new("renamed");
+    let renamed = folder.0.join("kube");
+    std::fs::copy(env!("CARGO_BIN_EXE_podium"), &renamed).unwrap();
+    let mut command = Command::new(renamed);
+    let (code, text) = up::said(&folder.clean(&mut command).args(UP).arg("-d").output().unwrap());
+    assert_eq!(code, Some(0), "{text}");
+    says(&folder, &["status"], 0, &["process"]);
+    says(&folder, &["down"], 0, &["The cluster is down"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The cluster in the background: begun, ended, removed.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{BufRead, IsTerminal, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 use podium_runtime::{Access, Client};
 
 use super::apply;
-use super::home::{Home, is_podium};
+use super::home::{Home, Process};
 use crate::flag::{many, on, one};
 use crate::output::print;
 
@@ -57,7 +57,7 @@ pub fn up(home: &Home, matches: &ArgMatches) -> Result<()> {
                     "The cluster is up: {} (process {}).\n\n  export KUBECONFIG={}\n  kubectl get namespaces\n\n\
                      podium status tells more, podium logs what it does, podium down ends it.\n",
                     running.url,
-                    running.pid,
+                    running.process.pid,
                     home.kubeconfig().display()
                 )
                 .as_bytes(),
@@ -98,14 +98,16 @@ pub fn down(matches: &ArgMatches) -> Result<()> {
     let Some(running) = home.running() else {
         return print(format!("The cluster in {} is not up.\n", home.root.display()).as_bytes());
     };
-    end(running.pid)?;
+    end(running.process)?;
     print(b"The cluster is down; its data stays. podium up brings it back, podium reset removes it.\n")
 }
 
-fn end(pid: i32) -> Result<()> {
-    kill(Pid::from_raw(pid), Signal::SIGTERM).with_context(|| format!("process {pid} cannot be ended"))?;
+fn end(process: Process) -> Result<()> {
+    let pid = process.pid;
+    kill(Pid::from_raw(i32::try_from(pid)?), Signal::SIGTERM)
+        .with_context(|| format!("process {pid} cannot be ended"))?;
     let begin = Instant::now();
-    while is_podium(pid) {
+    while process.lives() {
         if begin.elapsed() > PATIENCE {
             bail!("process {pid} does not end; everything that was acknowledged is safe: kill -9 {pid}");
         }
@@ -139,7 +141,13 @@ pub fn reset(matches: &ArgMatches) -> Result<()> {
         }
     }
     if let Some(running) = home.running() {
-        end(running.pid)?;
+        end(running.process)?;
+    }
+    // Whoever uses it without having said so would go on writing into what is gone.
+    let lock = File::open(home.root.join("store/lock"));
+    if lock.is_ok_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock))) {
+        let holder = fs::read_to_string(home.root.join("store/lock")).unwrap_or_default();
+        bail!("{} is in use by process {}: end it first", home.root.display(), holder.trim());
     }
     for part in PARTS {
         let path = home.root.join(part);

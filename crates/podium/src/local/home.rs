@@ -1,7 +1,7 @@
 //! The folder of a cluster, and the one who runs it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
@@ -18,7 +18,7 @@ pub struct Home {
 /// A cluster that runs.
 pub struct Running {
     /// The process.
-    pub pid: i32,
+    pub process: Process,
     /// The address of the API.
     pub url: String,
     /// Since when, in seconds since 1970.
@@ -65,7 +65,8 @@ impl Home {
 
     /// Writes down who runs it.
     pub fn started(&self, url: &str, since: i64) -> Result<()> {
-        let record = json!({"pid": std::process::id(), "url": url, "since": since,
+        let pid = std::process::id();
+        let record = json!({"pid": pid, "began": began(pid), "url": url, "since": since,
             "version": env!("CARGO_PKG_VERSION")});
         let (path, new) = (self.record(), self.root.join("running.new"));
         fs::write(&new, record.to_string() + "\n")
@@ -82,26 +83,62 @@ impl Home {
     pub fn running(&self) -> Option<Running> {
         let record: Value = serde_json::from_slice(&fs::read(self.record()).ok()?).ok()?;
         let text = |key: &str| record.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let pid = i32::try_from(record.get("pid")?.as_i64()?).ok()?;
+        let process = Process {
+            pid: u32::try_from(record.get("pid")?.as_u64()?).ok()?,
+            began: record.get("began")?.as_u64()?,
+        };
         let running = Running {
-            pid,
+            process,
             url: text("url"),
             since: record.get("since").and_then(Value::as_i64).unwrap_or(0),
             version: text("version"),
         };
-        is_podium(pid).then_some(running)
+        running.process.lives().then_some(running)
     }
 }
 
-/// Whether a process is one of ours: numbers are given again.
-pub fn is_podium(pid: i32) -> bool {
-    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let mut words = line.split(|byte| *byte == 0);
-    let program = words.next().unwrap_or_default();
-    let name = Path::new(str::from_utf8(program).unwrap_or_default()).file_name();
-    let ends = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let dead = ends.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
-    !dead
-        && name.is_some_and(|name| name.to_string_lossy().starts_with("podium"))
-        && words.any(|word| word == b"up")
+/// A process. Numbers are given again, so it is known by when it began too; never by its name, which anybody may change.
+#[derive(Clone, Copy, Debug)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    began: u64,
+}
+
+impl Process {
+    /// Whether it has not ended.
+    pub fn lives(self) -> bool {
+        began(self.pid) == Some(self.began)
+    }
+}
+
+/// When a process began, in ticks since the machine did; nothing if it has ended.
+fn began(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the program stands in parentheses, and may have some in it. After it come the state and 18 numbers.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    if fields.next()? == "Z" {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_its_beginning() {
+        let pid = std::process::id();
+        let own = Process { pid, began: began(pid).unwrap() };
+        assert!(own.lives());
+        assert!(!Process { began: own.began + 1, ..own }.lives());
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let other = Process { pid: child.id(), began: began(child.id()).unwrap_or(0) };
+        while std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap().contains(") R ") {}
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        // It has ended, and nobody has asked how.
+        assert!(!other.lives());
+        child.wait().unwrap();
+    }
 }

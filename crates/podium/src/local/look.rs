@@ -59,7 +59,7 @@ pub fn status(matches: &ArgMatches) -> Result<()> {
         "API         {} (Kubernetes {})\nprocess     {}, podium {}, up for {age}\ndata        {}\nkubeconfig  {}\n",
         running.url,
         podium_apiserver::VERSION,
-        running.pid,
+        running.process.pid,
         running.version,
         home.root.display(),
         home.kubeconfig().display()
@@ -69,7 +69,7 @@ pub fn status(matches: &ArgMatches) -> Result<()> {
     if counts.get("nodes").and_then(Value::as_i64) == Some(0) {
         text.push_str("There is no node: objects are stored and kept in order, and pods do not run.\n");
     }
-    let value = json!({"running": true, "url": running.url, "pid": running.pid, "version": running.version,
+    let value = json!({"running": true, "url": running.url, "pid": running.process.pid, "version": running.version,
         "kubernetes": podium_apiserver::VERSION, "since": running.since, "data": home.root,
         "kubeconfig": home.kubeconfig(), "objects": counts});
     show(format, &value, &text)

@@ -169,7 +169,7 @@ fn already(home: &Home, running: &Running) -> Result<()> {
         format!(
             "The cluster is up already: {} (process {}, podium {}).\nkubeconfig: {}\n",
             running.url,
-            running.pid,
+            running.process.pid,
             running.version,
             home.kubeconfig().display()
         )
