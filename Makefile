@@ -14,13 +14,16 @@ CARGO ?= cargo
 # Differences that the comparison may find (of 40 000 probes and 976 chart runs): none.
 KNOWN_DIFFERENCES := 0
 
-.PHONY: help build test tools test-real bench soak fuzz fmt lint docs crds kinds roles up
+.PHONY: help build test tools test-real bench soak fuzz fmt lint docs crds kinds roles layout up
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# One program that needs nothing of the machine.
+STATIC = RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --release --locked -p podium --target $(HOST)
+
 build: ## build the static release binary (about 2 min cold)
-	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --release --locked -p podium --target $(HOST)
+	$(STATIC)
 	@ls -lh $(BIN) | awk '{print "built", $$9, "("$$5")"}'
 
 test: ## run all tests that need nothing but Rust (under 10 min cold)
@@ -95,6 +98,11 @@ kinds: tools ## write the table of the built-in kinds anew, from a real server
 
 roles: tools ## write the roles anew that a server begins with, from a real server
 	$(CARGO) run --locked -q -p podium-rig --bin roles -- crates/local/access/roles.txt
+
+layout: ## write the list anew by which functions stand in the program: what is called together, together (about 8 min)
+	PODIUM_LAYOUT=record $(STATIC)
+	tools/layout.sh $(BIN) crates/podium/layout.txt
+	$(MAKE) build
 
 up: build ## build podium, bring up a cluster of this machine, and an inference stack in it
 	@examples/first-minute.sh $(BIN)

@@ -98,7 +98,8 @@ fn registries_that_ask_for_a_certificate_get_it() {
     let to = format!("oci://{}/charts", registry.address);
     // Whether its reason arrives before the connection ends is chance.
     for _ in 0..20 {
-        let error = scratch.podium(&["chart", "push", &archive, &to, "--ca-file", &ca]).unwrap_err().to_string();
+        let error =
+            scratch.podium(&["chart", "push", &archive, &to, "--ca-file", &ca]).unwrap_err().to_string();
         assert!(error.contains("--cert-file and --key-file"), "{error}");
     }
     scratch.podium(&[&["chart", "push", &archive, &to], &flags[..]].concat()).unwrap();

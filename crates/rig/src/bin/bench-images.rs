@@ -193,7 +193,10 @@ fn author(folder: &Path, home: &Path, out: &mut dyn Write) -> Answer<usize> {
             for (name, adds) in &adds {
                 let tag = format!("{}/{name}:1.0.0", registry.address);
                 let mut command = podium(home)?;
-                command.args(["image", "build", "-t", &tag, "--push", "--entrypoint", "/podium"]);
+                command.args(["image", "build", "-t", &tag, "--push"]);
+                if *name == "operator" {
+                    command.args(["--entrypoint", "/podium"]);
+                }
                 adds.iter().for_each(|add| {
                     command.args(["-a", add]);
                 });
