@@ -1,6 +1,6 @@
 //! The commands that only read.
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
 use podium_chart::dialect::HELM4;
 use podium_objects::Selector;
@@ -16,7 +16,7 @@ use podium_sprig::gotime::Location;
 use super::flags;
 use crate::cluster::with_cluster;
 use crate::flag;
-use crate::output::{complain, print};
+use crate::output::{complain, print, with_hint};
 use crate::world::local_zone;
 
 /// What `-o` asks for.
@@ -80,24 +80,29 @@ async fn release(store: &Store, matches: &ArgMatches) -> Result<Release> {
     store.get(name, revision).await.map_err(|error| missing(store, name, revision, error.into()))
 }
 
-/// Says which release or revision is not there, after Helm's words, and where to look.
-pub fn missing(store: &Store, name: &str, revision: Option<i64>, error: anyhow::Error) -> anyhow::Error {
-    let of_engine = error.downcast_ref().is_some_and(|error| {
-        matches!(error, podium_release::engine::Error::Store(podium_release::Error::NotFound))
-    });
-    let of_store = error.downcast_ref().is_some_and(|error| matches!(error, podium_release::Error::NotFound));
-    let namespace = store.namespace().unwrap_or_default();
-    match (of_engine || of_store, revision) {
-        (false, _) => error,
-        (true, None) => anyhow!(
-            "{error}: there is no {name:?} in the namespace {namespace:?}; `podium release list -A` shows the releases of all \
-             namespaces"
-        ),
-        (true, Some(revision)) => anyhow!(
-            "{error}: there is no revision {revision} of {name:?} in the namespace {namespace:?}; `podium release history \
-             {name} -n {namespace}` shows those that are there"
-        ),
+/// Whether it says that a release is not there.
+pub fn is_missing(error: &anyhow::Error) -> bool {
+    use podium_release::{Error, engine};
+    matches!(error.downcast_ref(), Some(Error::NotFound))
+        || matches!(error.downcast_ref(), Some(engine::Error::Store(Error::NotFound)))
+}
+
+/// Helm's words, which programs compare; a person is told which release or revision is not there, and where to look.
+fn missing(store: &Store, name: &str, revision: Option<i64>, error: anyhow::Error) -> anyhow::Error {
+    if !is_missing(&error) {
+        return error;
     }
+    let namespace = store.namespace().unwrap_or_default();
+    let hint = match revision {
+        None => format!(
+            "there is no {name:?} in the namespace {namespace:?}; `podium release list -A` shows the releases of all namespaces"
+        ),
+        Some(revision) => format!(
+            "there is no revision {revision} of {name:?} in the namespace {namespace:?}; `podium release history {name} -n \
+             {namespace}` shows those that are there"
+        ),
+    };
+    with_hint(&error, Some(hint))
 }
 
 pub fn print_out(out: &Out<'_>, format: Format) -> Result<()> {

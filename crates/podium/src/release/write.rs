@@ -19,7 +19,7 @@ use podium_sprig::gotime;
 use super::draft::render;
 use super::flags;
 use super::listen::Person;
-use super::read::{Format, format, missing, print_out, release_name, store};
+use super::read::{Format, format, is_missing, print_out, release_name, store};
 use crate::chart::input::Input;
 use crate::cluster::{Cluster, told_to_end};
 use crate::flag::{many, on, one, refuse};
@@ -125,7 +125,14 @@ impl Desk {
 
     /// Says which release is not there.
     fn missing(&self, name: &str, error: anyhow::Error) -> anyhow::Error {
-        missing(&self.store, name, None, error)
+        if !is_missing(&error) {
+            return error;
+        }
+        let namespace = self.store.namespace().unwrap_or_default();
+        anyhow!(
+            "{error}: there is no {name:?} in the namespace {namespace:?}; `podium release list -A` shows the releases of all \
+             namespaces"
+        )
     }
 
     /// Does something with a release; when the user interrupts it, the record says so.
