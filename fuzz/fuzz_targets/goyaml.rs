@@ -31,7 +31,11 @@ fuzz_target!(|text: &[u8]| {
         let node = Node::from(Value::Map(map));
         if let Ok(written) = toml::to_string(&&node) {
             match toml::parse(&written, 0) {
-                Ok(again) => assert_eq!(Node::from(Value::Map(again)), node, "TOML stays what it is"),
+                Ok(again) => {
+                    // As text: nan is not equal to itself.
+                    let again = toml::to_string(&&Node::from(Value::Map(again))).ok();
+                    assert_eq!(again, Some(written), "TOML stays what it is");
+                }
                 Err(error) => panic!("{error}: {:?}", String::from_utf8_lossy(&written)),
             }
         }
