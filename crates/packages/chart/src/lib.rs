@@ -29,6 +29,7 @@ pub mod warning;
 
 mod gofmt;
 mod parallel;
+mod processor;
 
 #[cfg(test)]
 mod testing;

@@ -25,7 +25,7 @@ const TOO_MANY_LINKS: i32 = 40;
 const SMALL_FILE: usize = 8 * 1024;
 
 /// From so many files on they are read by several threads.
-const MANY_FILES: usize = 100;
+const MANY_FILES: usize = 300;
 
 /// The largest archive file that is read at all.
 const MAX_ARCHIVE: u64 = 2 * archive::MAX_SIZE;

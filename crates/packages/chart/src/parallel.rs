@@ -1,15 +1,19 @@
 //! Independent work on several threads.
 
+use std::io;
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::thread;
+use std::thread::{self, JoinHandle, ScopedJoinHandle};
+
+use crate::processor;
 
 /// More threads than this wait for memory and not for processors.
 const MAX_THREADS: usize = 4;
 
 /// In how many portions each thread takes its share, so that all end at about the same time.
-const PORTIONS: usize = 16;
+const PORTIONS: usize = 64;
 
 /// Does the same to every item. The answers are in the order of the items; the work is shared by several threads when
 /// the items are worth it.
@@ -37,25 +41,40 @@ pub fn map_after<T: Sync, R: Send, F>(
     (done.into_iter().flat_map(|(_, answers)| answers).collect(), first)
 }
 
-/// Does something, and meanwhile as many of the items as other threads get done. The answers come with the places of
-/// their items.
-pub fn beside<T: Sync, R: Send, F>(
-    items: &[T],
-    work: impl Fn(&T) -> R + Sync,
-    first: impl FnOnce() -> F,
-) -> (Vec<(usize, R)>, F) {
-    let threads = threads(items.len() + 1);
-    if threads < 2 {
-        return (Vec::new(), first());
+/// Threads that do something while this one does something else.
+#[derive(Debug)]
+pub struct Running {
+    over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Has other threads do something, each the same, until it says that it is over. Nothing if there are no others.
+pub fn run_beside(work: impl Fn(&AtomicBool) + Clone + Send + 'static) -> Option<Running> {
+    let over = Arc::new(AtomicBool::new(false));
+    let begin = |_| {
+        let (work, over) = (work.clone(), Arc::clone(&over));
+        start(|away| thread::Builder::new().spawn(move || away.then(|| work(&over))))
+    };
+    let threads: Vec<_> = (1..threads(MAX_THREADS)).filter_map(begin).collect();
+    (!threads.is_empty()).then_some(Running { over, threads })
+}
+
+impl Running {
+    /// Tells the threads that it is over, and waits for what they have begun.
+    pub fn end(mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            if let Err(panic) = thread.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
     }
-    let portions = Portions::new(items, threads, work);
-    let (first, done) = portions.share(threads, || {
-        let first = first();
-        portions.next.store(usize::MAX / 2, Ordering::Relaxed);
-        (first, Vec::new())
-    });
-    let placed = |(index, answers): (usize, Vec<R>)| (index * portions.size..).zip(answers);
-    (done.into_iter().flat_map(placed).collect(), first)
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Items that another thread follows up as soon as they are done.
@@ -110,7 +129,8 @@ pub fn follow<T: Send, F>(
                 receiver.into_iter().for_each(take);
                 all
             };
-            thread::Builder::new().spawn_scoped(scope, follow).ok().map(|other| (sender, other))
+            let other = start(|away| thread::Builder::new().spawn_scoped(scope, || away.then(follow)));
+            other.map(|other| (sender, other))
         });
         let other = other.flatten().map(|(sender, other)| {
             done.sender = Some(sender);
@@ -119,7 +139,7 @@ pub fn follow<T: Send, F>(
         let made = make(&mut done);
         done.hand_over();
         done.sender = None;
-        match other.map(thread::ScopedJoinHandle::join) {
+        match other.map(ScopedJoinHandle::join) {
             None => {}
             Some(Ok(all)) => done.all = all,
             Some(Err(panic)) => std::panic::resume_unwind(panic),
@@ -131,6 +151,25 @@ pub fn follow<T: Send, F>(
 /// How many threads there are for so many items.
 fn threads(items: usize) -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS).min(items)
+}
+
+/// Starts a thread, on another processor than this one's.
+fn start<H>(spawn: impl FnOnce(Away) -> io::Result<H>) -> Option<H> {
+    let other = spawn(Away(processor::current())).ok()?;
+    // If it waits for this processor, it comes to leaving it now.
+    thread::yield_now();
+    Some(other)
+}
+
+/// The processor that a new thread is to leave.
+struct Away(Option<usize>);
+
+impl Away {
+    /// Leaves the processor, and does something.
+    fn then<T>(self, work: impl FnOnce() -> T) -> T {
+        processor::leave(self.0);
+        work()
+    }
 }
 
 /// Items that several threads take, a portion at a time.
@@ -164,7 +203,9 @@ impl<'a, T: Sync, R: Send, W: Fn(&T) -> R + Sync> Portions<'a, T, W> {
     fn share<F>(&self, threads: usize, own: impl FnOnce() -> (F, Answers<R>)) -> (F, Answers<R>) {
         let (first, mut done) = thread::scope(|scope| {
             // Where no thread can be had, this one does it all.
-            let spawn = |_| thread::Builder::new().spawn_scoped(scope, || self.take()).ok();
+            let spawn = |_| {
+                start(|away| thread::Builder::new().spawn_scoped(scope, || away.then(|| self.take())))
+            };
             let others: Vec<_> = (1..threads).filter_map(spawn).collect();
             let (first, mut done) = own();
             for other in others {
@@ -182,6 +223,8 @@ impl<'a, T: Sync, R: Send, W: Fn(&T) -> R + Sync> Portions<'a, T, W> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
     fn answers_keep_the_order_of_the_items() {
         for count in [0, 1, 2, 3, 17, 1000] {
@@ -215,11 +258,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_beside_says_which_item_it_is_for() {
-        let items: Vec<usize> = (0..1000).collect();
-        let pause = std::time::Duration::from_millis(5);
-        let (done, first) = super::beside(&items, |n| n * n, || std::thread::sleep(pause));
-        assert_eq!(first, ());
-        assert!(done.iter().all(|(at, square)| *square == at * at));
+    fn what_runs_beside_ends_when_it_is_told_to() {
+        let turns = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&turns);
+        let running = super::run_beside(move |over| {
+            while !over.load(Ordering::Relaxed) {
+                counted.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let several = std::thread::available_parallelism().is_ok_and(|n| n.get() > 1);
+        assert_eq!(running.is_some(), several);
+        if let Some(running) = running {
+            running.end();
+            let last = turns.load(Ordering::Relaxed);
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            assert_eq!(turns.load(Ordering::Relaxed), last);
+        }
     }
 }

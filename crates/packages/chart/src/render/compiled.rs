@@ -1,20 +1,21 @@
 //! The compiled templates of a chart.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use podium_gotmpl::{Functions, ParseError, Templates, Unit, compile};
 
 use super::{RenderError, Source, base_name};
 use crate::chart::Chart;
-use crate::parallel;
+use crate::parallel::{self, Running};
 
 /// The compiled templates of a chart, kept for its next render. Which templates there are depends on which
 /// subcharts are on, so there may be a few sets.
 #[derive(Debug, Default)]
 pub struct Cache {
     sets: Mutex<HashMap<Vec<String>, Arc<Templates>>>,
-    ahead: Mutex<HashMap<String, Ahead>>,
+    ahead: Mutex<Option<Ahead>>,
 }
 
 /// How many sets of templates a chart keeps.
@@ -23,17 +24,93 @@ const MAX_SETS: usize = 8;
 /// From so many bytes on templates are compiled by several threads.
 const MUCH_TEXT: usize = 100_000;
 
-/// A template that was compiled before it was known whether it will be rendered.
+type Compiled = Result<Vec<Unit>, ParseError>;
+
+/// Templates that other threads compile, whether or not they will be rendered.
 #[derive(Debug)]
 struct Ahead {
+    templates: Arc<[Template]>,
+    others: Running,
+}
+
+#[derive(Debug)]
+struct Template {
+    name: String,
     text: Arc<[u8]>,
-    units: Result<Vec<Unit>, ParseError>,
+    /// Whether a thread has begun with it, or has it done.
+    taken: AtomicBool,
+    done: Mutex<Option<Compiled>>,
+}
+
+impl Template {
+    fn new(name: String, text: &Arc<[u8]>) -> Self {
+        Self { name, text: Arc::clone(text), taken: AtomicBool::new(false), done: Mutex::default() }
+    }
+
+    /// Compiles it, unless another thread does.
+    fn compile(&self, functions: &Functions) -> Option<Compiled> {
+        let taken = self.taken.swap(true, Ordering::Relaxed);
+        (!taken).then(|| compile(self.name.as_bytes(), Arc::clone(&self.text), functions))
+    }
+}
+
+impl Ahead {
+    /// Begins to compile templates, if they are worth it and another thread can be had.
+    fn begin(templates: Vec<Template>, functions: &'static Functions) -> Option<Self> {
+        if templates.iter().map(|template| template.text.len()).sum::<usize>() <= MUCH_TEXT {
+            return None;
+        }
+        let templates: Arc<[Template]> = templates.into();
+        let mine = Arc::clone(&templates);
+        let others = parallel::run_beside(move |over| {
+            for template in mine.iter().take_while(|_| !over.load(Ordering::Relaxed)) {
+                if let Some(compiled) = template.compile(functions) {
+                    *template.done.lock().unwrap_or_else(PoisonError::into_inner) = Some(compiled);
+                }
+            }
+        })?;
+        Some(Self { templates, others })
+    }
+
+    /// The set of some sources; this thread compiles those that no other one has begun with.
+    fn finish(self, sources: &[Source<'_>], functions: &Functions) -> Result<Templates, RenderError> {
+        let known: HashMap<&str, &Template> =
+            self.templates.iter().map(|template| (template.name.as_str(), template)).collect();
+        // A template of the same name can be another one: where one subchart has the name of another as its alias.
+        let find = |source: &Source<'_>| {
+            known.get(source.name.as_str()).copied().filter(|known| Arc::ptr_eq(&known.text, source.text))
+        };
+        let take = |source| match find(source) {
+            Some(template) => template.compile(functions).ok_or(template),
+            None => Ok(source.compile(functions)),
+        };
+        let taken: Vec<Result<Compiled, &Template>> = sources.iter().map(take).collect();
+        self.others.end();
+        let done = |(taken, source): (Result<Compiled, &Template>, &Source<'_>)| {
+            taken.unwrap_or_else(|template| {
+                let done = template.done.lock().unwrap_or_else(PoisonError::into_inner).take();
+                done.unwrap_or_else(|| source.compile(functions))
+            })
+        };
+        set(sources, taken.into_iter().zip(sources).map(done))
+    }
+}
+
+impl Source<'_> {
+    fn compile(&self, functions: &Functions) -> Compiled {
+        compile(self.name.as_bytes(), Arc::clone(self.text), functions)
+    }
 }
 
 impl Cache {
-    /// Does what comes before the first render, and meanwhile compiles templates as far as that gets. Subcharts may
-    /// then turn out to be off or to have other names; that only was for nothing.
-    pub fn beside<T>(&self, chart: &Chart, functions: &'static Functions, first: impl FnOnce() -> T) -> T {
+    /// Does what comes before the first render, and has other threads compile templates meanwhile. Subcharts may then turn
+    /// out to be off or to have other names; that only was for nothing.
+    pub fn beside<T, E>(
+        &self,
+        chart: &Chart,
+        functions: &'static Functions,
+        first: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
         let is_first = self.sets.lock().is_ok_and(|sets| sets.is_empty());
         if !is_first {
             return first();
@@ -43,78 +120,54 @@ impl Cache {
         while let Some((path, chart)) = work.pop() {
             let is_wanted = |name: &str| !chart.metadata.is_library() || base_name(name).starts_with('_');
             let files = chart.templates.iter().filter(|file| is_wanted(&file.name));
-            found.extend(files.map(|file| (format!("{path}/{}", file.name), &file.data)));
+            found.extend(files.map(|file| Template::new([&path, "/", &file.name].concat(), &file.data)));
             let below = |chart: &Arc<Chart>| format!("{path}/charts/{}", chart.metadata.name);
             work.extend(chart.dependencies.iter().map(|chart| (below(chart), &**chart)));
         }
-        if found.iter().map(|(_, text)| text.len()).sum::<usize>() <= MUCH_TEXT {
-            return first();
-        }
-        let compile =
-            |(name, text): &(String, &Arc<[u8]>)| compile(name.as_bytes(), Arc::clone(text), functions);
-        let (done, first) = parallel::beside(&found, compile, first);
-        let done = done.into_iter().filter_map(|(at, units)| {
-            let (name, text) = found.get(at)?;
-            Some((name.clone(), Ahead { text: Arc::clone(text), units }))
-        });
-        self.ahead.lock().unwrap_or_else(PoisonError::into_inner).extend(done);
-        first
+        let ahead = Ahead::begin(found, functions);
+        let done = first()?;
+        *self.ahead.lock().unwrap_or_else(PoisonError::into_inner) = ahead;
+        Ok(done)
     }
 
-    /// The compiled templates of all sources; this thread does something else first.
-    pub(super) fn templates<T>(
+    /// The compiled templates of all sources.
+    pub(super) fn templates(
         &self,
         sources: &[Source<'_>],
-        functions: &Functions,
-        first: impl FnOnce() -> T,
-    ) -> (Result<Arc<Templates>, RenderError>, T) {
+        functions: &'static Functions,
+    ) -> Result<Arc<Templates>, RenderError> {
         let key: Vec<String> = sources.iter().map(|s| s.name.clone()).collect();
         if let Ok(sets) = self.sets.lock()
             && let Some(set) = sets.get(&key)
         {
-            return (Ok(Arc::clone(set)), first());
+            return Ok(Arc::clone(set));
         }
-        let ahead = std::mem::take(&mut *self.ahead.lock().unwrap_or_else(PoisonError::into_inner));
-        let (set, first) = compile_all(sources, ahead, functions, first);
-        let set = set.map(Arc::new);
-        if let (Ok(set), Ok(mut sets)) = (&set, self.sets.lock()) {
+        let ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let template = |source: &Source<'_>| Template::new(source.name.clone(), source.text);
+        let ahead = ahead.or_else(|| Ahead::begin(sources.iter().map(template).collect(), functions));
+        let set = Arc::new(match ahead {
+            Some(ahead) => ahead.finish(sources, functions)?,
+            None => set(sources, sources.iter().map(|source| source.compile(functions)))?,
+        });
+        if let Ok(mut sets) = self.sets.lock() {
             if sets.len() >= MAX_SETS {
                 sets.clear();
             }
-            sets.insert(key, Arc::clone(set));
+            sets.insert(key, Arc::clone(&set));
         }
-        (set, first)
+        Ok(set)
     }
 }
 
-fn compile_all<T>(
+/// All templates of some sources, or what is wrong with the first that has an error.
+fn set(
     sources: &[Source<'_>],
-    mut ahead: HashMap<String, Ahead>,
-    functions: &Functions,
-    first: impl FnOnce() -> T,
-) -> (Result<Templates, RenderError>, T) {
-    // A template of the same name can be another one: where one subchart has the name of another as its alias.
-    let is_done = |source: &Source<'_>| {
-        ahead.get(&source.name).is_some_and(|done| Arc::ptr_eq(&done.text, source.text))
-    };
-    let left: Vec<&Source<'_>> = sources.iter().filter(|source| !is_done(source)).collect();
-    let size: usize = left.iter().map(|source| source.text.len()).sum();
-    let work = |source: &&Source<'_>| compile(source.name.as_bytes(), Arc::clone(source.text), functions);
-    let (compiled, first) = parallel::map_after(&left, size > MUCH_TEXT, work, first);
-    let mut left = left.into_iter().zip(compiled).peekable();
-    let mut all = Vec::with_capacity(sources.len());
-    for source in sources {
-        let units = match left.next_if(|(next, _)| std::ptr::eq(*next, source)) {
-            Some((_, units)) => Some(units),
-            None => ahead.remove(&source.name).map(|done| done.units),
-        };
-        match units.transpose() {
-            Ok(units) => all.extend(units),
-            Err(error) => return (Err(RenderError::parse(&source.name, error)), first),
-        }
-    }
+    compiled: impl Iterator<Item = Compiled>,
+) -> Result<Templates, RenderError> {
     let mut set = Templates::default();
-    set.reserve(all.iter().map(Vec::len).sum());
-    all.into_iter().for_each(|units| set.insert(units));
-    (Ok(set), first)
+    set.reserve(sources.len());
+    for (source, compiled) in sources.iter().zip(compiled) {
+        set.insert(compiled.map_err(|error| RenderError::parse(&source.name, error))?);
+    }
+    Ok(set)
 }

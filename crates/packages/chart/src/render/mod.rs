@@ -24,7 +24,7 @@ use crate::view::{ChartId, View};
 
 pub use compiled::Cache;
 pub use error::RenderError;
-use stage::{Scene, Scopes, Stage};
+use stage::{Cast, Scene};
 
 /// From so many bytes of templates on the documents are read by another thread.
 const MUCH_TEXT: usize = 100_000;
@@ -189,22 +189,16 @@ impl Job<'_> {
             release: self.release,
             capabilities: self.capabilities,
         };
-        let (heap, texts) = (&Heap::new(self.limits.memory), &Texts::default());
-        let (templates, scopes) = self.cache.templates(sources, functions, || Scopes::new(scene, root, heap));
-        let templates = templates?;
-        let machine = Machine::new(heap, self.world, &templates, functions, texts, self.limits);
-        if heap.exhausted() {
-            let message =
-                format!("the values need more memory than a render may use ({} bytes)", heap.budget());
-            return Err(RenderError::plain(&root.path, message));
-        }
-        let mut stage = Stage { scene, heap, scopes, machine };
+        let templates = &*self.cache.templates(sources, functions)?;
         let files: Vec<&Source<'_>> =
             sources.iter().filter(|source| !base_name(&source.name).starts_with('_')).collect();
-        if ahead && sources.iter().map(|s| s.text.len()).sum::<usize>() > MUCH_TEXT {
-            let ahead = tried::Ahead::new(&files, scene, root, &templates, functions, self.limits);
-            return ahead.render(&mut stage, self.world);
+        let cast = Cast { scene, root, templates, functions, limits: self.limits };
+        if ahead {
+            let much = sources.iter().map(|s| s.text.len()).sum::<usize>() > MUCH_TEXT;
+            return tried::render(&files, cast, self.world, much);
         }
+        let (heap, texts) = (&Heap::new(self.limits.memory), &Texts::default());
+        let mut stage = cast.stage(heap, texts, self.world)?;
         files.iter().map(|source| stage.render(source).0).collect::<Result<_, _>>().map(Some)
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use podium_gotmpl::{Entries, Heap, Machine, Map, Str, Value, without_no_value};
+use podium_gotmpl::{
+    Entries, Functions, Heap, Limits, Machine, Map, Str, Templates, Texts, Value, World, without_no_value,
+};
 
 use super::{Part, Release, RenderError, Rendered, Source};
 use super::{capabilities, chart_object, files_object, values_graph, values_object};
@@ -18,6 +20,38 @@ pub(super) struct Scene<'c> {
     pub(super) values: &'c Values,
     pub(super) release: &'c Release,
     pub(super) capabilities: &'c Capabilities,
+}
+
+/// Everything but the heap that a stage is made of: two threads can each have one.
+#[derive(Clone, Copy)]
+pub(super) struct Cast<'c> {
+    pub(super) scene: Scene<'c>,
+    pub(super) root: &'c Part<'c>,
+    pub(super) templates: &'c Templates,
+    pub(super) functions: &'c Functions,
+    pub(super) limits: Limits,
+}
+
+impl<'c> Cast<'c> {
+    /// A stage with all objects on a heap.
+    pub(super) fn stage<'h>(
+        &self,
+        heap: &'h Heap<'h>,
+        texts: &'h Texts<'h>,
+        world: &'h dyn World,
+    ) -> Result<Stage<'h>, RenderError>
+    where
+        'c: 'h,
+    {
+        let scopes = Scopes::new(self.scene, self.root, heap);
+        if heap.exhausted() {
+            let budget = heap.budget();
+            let message = format!("the values need more memory than a render may use ({budget} bytes)");
+            return Err(RenderError::plain(&self.root.path, message));
+        }
+        let machine = Machine::new(heap, world, self.templates, self.functions, texts, self.limits);
+        Ok(Stage { scene: self.scene, heap, scopes, machine })
+    }
 }
 
 /// A machine with the objects that its templates see.
@@ -67,7 +101,7 @@ pub(super) struct Scopes<'h>(HashMap<String, &'h Map<'h>>);
 
 impl<'h> Scopes<'h> {
     /// The objects of a chart and its subcharts.
-    pub(super) fn new(scene: Scene<'h>, root: &'h Part<'_>, heap: &'h Heap<'h>) -> Self {
+    fn new(scene: Scene<'h>, root: &'h Part<'_>, heap: &'h Heap<'h>) -> Self {
         let values = values_graph::to_map(heap, scene.values);
         let release = Value::Map(heap.map(Entries::from([
             ("Name".into(), Value::Str(Str::from(scene.release.name.as_str()))),

@@ -14,10 +14,10 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use podium_gotmpl::{Functions, Heap, Limits, Machine, Templates, Texts, Value, World};
+use podium_gotmpl::{Heap, Value, World};
 
-use super::stage::{Scene, Scopes, Stage};
-use super::{Part, RenderError, Rendered, Source};
+use super::stage::{Cast, Stage};
+use super::{RenderError, Rendered, Source};
 use crate::manifest::heads;
 use crate::parallel;
 
@@ -30,14 +30,33 @@ const SHARE: usize = 8;
 /// After so many files that came to nothing no more are tried.
 const MAX_FAILED: usize = 8;
 
+/// Renders all files, for a process that ends after that: what a render keeps its values and texts in stays, since taking
+/// it apart takes as long as a tenth of the render. If there is much to do, another thread helps and reads the documents'
+/// heads. Nothing if a file failed after some that were tried.
+pub(super) fn render(
+    files: &[&Source<'_>],
+    cast: Cast<'_>,
+    world: &dyn World,
+    much: bool,
+) -> Result<Option<Vec<Rendered>>, RenderError> {
+    if much {
+        let left = Mutex::new(0..files.len());
+        return Ahead { files, cast, left, tried: Mutex::default(), over: AtomicBool::new(false) }.render(world);
+    }
+    let mut stage = lasting(cast, cast.limits.memory, world)?;
+    files.iter().map(|source| stage.render(source).0).collect::<Result<_, _>>().map(Some)
+}
+
+/// A stage that is not taken apart.
+fn lasting<'h>(cast: Cast<'h>, memory: usize, world: &'h dyn World) -> Result<Stage<'h>, RenderError> {
+    let (heap, texts) = (Box::leak(Box::new(Heap::new(memory))), Box::leak(Box::default()));
+    cast.stage(heap, texts, world)
+}
+
 /// Files that two threads render.
-pub(super) struct Ahead<'c> {
+struct Ahead<'c> {
     files: &'c [&'c Source<'c>],
-    scene: Scene<'c>,
-    root: &'c Part<'c>,
-    templates: &'c Templates,
-    functions: &'c Functions,
-    limits: Limits,
+    cast: Cast<'c>,
     /// The files that nobody has taken.
     left: Mutex<Range<usize>>,
     tried: Mutex<HashMap<usize, Tried>>,
@@ -53,48 +72,32 @@ struct Tried {
 }
 
 impl<'c> Ahead<'c> {
-    pub(super) fn new(
-        files: &'c [&'c Source<'c>],
-        scene: Scene<'c>,
-        root: &'c Part<'c>,
-        templates: &'c Templates,
-        functions: &'c Functions,
-        limits: Limits,
-    ) -> Self {
-        let left = Mutex::new(0..files.len());
-        let (tried, over) = (Mutex::default(), AtomicBool::new(false));
-        Self { files, scene, root, templates, functions, limits, left, tried, over }
-    }
-
-    /// Renders all files, with their heads where the other thread has read them. Nothing if one failed after some that
-    /// were tried.
-    pub(super) fn render(
-        &self,
-        stage: &mut Stage<'_>,
-        world: &dyn World,
-    ) -> Result<Option<Vec<Rendered>>, RenderError> {
-        let dialect = self.scene.dialect;
+    /// Renders all files, with their heads where the other thread has read them.
+    fn render(&self, world: &dyn World) -> Result<Option<Vec<Rendered>>, RenderError> {
+        let dialect = self.cast.scene.dialect;
         let read = |file: &mut Rendered| file.heads = Some(heads(file, dialect));
         let (trying, ended) = channel();
+        let give_up = || self.over.store(true, Ordering::Relaxed);
         let (rendered, rest) = parallel::follow(
             true,
             read,
             |serve| self.try_files(serve, trying),
             |done| {
+                let mut stage = lasting(self.cast, self.cast.limits.memory, world).inspect_err(|_| give_up())?;
                 while let Some(source) = self.take(Range::next) {
                     let (file, changed) = stage.render(source);
                     if changed || file.is_err() {
-                        self.over.store(true, Ordering::Relaxed);
+                        give_up();
                     }
                     done.push(file?);
                 }
                 while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(LOOK) {
                     if world.out_of_time() {
-                        self.over.store(true, Ordering::Relaxed);
+                        give_up();
                     }
                 }
                 let changed = self.over.load(Ordering::Relaxed);
-                self.rest(stage, changed, done)
+                self.rest(&mut stage, changed, done)
             },
         );
         Ok(rest?.map(|mut rest| {
@@ -146,14 +149,8 @@ impl<'c> Ahead<'c> {
 
     /// Tries files from the end, and follows up what is done in between. The sender goes when this ends.
     fn try_files(&self, serve: &mut dyn FnMut(), _trying: Sender<()>) {
-        let (heap, texts) = (&Heap::new(self.limits.memory / SHARE), &Texts::default());
         let world = Closed { asked: Cell::new(false), given: Cell::new(0), over: &self.over };
-        let scopes = Scopes::new(self.scene, self.root, heap);
-        if heap.exhausted() {
-            return;
-        }
-        let machine = Machine::new(heap, &world, self.templates, self.functions, texts, self.limits);
-        let mut stage = Stage { scene: self.scene, heap, scopes, machine };
+        let Ok(mut stage) = lasting(self.cast, self.cast.limits.memory / SHARE, &world) else { return };
         let before = self.before();
         // A template can see which one of another chart was rendered last.
         let mut last: HashMap<&str, &Source<'_>> = HashMap::new();
@@ -164,16 +161,16 @@ impl<'c> Ahead<'c> {
             serve();
             let Some(at) = lock(&self.left).next_back() else { return };
             let Some(source) = self.files.get(at) else { return };
-            let (steps, memory) = (stage.machine.steps_left(), heap.left());
+            let (steps, memory) = (stage.machine.steps_left(), stage.heap.left());
             let (file, changed) = stage.render(source);
             if changed {
                 return;
             }
             match file {
-                Ok(mut file) if !world.asked.take() && !heap.exhausted() => {
-                    file.heads = Some(heads(&file, self.scene.dialect));
+                Ok(mut file) if !world.asked.take() && !stage.heap.exhausted() => {
+                    file.heads = Some(heads(&file, self.cast.scene.dialect));
                     let steps = steps.saturating_sub(stage.machine.steps_left());
-                    let memory = memory.saturating_sub(heap.left());
+                    let memory = memory.saturating_sub(stage.heap.left());
                     lock(&self.tried).insert(at, Tried { file, steps, memory });
                 }
                 _ => failed += 1,
