@@ -7,7 +7,7 @@ use typed_arena::Arena;
 use crate::entries::Entries;
 use crate::func::Error;
 use crate::types::{self, Kind, Shape, Type};
-use crate::value::{List, Map, Str, Struct, Value, Watch};
+use crate::value::{List, Map, Str, Struct, Tables, Value, Watch};
 
 /// What a shared text needs besides its bytes.
 const SHARED: usize = 32;
@@ -49,6 +49,14 @@ impl<'h> Heap<'h> {
         let done = run();
         self.running.set(false);
         (done, self.changed.get())
+    }
+
+    /// Makes something that was there before the template that is running, though nobody had looked.
+    pub fn as_before<T>(&self, make: impl FnOnce() -> T) -> T {
+        let running = self.running.replace(false);
+        let made = make();
+        self.running.set(running);
+        made
     }
 
     fn watch(&'h self) -> Watch<'h> {
@@ -155,6 +163,12 @@ impl<'h> Heap<'h> {
     /// `map[string]interface {}`.
     pub fn map(&'h self, entries: Entries<'h>) -> &'h Map<'h> {
         self.typed_map(&types::MAP, entries)
+    }
+
+    /// `map[string]interface {}` of a table, made when somebody looks at it.
+    pub fn later_map(&'h self, from: &'h dyn Tables<'h>, table: u32) -> &'h Map<'h> {
+        self.spend(96);
+        self.maps.alloc(Map::later(&types::MAP, from, table, self.watch()))
     }
 
     /// A nil map of a type.

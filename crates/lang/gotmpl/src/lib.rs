@@ -33,7 +33,7 @@ pub use machine::{Limits, Machine, Texts, without_no_value};
 pub use program::{Templates, compile};
 pub use syntax::ParseError;
 pub use types::{Kind, Shape, Type};
-pub use value::{List, Map, Opaque, Str, Struct, Value};
+pub use value::{List, Map, Opaque, Str, Struct, Tables, Value};
 
 #[cfg(test)]
 mod tests {

@@ -12,18 +12,17 @@ use crate::syntax::{self, ParseError, Source, Spare};
 /// A set of templates by name. Immutable once it is built, and shared by threads.
 #[derive(Debug, Default)]
 pub struct Templates {
-    units: Vec<Unit>,
-    /// Where a template is, once there are too many to look at each: the text of a `tpl` is one.
-    places: HashMap<Box<[u8]>, usize, NameHash>,
+    /// The templates of each text, also those that others have replaced.
+    texts: Vec<Vec<Unit>>,
+    /// Where a template is: in which text, and there at which place. Nothing while there is only one: the text of a `tpl`
+    /// is one.
+    places: HashMap<Box<[u8]>, (usize, usize), NameHash>,
 }
 
 thread_local! {
     /// What compiling needs for a while.
     static SPARE: Cell<(Spare, Room)> = Cell::default();
 }
-
-/// So many templates are looked through one by one.
-const FEW: usize = 4;
 
 /// Parses a text under a name: its template, and those that are defined in it.
 pub fn compile(
@@ -52,20 +51,20 @@ impl Templates {
         Ok(())
     }
 
-    /// Adds templates. One replaces an earlier one of the same name, but an empty one replaces nothing.
+    /// Adds the templates of a text. One replaces an earlier one of the same name, but an empty one replaces nothing.
     pub fn insert(&mut self, units: Vec<Unit>) {
-        // The text of a `tpl` is one template.
-        if self.units.is_empty() && units.len() == 1 {
-            self.units = units;
-            return;
-        }
-        for unit in units {
-            match self.place(&unit.name) {
-                Some(_) if unit.empty => {}
-                Some(place) => self.units[place] = unit,
-                None => {
-                    self.units.push(unit);
-                    self.remember();
+        self.texts.push(units);
+        let known = match self.texts.as_slice() {
+            [only] if only.len() < 2 => return,
+            _ if self.places.is_empty() => 0,
+            texts => texts.len() - 1,
+        };
+        for (text, units) in self.texts.iter().enumerate().skip(known) {
+            for (at, unit) in units.iter().enumerate() {
+                match self.places.get_mut(&unit.name) {
+                    Some(_) if unit.empty => {}
+                    Some(place) => *place = (text, at),
+                    None => drop(self.places.insert(unit.name.clone(), (text, at))),
                 }
             }
         }
@@ -73,27 +72,17 @@ impl Templates {
 
     /// Makes room for so many more.
     pub fn reserve(&mut self, count: usize) {
-        self.units.reserve(count);
+        self.texts.reserve(count);
         self.places.reserve(count);
-    }
-
-    fn remember(&mut self) {
-        let known = if self.units.len() > FEW { self.places.len() } else { self.units.len() };
-        for (place, unit) in self.units.iter().enumerate().skip(known) {
-            self.places.insert(unit.name.clone(), place);
-        }
-    }
-
-    fn place(&self, name: &[u8]) -> Option<usize> {
-        if self.places.is_empty() {
-            return self.units.iter().position(|unit| *unit.name == *name);
-        }
-        self.places.get(name).copied()
     }
 
     /// The template of a name.
     pub fn get(&self, name: &[u8]) -> Option<&Unit> {
-        self.units.get(self.place(name)?)
+        if self.places.is_empty() {
+            return self.texts.iter().flatten().find(|unit| *unit.name == *name);
+        }
+        let (text, at) = self.places.get(name)?;
+        self.texts.get(*text)?.get(*at)
     }
 
     /// About how many bytes the compiled templates take, without their texts.
@@ -102,11 +91,12 @@ impl Templates {
             let fixed = size_of::<Unit>() + 256 + 16 * unit.messages.len() + 2 * unit.name.len();
             fixed + unit.ops.len() * 2 * size_of::<Op>() + unit.consts.len() * 64 + unit.vars.len() * 64
         };
-        self.units.iter().map(unit).sum()
+        self.texts.iter().flatten().map(unit).sum()
     }
 
     /// The names of all templates, in no order.
     pub fn names(&self) -> impl Iterator<Item = &[u8]> {
-        self.units.iter().map(|unit| &*unit.name)
+        let only = if self.places.is_empty() { self.texts.as_slice() } else { &[] };
+        self.places.keys().map(|name| &**name).chain(only.iter().flatten().map(|unit| &*unit.name))
     }
 }

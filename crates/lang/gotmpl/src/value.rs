@@ -88,12 +88,22 @@ pub struct Map<'h> {
     pub ty: &'static Type,
     /// Whether it is Go's nil map.
     pub nil: bool,
+    /// Which of the tables it comes from.
+    table: u32,
     entries: Held<'h>,
     watch: Watch<'h>,
 }
 
+/// What maps are made of when a template looks at them for the first time.
+pub trait Tables<'h> {
+    /// The entries of a table.
+    fn entries(&'h self, table: u32) -> Entries<'h>;
+}
+
 enum Held<'h> {
     Own(RefCell<Entries<'h>>),
+    /// Nobody may have looked yet.
+    Later(OnceCell<RefCell<Entries<'h>>>, &'h dyn Tables<'h>),
     /// The same map under another type.
     Of(&'h Map<'h>),
 }
@@ -260,11 +270,15 @@ impl<'a, 'h> IntoIterator for &'a Items<'h> {
 
 impl<'h> Map<'h> {
     pub(crate) fn new(ty: &'static Type, nil: bool, entries: Entries<'h>, watch: Watch<'h>) -> Self {
-        Self { ty, nil, entries: Held::Own(RefCell::new(entries)), watch }
+        Self { ty, nil, table: 0, entries: Held::Own(RefCell::new(entries)), watch }
+    }
+
+    pub(crate) fn later(ty: &'static Type, from: &'h dyn Tables<'h>, table: u32, watch: Watch<'h>) -> Self {
+        Self { ty, nil: false, table, entries: Held::Later(OnceCell::new(), from), watch }
     }
 
     pub(crate) fn alias(&'h self, ty: &'static Type) -> Self {
-        Self { ty, nil: self.nil, entries: Held::Of(self.origin()), watch: None }
+        Self { ty, nil: self.nil, table: 0, entries: Held::Of(self.origin()), watch: None }
     }
 
     /// The map that holds the entries: two maps with the same origin are one map in Go.
@@ -281,6 +295,9 @@ impl<'h> Map<'h> {
         loop {
             match &map.entries {
                 Held::Own(cell) => return cell,
+                Held::Later(made, from) => {
+                    return made.get_or_init(|| RefCell::new(from.entries(map.table)));
+                }
                 Held::Of(other) => map = other,
             }
         }

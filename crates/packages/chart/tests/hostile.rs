@@ -55,15 +55,33 @@ fn a_file_is_not_taken_apart_without_memory() {
 }
 
 #[test]
-fn values_that_do_not_fit_are_refused_before_the_render() {
+fn values_that_do_not_fit_are_refused() {
     let values: String = (0..80_000).map(|i| format!("k{i}: [1]\n")).collect();
+    let given = |template: &str| {
+        let given = render(&[
+            ("Chart.yaml".to_owned(), CHART.to_owned()),
+            ("templates/a".to_owned(), template.to_owned()),
+            ("values.yaml".to_owned(), values.clone()),
+        ]);
+        given.map_err(|e| e.to_string())
+    };
+    for look in ["{{ .Values.k1 }}", "{{ range .Values }}{{ end }}", "{{ .Values.k79999 | first }}", "{{ len .Values }}"] {
+        let refused = given(look);
+        assert!(refused.as_ref().is_err_and(|e| e.contains("passed its memory limit")), "{look}: {refused:?}");
+    }
+    // Nobody looks, nobody pays.
+    assert!(given("a: b").is_ok());
+}
+
+#[test]
+fn metadata_that_does_not_fit_is_refused_before_the_render() {
+    let keywords: String = (0..200_000).map(|i| format!("- k{i}\n")).collect();
     let given = render(&[
-        ("Chart.yaml".to_owned(), CHART.to_owned()),
+        ("Chart.yaml".to_owned(), format!("{CHART}\nkeywords:\n{keywords}")),
         ("templates/a".to_owned(), "a: b".to_owned()),
-        ("values.yaml".to_owned(), values),
     ]);
     let given = given.map_err(|e| e.to_string());
-    assert!(given.as_ref().is_err_and(|e| e.contains("the values need more memory")), "{given:?}");
+    assert!(given.as_ref().is_err_and(|e| e.contains("what templates see needs more memory")), "{given:?}");
 }
 
 #[test]

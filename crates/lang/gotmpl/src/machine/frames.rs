@@ -62,6 +62,7 @@ impl<'h> Machine<'h> {
     /// Leaves the finished frame. True when it was the outermost.
     pub(super) fn leave(&mut self) -> Step<bool> {
         self.check_output()?;
+        self.check_memory()?;
         let Some(frame) = self.frames.pop() else {
             return Ok(true);
         };

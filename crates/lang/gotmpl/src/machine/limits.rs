@@ -61,6 +61,13 @@ impl<'h> Machine<'h> {
         Ok(())
     }
 
+    pub(super) fn check_memory(&self) -> Step<()> {
+        if self.ctx.heap.exhausted() {
+            return Err(self.limit("memory", self.ctx.heap.budget() as u64));
+        }
+        Ok(())
+    }
+
     pub(super) fn check_time(&mut self) -> Step<()> {
         self.work = 0;
         if self.ctx.world.out_of_time() {
@@ -91,9 +98,7 @@ impl<'h> Machine<'h> {
                 return Err(self.limit("text", fmt::MAX_BYTES as u64));
             }
         }
-        if self.ctx.heap.exhausted() {
-            return Err(self.limit("memory", self.ctx.heap.budget() as u64));
-        }
+        self.check_memory()?;
         self.worked(read + paid + length_of_text(made))
     }
 

@@ -397,7 +397,10 @@ impl<'h> Machine<'h> {
     /// Walks fields and pushes what is there.
     fn walk(&mut self, unit: &'h Unit, base: Base, first: u32, count: u32) -> Step<()> {
         let names = &unit.names[first as usize..(first + count) as usize];
-        let (value, interface) = self.chain(base, &unit.source, names)?;
+        let walked = self.chain(base, &unit.source, names);
+        // What a map could not be made of is not missing.
+        self.check_memory()?;
+        let (value, interface) = walked?;
         self.walked_interface = interface;
         self.stack.push(if interface { as_interface(value) } else { value });
         Ok(())

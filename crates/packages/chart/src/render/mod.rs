@@ -24,7 +24,7 @@ use crate::view::{ChartId, View};
 
 pub use compiled::Cache;
 pub use error::RenderError;
-use stage::{Cast, Scene};
+use stage::{Cast, Scene, Store};
 
 /// From so many bytes of templates on the documents are read by another thread.
 const MUCH_TEXT: usize = 100_000;
@@ -197,8 +197,8 @@ impl Job<'_> {
             let much = sources.iter().map(|s| s.text.len()).sum::<usize>() > MUCH_TEXT;
             return tried::render(&files, cast, self.world, much);
         }
-        let (heap, texts) = (&Heap::new(self.limits.memory), &Texts::default());
-        let mut stage = cast.stage(heap, texts, self.world)?;
+        let store = Store::new(self.limits.memory);
+        let mut stage = cast.stage(&store, self.world)?;
         files.iter().map(|source| stage.render(source).0).collect::<Result<_, _>>().map(Some)
     }
 }

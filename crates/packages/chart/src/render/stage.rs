@@ -1,5 +1,6 @@
 //! What templates see while they run.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use podium_gotmpl::{
@@ -7,7 +8,8 @@ use podium_gotmpl::{
 };
 
 use super::{Part, Release, RenderError, Rendered, Source};
-use super::{capabilities, chart_object, files_object, values_graph, values_object};
+use super::values_graph::Maps;
+use super::{capabilities, chart_object, files_object, values_object};
 use crate::capabilities::Capabilities;
 use crate::dialect::Dialect;
 use crate::values::Values;
@@ -22,7 +24,21 @@ pub(super) struct Scene<'c> {
     pub(super) capabilities: &'c Capabilities,
 }
 
-/// Everything but the heap that a stage is made of: two threads can each have one.
+/// What a stage keeps its values and texts in.
+pub(super) struct Store<'h> {
+    heap: Heap<'h>,
+    texts: Texts<'h>,
+    maps: OnceCell<Maps<'h>>,
+}
+
+impl Store<'_> {
+    /// A store for a render that may make values of so many bytes.
+    pub(super) fn new(memory: usize) -> Self {
+        Self { heap: Heap::new(memory), texts: Texts::default(), maps: OnceCell::new() }
+    }
+}
+
+/// Everything but the store that a stage is made of: two threads can each have one.
 #[derive(Clone, Copy)]
 pub(super) struct Cast<'c> {
     pub(super) scene: Scene<'c>,
@@ -33,20 +49,21 @@ pub(super) struct Cast<'c> {
 }
 
 impl<'c> Cast<'c> {
-    /// A stage with all objects on a heap.
+    /// A stage with all objects.
     pub(super) fn stage<'h>(
         &self,
-        heap: &'h Heap<'h>,
-        texts: &'h Texts<'h>,
+        store: &'h Store<'h>,
         world: &'h dyn World,
     ) -> Result<Stage<'h>, RenderError>
     where
         'c: 'h,
     {
-        let scopes = Scopes::new(self.scene, self.root, heap);
+        let Store { heap, texts, maps } = store;
+        let values = maps.get_or_init(|| Maps::new(heap, self.scene.values)).root();
+        let scopes = Scopes::new(self.scene, self.root, heap, values);
         if heap.exhausted() {
             let budget = heap.budget();
-            let message = format!("the values need more memory than a render may use ({budget} bytes)");
+            let message = format!("what templates see needs more memory than a render may use ({budget} bytes)");
             return Err(RenderError::plain(&self.root.path, message));
         }
         let machine = Machine::new(heap, world, self.templates, self.functions, texts, self.limits);
@@ -101,8 +118,7 @@ pub(super) struct Scopes<'h>(HashMap<String, &'h Map<'h>>);
 
 impl<'h> Scopes<'h> {
     /// The objects of a chart and its subcharts.
-    fn new(scene: Scene<'h>, root: &'h Part<'_>, heap: &'h Heap<'h>) -> Self {
-        let values = values_graph::to_map(heap, scene.values);
+    fn new(scene: Scene<'h>, root: &'h Part<'_>, heap: &'h Heap<'h>, values: &'h Map<'h>) -> Self {
         let release = Value::Map(heap.map(Entries::from([
             ("Name".into(), Value::Str(Str::from(scene.release.name.as_str()))),
             ("Namespace".into(), Value::Str(Str::from(scene.release.namespace.as_str()))),

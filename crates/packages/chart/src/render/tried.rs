@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use podium_gotmpl::{Heap, Value, World};
 
-use super::stage::{Cast, Stage};
+use super::stage::{Cast, Stage, Store};
 use super::{RenderError, Rendered, Source};
 use crate::manifest::heads;
 use crate::parallel;
@@ -49,8 +49,7 @@ pub(super) fn render(
 
 /// A stage that is not taken apart.
 fn lasting<'h>(cast: Cast<'h>, memory: usize, world: &'h dyn World) -> Result<Stage<'h>, RenderError> {
-    let (heap, texts) = (Box::leak(Box::new(Heap::new(memory))), Box::leak(Box::default()));
-    cast.stage(heap, texts, world)
+    cast.stage(Box::leak(Box::new(Store::new(memory))), world)
 }
 
 /// Files that two threads render.

@@ -1,38 +1,51 @@
 //! Merged values as the maps that templates see.
 
-use podium_gotmpl::{Entries, Heap, Map, Str, Value};
+use std::cell::RefCell;
+
+use podium_gotmpl::{Entries, Heap, Map, Str, Tables, Value};
 use podium_sprig::convert;
 
 use crate::values::{Cell, TableId, Values};
 
-/// Makes a map of every table. A table that is in several places is one map: what a template changes in one place
-/// changes in all.
-pub fn to_map<'h>(heap: &'h Heap<'h>, values: &'h Values) -> &'h Map<'h> {
-    let graph = values.graph();
-    // The maps by the numbers of their tables, and those to be filled.
-    let mut made: Vec<Option<&'h Map<'h>>> = vec![None; graph.size()];
-    let mut work = Vec::new();
-    let mut map_of = |id: TableId, work: &mut Vec<_>| match made.get_mut(id.index()) {
-        Some(Some(map)) => *map,
-        place => {
-            let map = heap.map(Entries::new());
-            work.push((id, map));
-            if let Some(place) = place {
-                *place = Some(map);
-            }
-            map
+/// The maps of values. A template looks at a few, and of an umbrella's it is one of a hundred: each is made when a template
+/// looks at it. A table that is in several places is one map: what a template changes in one place changes in all.
+pub struct Maps<'h> {
+    heap: &'h Heap<'h>,
+    values: &'h Values,
+    /// The maps by the numbers of their tables.
+    made: RefCell<Vec<Option<&'h Map<'h>>>>,
+}
+
+impl<'h> Maps<'h> {
+    /// The maps of values in a heap.
+    pub fn new(heap: &'h Heap<'h>, values: &'h Values) -> Self {
+        Self { heap, values, made: RefCell::new(vec![None; values.graph().size()]) }
+    }
+
+    /// The map that holds everything.
+    pub fn root(&'h self) -> &'h Map<'h> {
+        self.of(self.values.root())
+    }
+
+    fn of(&'h self, table: TableId) -> &'h Map<'h> {
+        let mut made = self.made.borrow_mut();
+        let make = || self.heap.later_map(self, table.number());
+        match made.get_mut(table.index()) {
+            Some(place) => place.get_or_insert_with(make),
+            None => make(),
         }
-    };
-    let root = map_of(values.root(), &mut work);
-    while let Some((id, map)) = work.pop() {
-        let entries = graph.entries(id).map(|(key, cell)| {
+    }
+}
+
+impl<'h> Tables<'h> for Maps<'h> {
+    fn entries(&'h self, table: u32) -> Entries<'h> {
+        let entries = self.values.graph().entries(TableId::of(table)).map(|(key, cell)| {
             let value = match cell {
-                Cell::Table(inner) => Value::Map(map_of(*inner, &mut work)),
-                Cell::Scalar(node) | Cell::List(_, node) => convert::borrow_tree(heap, node),
+                Cell::Table(inner) => Value::Map(self.of(*inner)),
+                Cell::Scalar(node) | Cell::List(_, node) => convert::borrow_tree(self.heap, node),
             };
             (Str::from(&**key), value)
         });
-        map.fill(entries.collect());
+        self.heap.as_before(|| entries.collect())
     }
-    root
 }

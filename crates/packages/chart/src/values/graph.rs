@@ -26,6 +26,16 @@ impl TableId {
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
+
+    /// The number again.
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The table of a number.
+    pub(crate) fn of(number: u32) -> Self {
+        Self(number)
+    }
 }
 
 /// A value of a table.
