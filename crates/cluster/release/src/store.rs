@@ -1,6 +1,8 @@
 //! Where records are kept: Secrets or ConfigMaps with Helm's labels.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use podium_objects::Resource;
 use podium_objects::kind::escape;
@@ -159,12 +161,44 @@ pub struct Store {
     /// `None` is all of them.
     namespace: Option<String>,
     local: Location,
+    seen: Seen,
+}
+
+/// The version of the newest record that a process has written or heard of, shared by its stores; 0 when none is known.
+#[derive(Clone, Debug, Default)]
+pub struct Seen(Arc<AtomicU64>);
+
+impl Seen {
+    /// There is a record of this version.
+    pub fn tell(&self, version: u64) {
+        self.0.fetch_max(version, Ordering::Relaxed);
+    }
+
+    /// What is known is not enough: somebody else has written since.
+    pub fn forget(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// The version.
+    pub fn version(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl Store {
     /// The releases of a namespace, or of all; times are seen from a place.
     pub fn new(client: Client, driver: Driver, namespace: Option<String>, local: Location) -> Self {
-        Self { client, driver, namespace, local }
+        Self { client, driver, namespace, local, seen: Seen::default() }
+    }
+
+    /// The same, for a process that has several of them.
+    pub fn knowing(self, seen: Seen) -> Self {
+        Self { seen, ..self }
+    }
+
+    /// What is known of the newest record.
+    pub fn seen(&self) -> &Seen {
+        &self.seen
     }
 
     /// The namespace; none when it is all of them.
@@ -291,7 +325,10 @@ impl Store {
             Err(client::Error::Refused(status)) if status.code == 409 => {
                 Err(Error::Exists { name: release.name.clone(), revision: release.revision })
             }
-            answer => answer.map(drop).map_err(Error::from),
+            answer => {
+                self.seen.tell(version(&answer?));
+                Ok(())
+            }
         }
     }
 
@@ -302,7 +339,9 @@ impl Store {
         let key = key(&release.name, release.revision);
         let place = Some(release.namespace.as_str());
         let written = self.client.terse().replace(&resource, place, &key, &object, MANAGER).await?;
-        Ok(version(&written))
+        let version = version(&written);
+        self.seen.tell(version);
+        Ok(version)
     }
 
     /// Takes a record away; it may be gone already.

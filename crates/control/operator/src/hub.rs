@@ -169,6 +169,12 @@ impl Hub {
         Known::Absent(heard)
     }
 
+    /// The version up to which the objects of a kind are known in some place.
+    pub fn heard(&self, kind: &Kind) -> u64 {
+        let stores = self.stores.borrow();
+        stores.get(kind).into_iter().flatten().map(|store| store.borrow().heard()).max().unwrap_or(0)
+    }
+
     /// Whether an object is in a place that is watched; one without a namespace is.
     fn is_watched(&self, named: &Named) -> bool {
         let here = |place: &Option<String>| place.is_none() || *place == named.namespace;

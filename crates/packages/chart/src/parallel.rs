@@ -203,9 +203,8 @@ impl<'a, T: Sync, R: Send, W: Fn(&T) -> R + Sync> Portions<'a, T, W> {
     fn share<F>(&self, threads: usize, own: impl FnOnce() -> (F, Answers<R>)) -> (F, Answers<R>) {
         let (first, mut done) = thread::scope(|scope| {
             // Where no thread can be had, this one does it all.
-            let spawn = |_| {
-                start(|away| thread::Builder::new().spawn_scoped(scope, || away.then(|| self.take())))
-            };
+            let spawn =
+                |_| start(|away| thread::Builder::new().spawn_scoped(scope, || away.then(|| self.take())));
             let others: Vec<_> = (1..threads).filter_map(spawn).collect();
             let (first, mut done) = own();
             for other in others {

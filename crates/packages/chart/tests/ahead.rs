@@ -35,7 +35,8 @@ impl World for Counting {
 
 fn renderer(special: &[(&str, &str)]) -> Renderer {
     let padding = format!("{{{{/* {} */}}}}", "x".repeat(1000));
-    let mut files = vec![File::new("values.yaml", b"x: 1\nm: {a: 1}\na: {x: 2}\nb: {x: 3}\n")];
+    let mut files =
+        vec![File::new("values.yaml", b"x: 1\nm: {a: 1}\nglobal: {g: {h: {}}}\na: {x: 2}\nb: {x: 3}\n")];
     for (place, name) in [("", "c"), ("charts/a/", "a"), ("charts/b/", "b")] {
         let chart = format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\nkeywords: [z, y, x]\n");
         files.push(File::new(format!("{place}Chart.yaml"), chart.as_bytes()));
@@ -92,6 +93,7 @@ fn changes_that_later_files_see() {
         "{{ $d := dict \"v\" .Values }}{{ $_ := set $d.v \"x\" 9 }}",
         "{{ $_ := set (.Values.AsMap) \"x\" 10 }}",
         "{{ tpl \"{{ $_ := set .Values `x` 11 }}\" . }}",
+        "{{ $_ := set .Values.global.g.h \"x\" 12 }}",
         "{{ $_ := sortAlpha .Chart.Keywords }}",
     ] {
         for at in ["t39", "t20", "t01", "t00"] {

@@ -65,9 +65,17 @@ fn values_that_do_not_fit_are_refused() {
         ]);
         given.map_err(|e| e.to_string())
     };
-    for look in ["{{ .Values.k1 }}", "{{ range .Values }}{{ end }}", "{{ .Values.k79999 | first }}", "{{ len .Values }}"] {
+    for look in [
+        "{{ .Values.k1 }}",
+        "{{ range .Values }}{{ end }}",
+        "{{ .Values.k79999 | first }}",
+        "{{ len .Values }}",
+    ] {
         let refused = given(look);
-        assert!(refused.as_ref().is_err_and(|e| e.contains("passed its memory limit")), "{look}: {refused:?}");
+        assert!(
+            refused.as_ref().is_err_and(|e| e.contains("passed its memory limit")),
+            "{look}: {refused:?}"
+        );
     }
     // Nobody looks, nobody pays.
     assert!(given("a: b").is_ok());

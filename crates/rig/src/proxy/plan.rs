@@ -139,6 +139,13 @@ impl Answer {
         (self.status, body)
     }
 
+    /// The version of a list or an object; 0 when it has none.
+    fn version(&self) -> u64 {
+        let body: Option<Value> = serde_json::from_slice(&self.body).ok();
+        let version = body.as_ref().and_then(|body| body.pointer("/metadata/resourceVersion")?.as_str());
+        version.and_then(|version| version.parse().ok()).unwrap_or(0)
+    }
+
     /// What a server says when it refuses.
     pub fn refusal(code: u16) -> Self {
         let reason = match code {
@@ -217,11 +224,19 @@ impl Faults {
 
     /// A read was answered: with what, in truth. Gives what the reader is told.
     pub fn read(&mut self, what: &str, answer: Answer) -> Answer {
+        // Who says how old an answer may be gets none that is older.
+        let (what, least) = match what.split_once("&resourceVersion=") {
+            Some((what, rest)) => {
+                (what, rest.split('&').next().and_then(|least| least.parse().ok()).unwrap_or(0))
+            }
+            None => (what, 0),
+        };
         let changed = self.last.get(what).is_none_or(|last| last.essence() != answer.essence());
         if changed && let Some(last) = self.last.insert(what.to_owned(), answer.clone()) {
             self.older.insert(what.to_owned(), last);
         }
-        let Some(older) = self.older.get(what).cloned() else { return answer };
+        let allowed = self.older.get(what).filter(|older| older.version() >= least);
+        let Some(older) = allowed.cloned() else { return answer };
         let number = self.next(1);
         if self.plan.reads.contains(&number) {
             self.note(true, format!("read {number}: {what}: from an old state"));
@@ -287,6 +302,23 @@ mod tests {
         assert_eq!(faults.read("a", other.clone()), one);
         assert_eq!(faults.read("a", other.clone()), other);
         assert_eq!((faults.struck(), faults.log().len()), (1, 1));
+    }
+
+    #[test]
+    fn an_old_answer_is_as_new_as_the_reader_demands() {
+        let answer = |version: u64, item: u64| Answer {
+            status: 200,
+            media: String::new(),
+            body: format!(r#"{{"metadata":{{"resourceVersion":"{version}"}},"items":[{item}]}}"#).into(),
+        };
+        let mut faults = Faults::default();
+        faults.set(Plan { reads: (1..9).collect(), ..Plan::default() });
+        let (old, new) = (answer(5, 1), answer(9, 2));
+        assert_eq!(faults.read("a?limit=1", old.clone()), old);
+        let since =
+            |version: u64| format!("a?limit=1&resourceVersion={version}&resourceVersionMatch=NotOlderThan");
+        assert_eq!(faults.read(&since(6), new.clone()), new);
+        assert_eq!(faults.read(&since(5), new.clone()), old);
     }
 
     #[test]

@@ -67,6 +67,13 @@ impl Engine<'_> {
         self.past_since(name, 0).await
     }
 
+    /// The same, for whoever has a second look at what follows from it: at once, with all that this process has written or
+    /// heard of. A server answers a list of what is there right now only after it has asked its database how far it is,
+    /// which it does every 100 ms.
+    pub async fn past_seen(&self, name: &str) -> Result<Past, Error> {
+        self.past_since(name, self.store.seen().version()).await
+    }
+
     /// The same, with all that was written up to a version.
     pub(super) async fn past_since(&self, name: &str, version: u64) -> Result<Past, Error> {
         let mut entries = self.store.entries_of(name, version).await?;

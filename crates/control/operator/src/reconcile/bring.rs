@@ -184,7 +184,8 @@ impl Context {
             error => release_trouble(true, error),
         };
         let place = controller.place(&custom.key()).to_owned();
-        let mut past = engine.past(name).await.map_err(state)?;
+        let since = self.records.version();
+        let mut past = engine.past_seen(name).await.map_err(state)?;
         self.claim(controller, &custom.key(), &past).await?;
         // Our own work was interrupted; somebody else's may still go on.
         let patience = if past.last().is_some_and(is_ours) { Duration::ZERO } else { PATIENCE };
@@ -230,6 +231,11 @@ impl Context {
         };
         let outcome = match outcome {
             Ok(outcome) => outcome,
+            Err(engine::Error::Store(error @ podium_release::Error::Exists { .. })) if since > 0 => {
+                // It was written by somebody else since: the next look is at what is there then.
+                self.records.forget();
+                return Err(Trouble { quiet: true, ..Trouble::irreconcilable("ReconcileError", error) });
+            }
             Err(error) => {
                 // A kind that is not there may be there at the next try.
                 self.kinds.renew().await?;

@@ -13,8 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use podium_chart::capabilities::{Capabilities, KubeVersion};
+use podium_objects::Kind;
 use podium_release::engine::{self, Engine, Keeper, Listener};
-use podium_release::{Driver, Store};
+use podium_release::{Driver, Seen, Store};
 use podium_runtime::discovery::Version;
 use podium_runtime::events::{Mood, Recorder};
 use podium_runtime::log::Log;
@@ -49,6 +50,8 @@ pub struct Context {
     pub hide_overrides: bool,
     /// How often resources are looked at even if nothing happens, unless they or their watch say otherwise.
     pub period: Option<Duration>,
+    /// Up to where records are known.
+    records: Seen,
     capabilities: RefCell<Option<(Arc<Discovery>, Rc<Capabilities>)>>,
 }
 
@@ -128,6 +131,7 @@ impl Context {
             history: 10,
             hide_overrides: false,
             period: None,
+            records: Seen::default(),
             capabilities: RefCell::default(),
         }
     }
@@ -152,7 +156,9 @@ impl Context {
     /// The releases of a namespace. Records have no owner: collected before the finalizer is done, they could not say
     /// any more what there is to take away.
     fn store(&self, namespace: &str) -> Store {
+        self.records.tell(self.hub.heard(&Kind::new("v1", "Secret")));
         Store::new(self.client.clone(), Driver::Secrets, Some(namespace.to_owned()), Location::UTC)
+            .knowing(self.records.clone())
     }
 
     fn engine<'e>(

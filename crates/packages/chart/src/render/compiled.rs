@@ -160,10 +160,7 @@ impl Cache {
 }
 
 /// All templates of some sources, or what is wrong with the first that has an error.
-fn set(
-    sources: &[Source<'_>],
-    compiled: impl Iterator<Item = Compiled>,
-) -> Result<Templates, RenderError> {
+fn set(sources: &[Source<'_>], compiled: impl Iterator<Item = Compiled>) -> Result<Templates, RenderError> {
     let mut set = Templates::default();
     set.reserve(sources.len());
     for (source, compiled) in sources.iter().zip(compiled) {

@@ -7,8 +7,8 @@ use podium_gotmpl::{
     Entries, Functions, Heap, Limits, Machine, Map, Str, Templates, Texts, Value, World, without_no_value,
 };
 
-use super::{Part, Release, RenderError, Rendered, Source};
 use super::values_graph::Maps;
+use super::{Part, Release, RenderError, Rendered, Source};
 use super::{capabilities, chart_object, files_object, values_object};
 use crate::capabilities::Capabilities;
 use crate::dialect::Dialect;
@@ -63,7 +63,8 @@ impl<'c> Cast<'c> {
         let scopes = Scopes::new(self.scene, self.root, heap, values);
         if heap.exhausted() {
             let budget = heap.budget();
-            let message = format!("what templates see needs more memory than a render may use ({budget} bytes)");
+            let message =
+                format!("what templates see needs more memory than a render may use ({budget} bytes)");
             return Err(RenderError::plain(&self.root.path, message));
         }
         let machine = Machine::new(heap, world, self.templates, self.functions, texts, self.limits);

@@ -41,7 +41,8 @@ pub(super) fn render(
 ) -> Result<Option<Vec<Rendered>>, RenderError> {
     if much {
         let left = Mutex::new(0..files.len());
-        return Ahead { files, cast, left, tried: Mutex::default(), over: AtomicBool::new(false) }.render(world);
+        return Ahead { files, cast, left, tried: Mutex::default(), over: AtomicBool::new(false) }
+            .render(world);
     }
     let mut stage = lasting(cast, cast.limits.memory, world)?;
     files.iter().map(|source| stage.render(source).0).collect::<Result<_, _>>().map(Some)
@@ -82,7 +83,8 @@ impl<'c> Ahead<'c> {
             read,
             |serve| self.try_files(serve, trying),
             |done| {
-                let mut stage = lasting(self.cast, self.cast.limits.memory, world).inspect_err(|_| give_up())?;
+                let mut stage =
+                    lasting(self.cast, self.cast.limits.memory, world).inspect_err(|_| give_up())?;
                 while let Some(source) = self.take(Range::next) {
                     let (file, changed) = stage.render(source);
                     if changed || file.is_err() {
