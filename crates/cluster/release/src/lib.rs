@@ -21,4 +21,4 @@ mod values;
 pub use draft::Draft;
 pub use engine::Engine;
 pub use record::Release;
-pub use store::{Driver, Error, Seen, Store};
+pub use store::{Driver, Error, Newest, Store};

@@ -161,22 +161,17 @@ pub struct Store {
     /// `None` is all of them.
     namespace: Option<String>,
     local: Location,
-    seen: Seen,
+    newest: Newest,
 }
 
 /// The version of the newest record that a process has written or heard of, shared by its stores; 0 when none is known.
 #[derive(Clone, Debug, Default)]
-pub struct Seen(Arc<AtomicU64>);
+pub struct Newest(Arc<AtomicU64>);
 
-impl Seen {
+impl Newest {
     /// There is a record of this version.
     pub fn tell(&self, version: u64) {
         self.0.fetch_max(version, Ordering::Relaxed);
-    }
-
-    /// What is known is not enough: somebody else has written since.
-    pub fn forget(&self) {
-        self.0.store(0, Ordering::Relaxed);
     }
 
     /// The version.
@@ -188,17 +183,17 @@ impl Seen {
 impl Store {
     /// The releases of a namespace, or of all; times are seen from a place.
     pub fn new(client: Client, driver: Driver, namespace: Option<String>, local: Location) -> Self {
-        Self { client, driver, namespace, local, seen: Seen::default() }
+        Self { client, driver, namespace, local, newest: Newest::default() }
     }
 
     /// The same, for a process that has several of them.
-    pub fn knowing(self, seen: Seen) -> Self {
-        Self { seen, ..self }
+    pub fn knowing(self, newest: Newest) -> Self {
+        Self { newest, ..self }
     }
 
     /// What is known of the newest record.
-    pub fn seen(&self) -> &Seen {
-        &self.seen
+    pub fn newest(&self) -> &Newest {
+        &self.newest
     }
 
     /// The namespace; none when it is all of them.
@@ -326,7 +321,7 @@ impl Store {
                 Err(Error::Exists { name: release.name.clone(), revision: release.revision })
             }
             answer => {
-                self.seen.tell(version(&answer?));
+                self.newest.tell(version(&answer?));
                 Ok(())
             }
         }
@@ -340,7 +335,7 @@ impl Store {
         let place = Some(release.namespace.as_str());
         let written = self.client.terse().replace(&resource, place, &key, &object, MANAGER).await?;
         let version = version(&written);
-        self.seen.tell(version);
+        self.newest.tell(version);
         Ok(version)
     }
 

@@ -24,6 +24,8 @@ pub struct Heap<'h> {
     running: Cell<bool>,
     /// Whether the template that is running has changed what was there before.
     changed: Cell<bool>,
+    /// What was charged for things that were there before.
+    before: Cell<usize>,
 }
 
 impl<'h> Heap<'h> {
@@ -38,6 +40,7 @@ impl<'h> Heap<'h> {
             budget,
             running: Cell::new(false),
             changed: Cell::new(false),
+            before: Cell::new(0),
         }
     }
 
@@ -53,9 +56,10 @@ impl<'h> Heap<'h> {
 
     /// Makes something that was there before the template that is running, though nobody had looked.
     pub fn as_before<T>(&self, make: impl FnOnce() -> T) -> T {
-        let running = self.running.replace(false);
+        let (running, left) = (self.running.replace(false), self.left.get());
         let made = make();
         self.running.set(running);
+        self.before.set(self.before.get().saturating_add(left.saturating_sub(self.left.get())));
         made
     }
 
@@ -83,12 +87,12 @@ impl<'h> Heap<'h> {
     }
 
     /// Does something that needs room only for a while: what is charged meanwhile is given back, unless the budget was
-    /// used up.
+    /// used up, or it was for what stays.
     pub fn for_a_while<T>(&self, work: impl FnOnce() -> T) -> T {
-        let left = self.left.get();
+        let (left, before) = (self.left.get(), self.before.get());
         let done = work();
         if !self.exhausted() {
-            self.left.set(left);
+            self.left.set(left.saturating_sub(self.before.get().saturating_sub(before)));
         }
         done
     }

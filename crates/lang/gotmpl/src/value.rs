@@ -324,11 +324,6 @@ impl<'h> Map<'h> {
         self.changing().borrow_mut().insert(key, value);
     }
 
-    /// Sets all entries; those of before are gone.
-    pub fn fill(&self, entries: Entries<'h>) {
-        *self.changing().borrow_mut() = entries;
-    }
-
     /// Takes an entry out.
     pub fn remove(&self, key: &[u8]) {
         self.changing().borrow_mut().remove(key);

@@ -242,8 +242,8 @@ impl Renderer {
         self.render_as(prepared, release, capabilities, world, limits, false)
     }
 
-    /// Like [`render`](Self::render), for files that are sorted next: another thread may read their documents and render
-    /// some of them meanwhile.
+    /// Like [`render`](Self::render), for a process that sorts the files next and ends soon: the memory of the render is not
+    /// given back. Another thread may read their documents and render some of them meanwhile.
     pub fn render_to_sort(
         &self,
         prepared: &Prepared,

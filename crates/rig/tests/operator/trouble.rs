@@ -46,6 +46,24 @@ async fn a_chart_that_fails_says_its_reason() {
 
 #[tokio::test]
 #[ignore = "needs the pinned originals: make tools"]
+async fn a_record_that_no_list_shows_is_told_and_harms_nothing() {
+    let tale = Tale::begin("unlisted", &[TINY, TINY_VALUES]).await;
+    let _operator = tale.operator().await;
+    // From then on records are listed as the server has them at hand.
+    tale.apply("known", json!({})).await;
+    tale.deployed("known").await;
+    let hidden = "sh.helm.release.v1.hidden.v1";
+    tale.create(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": hidden}})).await;
+    tale.apply("hidden", json!({})).await;
+    let said = tale.says("hidden", "ReleaseFailed", "True", "InstallError").await;
+    assert!(said["message"].as_str().unwrap().contains("already exists"), "{said}");
+    assert!(tale.find("ConfigMap", "hidden").await.is_none());
+    tale.delete("Secret", hidden).await;
+    tale.deployed("hidden").await;
+}
+
+#[tokio::test]
+#[ignore = "needs the pinned originals: make tools"]
 async fn what_the_server_refuses_is_undone_and_tried_again_ever_more_seldom() {
     const LAST: &str = "{{ if .Values.bad }}\napiVersion: v1\nkind: Service\nmetadata: {name: \"{{ .Release.Name }}\"}\n\
         spec: {ports: [{port: 99999}]}\n{{ end }}";

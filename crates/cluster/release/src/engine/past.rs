@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use podium_converge::{Named, named};
+use podium_runtime::client;
 
 use super::{Engine, Error};
 use crate::record::Release;
@@ -67,11 +68,18 @@ impl Engine<'_> {
         self.past_since(name, 0).await
     }
 
-    /// The same, for whoever has a second look at what follows from it: at once, with all that this process has written or
-    /// heard of. A server answers a list of what is there right now only after it has asked its database how far it is,
-    /// which it does every 100 ms.
+    /// The same, for whoever makes a new revision next and so finds out that somebody was faster: at once, with all that
+    /// this process has written or heard of. A server answers a list of what is there right now only after it has asked its
+    /// database how far it is, which it does every 100 ms.
     pub async fn past_seen(&self, name: &str) -> Result<Past, Error> {
-        self.past_since(name, self.store.seen().version()).await
+        let version = self.store.newest().version();
+        match self.past_since(name, version).await {
+            // It does not know of such a version: it is behind, or was restored from a backup.
+            Err(Error::Store(store::Error::Client(client::Error::Refused(status)))) if status.code == 504 => {
+                self.past(name).await
+            }
+            answer => answer,
+        }
     }
 
     /// The same, with all that was written up to a version.
@@ -79,11 +87,15 @@ impl Engine<'_> {
         let mut entries = self.store.entries_of(name, version).await?;
         let deployed = entries.iter().rposition(|entry| entry.status() == "deployed").unwrap_or(0);
         let mut revisions = Vec::new();
-        for answer in self.store.read_all(entries.iter().skip(deployed).cloned().collect()).await {
+        let wanted = entries.split_off(deployed);
+        for (entry, answer) in wanted.clone().into_iter().zip(self.store.read_all(wanted).await) {
             match answer {
                 // It was taken away since.
                 Err(store::Error::NotFound) => {}
-                answer => revisions.push(answer?),
+                answer => {
+                    revisions.push(answer?);
+                    entries.push(entry);
+                }
             }
         }
         // Somebody may have been at it between the list and the reading.

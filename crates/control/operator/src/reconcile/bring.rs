@@ -184,8 +184,15 @@ impl Context {
             error => release_trouble(true, error),
         };
         let place = controller.place(&custom.key()).to_owned();
-        let since = self.records.version();
-        let mut past = engine.past_seen(name).await.map_err(state)?;
+        let first = controller.queue.failures(&custom.key()) == 0;
+        let mut past = match first {
+            true => engine.past_seen(name).await.map_err(state)?,
+            false => Past::default(),
+        };
+        // What makes no new revision would not find out that somebody was faster.
+        if !first || right(&past, digest).is_some() {
+            past = engine.past(name).await.map_err(state)?;
+        }
         self.claim(controller, &custom.key(), &past).await?;
         // Our own work was interrupted; somebody else's may still go on.
         let patience = if past.last().is_some_and(is_ours) { Duration::ZERO } else { PATIENCE };
@@ -223,7 +230,7 @@ impl Context {
         self.tell_overrides(controller, custom);
         let mut draft = marked(draft, &chart, digest, past.next());
         draft.labels.insert(OWNER.to_owned(), owner(&controller.watch.kind));
-        let fresh = install && controller.queue.failures(&custom.key()) == 0;
+        let fresh = install && first;
         let options = Options { fresh, ..self.options(controller, wishes, install) };
         let outcome = match install {
             true => engine.install(&past, draft, true, &options).await,
@@ -231,9 +238,8 @@ impl Context {
         };
         let outcome = match outcome {
             Ok(outcome) => outcome,
-            Err(engine::Error::Store(error @ podium_release::Error::Exists { .. })) if since > 0 => {
-                // It was written by somebody else since: the next look is at what is there then.
-                self.records.forget();
+            Err(engine::Error::Store(error @ podium_release::Error::Exists { .. })) if first => {
+                // Somebody was faster: the next try looks at what is there then.
                 return Err(Trouble { quiet: true, ..Trouble::irreconcilable("ReconcileError", error) });
             }
             Err(error) => {

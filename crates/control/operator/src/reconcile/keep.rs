@@ -52,7 +52,7 @@ impl Context {
         let store = self.store(controller.place(key));
         let listener = self.listener(controller, key);
         let engine = self.engine(&store, &listener, Some(&keeper));
-        let past = engine.past_seen(key.name()).await?;
+        let past = engine.past(key.name()).await?;
         let last =
             past.last().filter(|last| last.revision == record.revision && last.info.status == "deployed");
         let Some(release) = last else { return Ok(()) };

@@ -109,7 +109,7 @@ impl Context {
         let listener = self.listener(controller, key);
         let engine = self.engine(&store, &listener, Some(&keeper));
         let trouble = |error| release_trouble(false, error);
-        let past = engine.past_seen(key.name()).await.map_err(trouble)?;
+        let past = engine.past(key.name()).await.map_err(trouble)?;
         let Some(release) = past.last().filter(|last| last.revision == done.revision) else {
             // The record is not what it was: everything is looked at anew. What was made stays remembered: if the
             // resource goes next, as in a namespace that ends, nothing else says what has to go with it.

@@ -15,7 +15,7 @@ use std::time::Duration;
 use podium_chart::capabilities::{Capabilities, KubeVersion};
 use podium_objects::Kind;
 use podium_release::engine::{self, Engine, Keeper, Listener};
-use podium_release::{Driver, Seen, Store};
+use podium_release::{Driver, Newest, Store};
 use podium_runtime::discovery::Version;
 use podium_runtime::events::{Mood, Recorder};
 use podium_runtime::log::Log;
@@ -51,7 +51,7 @@ pub struct Context {
     /// How often resources are looked at even if nothing happens, unless they or their watch say otherwise.
     pub period: Option<Duration>,
     /// Up to where records are known.
-    records: Seen,
+    records: Newest,
     capabilities: RefCell<Option<(Arc<Discovery>, Rc<Capabilities>)>>,
 }
 
@@ -131,7 +131,7 @@ impl Context {
             history: 10,
             hide_overrides: false,
             period: None,
-            records: Seen::default(),
+            records: Newest::default(),
             capabilities: RefCell::default(),
         }
     }

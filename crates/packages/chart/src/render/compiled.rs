@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use podium_gotmpl::{Functions, ParseError, Templates, Unit, compile};
 
@@ -15,7 +15,7 @@ use crate::parallel::{self, Running};
 #[derive(Debug, Default)]
 pub struct Cache {
     sets: Mutex<HashMap<Vec<String>, Arc<Templates>>>,
-    ahead: Mutex<Option<Ahead>>,
+    early: Mutex<Option<Early>>,
 }
 
 /// How many sets of templates a chart keeps.
@@ -28,7 +28,7 @@ type Compiled = Result<Vec<Unit>, ParseError>;
 
 /// Templates that other threads compile, whether or not they will be rendered.
 #[derive(Debug)]
-struct Ahead {
+struct Early {
     templates: Arc<[Template]>,
     others: Running,
 }
@@ -47,6 +47,10 @@ impl Template {
         Self { name, text: Arc::clone(text), taken: AtomicBool::new(false), done: Mutex::default() }
     }
 
+    fn of(source: &Source<'_>) -> Self {
+        Self::new(source.name.clone(), source.text)
+    }
+
     /// Compiles it, unless another thread does.
     fn compile(&self, functions: &Functions) -> Option<Compiled> {
         let taken = self.taken.swap(true, Ordering::Relaxed);
@@ -54,7 +58,7 @@ impl Template {
     }
 }
 
-impl Ahead {
+impl Early {
     /// Begins to compile templates, if they are worth it and another thread can be had.
     fn begin(templates: Vec<Template>, functions: &'static Functions) -> Option<Self> {
         if templates.iter().map(|template| template.text.len()).sum::<usize>() <= MUCH_TEXT {
@@ -73,10 +77,18 @@ impl Ahead {
     }
 
     /// The set of some sources; this thread compiles those that no other one has begun with.
-    fn finish(self, sources: &[Source<'_>], functions: &Functions) -> Result<Templates, RenderError> {
-        let known: HashMap<&str, &Template> =
-            self.templates.iter().map(|template| (template.name.as_str(), template)).collect();
+    fn finish(self, sources: &[Source<'_>], functions: &'static Functions) -> Result<Templates, RenderError> {
+        let Self { templates, others } = self;
+        let mut known: HashMap<&str, &Template> = HashMap::new();
+        known.extend(templates.iter().map(|template| (template.name.as_str(), template)));
         // A template of the same name can be another one: where one subchart has the name of another as its alias.
+        let is_new = |source: &&Source<'_>| {
+            known.get(source.name.as_str()).is_none_or(|known| !Arc::ptr_eq(&known.text, source.text))
+        };
+        let new: Vec<Template> = sources.iter().filter(is_new).map(Template::of).collect();
+        let (new, more) = Self::begin(new, functions).map(|new| (new.templates, new.others)).unzip();
+        known
+            .extend(new.iter().flat_map(|new| new.iter()).map(|template| (template.name.as_str(), template)));
         let find = |source: &Source<'_>| {
             known.get(source.name.as_str()).copied().filter(|known| Arc::ptr_eq(&known.text, source.text))
         };
@@ -85,7 +97,8 @@ impl Ahead {
             None => Ok(source.compile(functions)),
         };
         let taken: Vec<Result<Compiled, &Template>> = sources.iter().map(take).collect();
-        self.others.end();
+        others.end();
+        more.into_iter().for_each(Running::end);
         let done = |(taken, source): (Result<Compiled, &Template>, &Source<'_>)| {
             taken.unwrap_or_else(|template| {
                 let done = template.done.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -103,6 +116,10 @@ impl Source<'_> {
 }
 
 impl Cache {
+    fn early(&self) -> MutexGuard<'_, Option<Early>> {
+        self.early.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Does what comes before the first render, and has other threads compile templates meanwhile. Subcharts may then turn
     /// out to be off or to have other names; that only was for nothing.
     pub fn beside<T, E>(
@@ -112,7 +129,7 @@ impl Cache {
         first: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, E> {
         let is_first = self.sets.lock().is_ok_and(|sets| sets.is_empty());
-        if !is_first {
+        if !is_first || self.early().is_some() {
             return first();
         }
         let mut found = Vec::new();
@@ -124,9 +141,9 @@ impl Cache {
             let below = |chart: &Arc<Chart>| format!("{path}/charts/{}", chart.metadata.name);
             work.extend(chart.dependencies.iter().map(|chart| (below(chart), &**chart)));
         }
-        let ahead = Ahead::begin(found, functions);
+        let early = Early::begin(found, functions);
         let done = first()?;
-        *self.ahead.lock().unwrap_or_else(PoisonError::into_inner) = ahead;
+        *self.early() = early;
         Ok(done)
     }
 
@@ -137,16 +154,15 @@ impl Cache {
         functions: &'static Functions,
     ) -> Result<Arc<Templates>, RenderError> {
         let key: Vec<String> = sources.iter().map(|s| s.name.clone()).collect();
+        let early = self.early().take();
         if let Ok(sets) = self.sets.lock()
             && let Some(set) = sets.get(&key)
         {
             return Ok(Arc::clone(set));
         }
-        let ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let template = |source: &Source<'_>| Template::new(source.name.clone(), source.text);
-        let ahead = ahead.or_else(|| Ahead::begin(sources.iter().map(template).collect(), functions));
-        let set = Arc::new(match ahead {
-            Some(ahead) => ahead.finish(sources, functions)?,
+        let early = early.or_else(|| Early::begin(sources.iter().map(Template::of).collect(), functions));
+        let set = Arc::new(match early {
+            Some(early) => early.finish(sources, functions)?,
             None => set(sources, sources.iter().map(|source| source.compile(functions)))?,
         });
         if let Ok(mut sets) = self.sets.lock() {

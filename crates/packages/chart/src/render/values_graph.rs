@@ -7,8 +7,7 @@ use podium_sprig::convert;
 
 use crate::values::{Cell, TableId, Values};
 
-/// The maps of values. A template looks at a few, and of an umbrella's it is one of a hundred: each is made when a template
-/// looks at it. A table that is in several places is one map: what a template changes in one place changes in all.
+/// The maps of values. A template looks at a few of them, so each is made when a template looks at it. A table that is in several places is one map: what a template changes in one place changes in all.
 pub struct Maps<'h> {
     heap: &'h Heap<'h>,
     values: &'h Values,
