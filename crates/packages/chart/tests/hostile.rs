@@ -26,6 +26,15 @@ fn render(files: &[(String, String)]) -> Result<usize, Error> {
     renderer.render(&prepared, &release, &Capabilities::default(), &(), limits).map(|files| files.len())
 }
 
+fn with_values(template: &str, values: &str) -> Result<usize, String> {
+    let given = render(&[
+        ("Chart.yaml".to_owned(), CHART.to_owned()),
+        ("templates/a".to_owned(), template.to_owned()),
+        ("values.yaml".to_owned(), values.to_owned()),
+    ]);
+    given.map_err(|e| e.to_string())
+}
+
 fn fails_for_memory(template: &str, big: &str) {
     let given = render(&[
         ("Chart.yaml".to_owned(), CHART.to_owned()),
@@ -57,14 +66,7 @@ fn a_file_is_not_taken_apart_without_memory() {
 #[test]
 fn values_that_do_not_fit_are_refused() {
     let values: String = (0..80_000).map(|i| format!("k{i}: [1]\n")).collect();
-    let given = |template: &str| {
-        let given = render(&[
-            ("Chart.yaml".to_owned(), CHART.to_owned()),
-            ("templates/a".to_owned(), template.to_owned()),
-            ("values.yaml".to_owned(), values.clone()),
-        ]);
-        given.map_err(|e| e.to_string())
-    };
+    let given = |template: &str| with_values(template, &values);
     for look in ["{{ .Values.k1 }}", "{{ range .Values }}{{ end }}"] {
         let refused = given(look);
         assert!(
@@ -80,14 +82,7 @@ fn values_that_do_not_fit_are_refused() {
 fn what_stays_of_values_is_paid_for_by_whoever_looks_first() {
     let lines: String = (0..1000).map(|i| format!("  k{i}: [1, 1, 1, 1, 1, 1, 1, 1]\n")).collect();
     let values: String = ('a'..='t').map(|key| format!("{key}:\n{lines}")).collect();
-    let given = |template: &str| {
-        let given = render(&[
-            ("Chart.yaml".to_owned(), CHART.to_owned()),
-            ("templates/a".to_owned(), template.to_owned()),
-            ("values.yaml".to_owned(), values.clone()),
-        ]);
-        given.map_err(|e| e.to_string())
-    };
+    let given = |template: &str| with_values(template, &values);
     let one = given("{{ range until 3 }}{{ $x := toYaml $.Values.a }}{{ end }}");
     assert!(one.is_ok(), "{one:?}");
     let all = given("{{ range .Values }}{{ $x := toYaml . }}{{ end }}");

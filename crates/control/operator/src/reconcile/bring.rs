@@ -185,12 +185,10 @@ impl Context {
         };
         let place = controller.place(&custom.key()).to_owned();
         let first = controller.queue.failures(&custom.key()) == 0;
-        let mut past = match first {
-            true => engine.past_seen(name).await.map_err(state)?,
-            false => Past::default(),
-        };
+        let read = if first { engine.past_seen(name).await } else { engine.past(name).await };
+        let mut past = read.map_err(state)?;
         // What makes no new revision would not find out that somebody was faster.
-        if !first || right(&past, digest).is_some() {
+        if first && right(&past, digest).is_some() {
             past = engine.past(name).await.map_err(state)?;
         }
         self.claim(controller, &custom.key(), &past).await?;
