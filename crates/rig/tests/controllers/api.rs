@@ -20,11 +20,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub struct Api {
     pub client: Client,
+    /// Whether its controllers are killed now and then.
+    pub mortal: bool,
 }
 
 impl Api {
     pub async fn new(cluster: &Cluster) -> Self {
-        Self { client: client(cluster.kubeconfig().to_owned()).await }
+        Self { client: client(cluster.kubeconfig().to_owned()).await, mortal: false }
     }
 
     /// Sends a request, and again if nobody answers: servers of tests share their machine.
@@ -78,14 +80,24 @@ impl Api {
 
     /// Waits until there is such an object.
     pub async fn until(&self, path: &str, is: impl Fn(&Value) -> bool) -> Value {
+        let found = self.within(PATIENCE, path, is).await;
+        found.unwrap_or_else(|found| panic!("{path} is {found:?}"))
+    }
+
+    /// Waits until there is such an object, or gives what is there instead.
+    pub async fn within(
+        &self,
+        patience: Duration,
+        path: &str,
+        is: impl Fn(&Value) -> bool,
+    ) -> Result<Value, Option<Value>> {
         let begin = Instant::now();
         loop {
-            let found = self.get(path).await;
-            if let Some(found) = found.as_ref().filter(|found| is(found)) {
-                return found.clone();
+            match self.get(path).await {
+                Some(found) if is(&found) => return Ok(found),
+                other if begin.elapsed() >= patience => return Err(other),
+                _ => sleep(Duration::from_millis(10)).await,
             }
-            assert!(begin.elapsed() < PATIENCE, "{path} is {found:?}");
-            sleep(Duration::from_millis(10)).await;
         }
     }
 

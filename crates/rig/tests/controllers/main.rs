@@ -46,7 +46,7 @@ async fn whoever_is_killed_at_any_moment_goes_on_where_it_was() {
         stories::tell(&Api::new(&cluster).await).await
     };
     let cluster = Cluster::start().unwrap();
-    let api = Api::new(&cluster).await;
+    let api = Api { mortal: true, ..Api::new(&cluster).await };
     let seed = std::env::var("PODIUM_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let mut random = Random::new(seed);
     let mut kills = 0;
