@@ -16,6 +16,7 @@ mod input;
 mod parse;
 mod quick;
 mod resolve;
+mod room;
 mod scan;
 mod scan_scalar;
 mod scan_tag;

@@ -7,13 +7,14 @@ use std::collections::BTreeMap;
 use super::error::{Fault, Mark, Outcome};
 use super::input::Input;
 use super::quick::Next;
+use super::room::Room;
 use super::scan::Scanner;
 use super::tape::{Entry, Shape, Tape};
 use super::token::{Body, Kind, Scalar};
 
 /// What is expected next.
 #[derive(Clone, Copy)]
-enum Expect {
+pub(super) enum Expect {
     /// An entry of a block sequence, or its end.
     BlockItem,
     /// An entry of a block sequence at the column of its key. Whatever else comes ends it.
@@ -78,17 +79,20 @@ struct Parser<'t, 'p> {
 /// Nodes inside more than `keep` collections are parsed, but not put on the tape.
 pub(super) fn parse<'t>(input: &'t Input<'_>, keep: usize) -> Outcome<Tape<'t>> {
     let mut tape = Tape::new(&input.text, keep == usize::MAX);
+    let mut room = Room::find();
     let mut parser = Parser {
-        scanner: Scanner::new(input)?,
+        scanner: Scanner::new(input, &mut room)?,
         tape: &mut tape,
         keep,
-        expected: Vec::with_capacity(8),
-        open: Vec::with_capacity(8),
+        expected: room.expected,
+        open: room.open,
         anchors: BTreeMap::new(),
         handles: BTreeMap::new(),
     };
-    parser.document()?;
-    Ok(tape)
+    let parsed = parser.document();
+    let Parser { scanner: Scanner { queue, guesses, indents, .. }, expected, open, .. } = parser;
+    Room { queue, guesses, indents, expected, open }.leave();
+    parsed.map(|()| tape)
 }
 
 impl<'t> Parser<'t, '_> {

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use super::cursor::Cursor;
 use super::error::{Fault, Mark, Outcome};
 use super::input::Input;
+use super::room::Room;
 use super::token::{Body, Kind, Lead, Token};
 
 /// How deep flow collections and, separately, block collections may be nested.
@@ -46,7 +47,7 @@ pub(super) struct Scanner<'t> {
 }
 
 impl<'t> Scanner<'t> {
-    pub fn new(input: &'t Input<'_>) -> Outcome<Self> {
+    pub fn new(input: &'t Input<'_>, room: &mut Room) -> Outcome<Self> {
         let mut cursor = Cursor::new(input);
         cursor.need(1)?;
         let outermost = KeyGuess {
@@ -57,14 +58,16 @@ impl<'t> Scanner<'t> {
             column: 0,
             index: 0,
         };
+        let mut guesses = std::mem::take(&mut room.guesses);
+        guesses.push(outermost);
         Ok(Self {
             cursor,
-            queue: VecDeque::with_capacity(8),
+            queue: std::mem::take(&mut room.queue),
             taken: 0,
             ready: false,
-            guesses: vec![outermost],
+            guesses,
             indent: None,
-            indents: Vec::with_capacity(8),
+            indents: std::mem::take(&mut room.indents),
             key_allowed: true,
         })
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::cook::cook;
 use super::error::Mark;
+use super::room;
 use super::token::Scalar;
 
 /// What a node is.
@@ -52,7 +53,7 @@ impl<'t> Tape<'t> {
     /// A tape for the nodes of a text, or only for those of its head.
     pub fn new(text: &'t [u8], all: bool) -> Self {
         let nodes = if all { (text.len() / BYTES_PER_NODE).clamp(16, MANY_NODES) } else { 32 };
-        Self { text, entries: Vec::with_capacity(nodes), tags: Vec::new(), intricate: false }
+        Self { text, entries: room::find_entries(nodes), tags: Vec::new(), intricate: false }
     }
 
     /// The index of the node after this one and all that it holds.
@@ -84,5 +85,11 @@ impl<'t> Tape<'t> {
     pub fn tag_of(&self, entry: &Entry) -> Option<&[u8]> {
         let index = usize::try_from(entry.tag).ok()?.checked_sub(1)?;
         self.tags.get(index).map(Vec::as_slice)
+    }
+}
+
+impl Drop for Tape<'_> {
+    fn drop(&mut self) {
+        room::leave_entries(std::mem::take(&mut self.entries));
     }
 }
