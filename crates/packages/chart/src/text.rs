@@ -1,5 +1,7 @@
 //! Small functions on text and paths with Go's rules.
 
+use std::borrow::Cow;
+
 use podium_gotmpl::gostr;
 
 /// Cuts white space off both ends.
@@ -23,12 +25,17 @@ pub fn extension(path: &str) -> &str {
     name.rfind('.').and_then(|at| name.get(at..)).unwrap_or_default()
 }
 
-/// Removes `.`, empty and (where there is a part before them) `..` parts of a slash-separated path.
+/// Like [`cleaned`], for who keeps the path.
 pub fn clean(path: &str) -> String {
+    cleaned(path).into_owned()
+}
+
+/// Removes `.`, empty and (where there is a part before them) `..` parts of a slash-separated path.
+pub fn cleaned(path: &str) -> Cow<'_, str> {
     // Most paths are clean.
     let is_clean = |part: &str| !matches!(part, "" | "." | "..");
     if path.split('/').all(is_clean) {
-        return path.to_owned();
+        return path.into();
     }
     let rooted = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();
@@ -41,9 +48,9 @@ pub fn clean(path: &str) -> String {
         }
     }
     match (rooted, parts.is_empty()) {
-        (true, _) => format!("/{}", parts.join("/")),
-        (false, true) => ".".to_owned(),
-        (false, false) => parts.join("/"),
+        (true, _) => format!("/{}", parts.join("/")).into(),
+        (false, true) => ".".into(),
+        (false, false) => parts.join("/").into(),
     }
 }
 

@@ -113,6 +113,12 @@ impl<'a> Gunzip<'a> {
         if is == wanted { self.header() } else { Err(Error::GzipChecksum) }
     }
 
+    /// Takes so many bytes of a file that is decompressed already.
+    pub(super) fn take_whole(&mut self, count: u64) -> Option<&'a [u8]> {
+        let Source::Whole(content) = &mut self.source else { return None };
+        content.split_off(..usize::try_from(count).ok()?)
+    }
+
     /// Fills the buffer as far as there is data, and says how far that is.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
         let mut filled = 0;

@@ -9,7 +9,9 @@ mod sniff;
 mod tar;
 pub mod write;
 
+use std::borrow::Cow;
 use std::cell::Cell;
+use std::sync::Arc;
 
 use crate::dialect::Dialect;
 use crate::files::File;
@@ -105,14 +107,14 @@ pub fn extract(archive: &[u8], dialect: &Dialect, budget: &mut u64) -> Result<Ve
 
 /// The regular files of an archive with their names as they stand in it, for who knows what they are. Links, devices
 /// and folders are left out.
-pub fn files(archive: &[u8]) -> Result<Vec<(String, std::sync::Arc<[u8]>)>, Error> {
+pub fn files(archive: &[u8]) -> Result<Vec<(String, Arc<[u8]>)>, Error> {
     let mut spare = SPARE.take();
     let files = files_within(archive, &mut spare);
     SPARE.set(spare);
     files
 }
 
-fn files_within(archive: &[u8], spare: &mut Spare) -> Result<Vec<(String, std::sync::Arc<[u8]>)>, Error> {
+fn files_within(archive: &[u8], spare: &mut Spare) -> Result<Vec<(String, Arc<[u8]>)>, Error> {
     let too_large = || Error::TooLarge { words: "maximum size", limit: MAX_SIZE };
     let mut left = MAX_SIZE;
     let mut tar = Reader::new(Gunzip::new(archive, MAX_STREAM, spare)?);
@@ -173,16 +175,16 @@ fn extract_within(
 }
 
 /// The path below the chart's directory, if it is a harmless one.
-fn local_name(entry: &Entry) -> Result<String, Error> {
+fn local_name(entry: &Entry) -> Result<Arc<str>, Error> {
     let whole = &entry.name;
     // Archives from Windows may have backslashes, and then only those separate.
     let delimiter = if whole.contains('\\') { '\\' } else { '/' };
     let (first, rest) = whole.split_once(delimiter).unwrap_or((whole, ""));
-    let path = rest.replace(delimiter, "/");
+    let path = if delimiter == '/' { Cow::Borrowed(rest) } else { Cow::Owned(rest.replace(delimiter, "/")) };
     if path.starts_with('/') {
         return Err(Error::AbsolutePath(whole.clone()));
     }
-    let path = text::clean(&path);
+    let path = text::cleaned(&path);
     if path == "." {
         return Err(Error::OutsideBase(whole.clone()));
     }
@@ -195,7 +197,7 @@ fn local_name(entry: &Entry) -> Result<String, Error> {
     if first == "Chart.yaml" {
         return Err(Error::ChartYamlOutside);
     }
-    Ok(path)
+    Ok(path.into())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Reading tar: the formats that Go's reader knows, except files with holes.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::Error;
@@ -91,7 +92,11 @@ impl<'a> Reader<'a> {
     }
 
     /// The whole content of the current entry. Its size was checked before.
-    pub(super) fn read_content(&mut self) -> Result<Vec<u8>, Error> {
+    pub(super) fn read_content(&mut self) -> Result<Cow<'a, [u8]>, Error> {
+        if let Some(content) = self.stream.take_whole(self.rest) {
+            self.rest = 0;
+            return Ok(Cow::Borrowed(content));
+        }
         let size = usize::try_from(self.rest).map_err(|_| Error::TarHeader)?;
         let mut data = Vec::new();
         // In steps, so that a header that lies about a size costs no memory.
@@ -104,10 +109,10 @@ impl<'a> Reader<'a> {
             }
         }
         self.rest = 0;
-        Ok(data)
+        Ok(Cow::Owned(data))
     }
 
-    fn special(&mut self) -> Result<Vec<u8>, Error> {
+    fn special(&mut self) -> Result<Cow<'a, [u8]>, Error> {
         if self.rest > MAX_SPECIAL { Err(Error::TarField) } else { self.read_content() }
     }
 

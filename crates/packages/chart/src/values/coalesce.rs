@@ -174,7 +174,7 @@ impl<'a> Coalesce<'a> {
                         Cell::Table(defaults) => {
                             // What a subchart will be given keeps its nulls: they delete the subchart's own defaults.
                             let nulls = if subcharts.contains(key) { Nulls::Keep } else { nulls };
-                            self.under(table, &values.graph, *defaults, dotted(prefix, key), nulls)?;
+                            self.under(table, &values.graph, *defaults, [prefix, key], nulls)?;
                         }
                         default if default.is_null() => {}
                         _ => self.warnings.push(Warning::NotATable { key: format!("{prefix}.{key}") }),
@@ -218,17 +218,18 @@ impl<'a> Coalesce<'a> {
         }
     }
 
-    /// Puts a table of defaults under a table: what is there wins.
+    /// Puts a table of defaults under a table: what is there wins. `root` is where that is, in two parts.
     fn under(
         &mut self,
         table: TableId,
         from: &Graph,
         defaults: TableId,
-        prefix: String,
+        root: [&str; 2],
         nulls: Nulls,
     ) -> Result<(), Error> {
-        let mut work = vec![(table, defaults, prefix)];
-        while let Some((table, defaults, prefix)) = work.pop() {
+        let mut trail = Trail { root, steps: Vec::new() };
+        let mut work = vec![(table, defaults, 0)];
+        while let Some((table, defaults, at)) = work.pop() {
             self.count_merge()?;
             for (key, default) in from.entries(defaults) {
                 let Some(set) = self.graph.get(table, key) else {
@@ -242,16 +243,15 @@ impl<'a> Coalesce<'a> {
                     continue;
                 }
                 match (set.table(), default.table()) {
-                    (Some(set), Some(default)) => work.push((set, default, dotted(&prefix, key))),
+                    (Some(set), Some(default)) => work.push((set, default, trail.step(at, key))),
                     (None, Some(_)) => {
                         let copy = self.copy_default(from, default, nulls)?;
                         let value = gofmt::plain(&*cell_node(&self.graph, &copy)?);
-                        self.warnings
-                            .push(Warning::CannotOverwriteTable { key: dotted(&prefix, key), value });
+                        self.warnings.push(Warning::CannotOverwriteTable { key: trail.path(at, key), value });
                     }
                     (Some(_), None) if !default.is_null() => {
                         let value = default.node().map(|node| gofmt::plain(node)).unwrap_or_default();
-                        self.warnings.push(Warning::DestinationIsTable { key: dotted(&prefix, key), value });
+                        self.warnings.push(Warning::DestinationIsTable { key: trail.path(at, key), value });
                     }
                     _ => {}
                 }
@@ -363,8 +363,34 @@ pub fn tables(
     let dialect = Dialect { drop_default_nulls: false, ..dialect.clone() };
     let Values { graph, root } = upper.unshared()?;
     let mut run = Coalesce { dialect: &dialect, warnings, graph, merges: 0 };
-    run.under(root, &lower.graph, lower.root, String::new(), Nulls::Delete)?;
+    run.under(root, &lower.graph, lower.root, [""; 2], Nulls::Delete)?;
     Ok(Values { graph: run.graph, root })
+}
+
+/// Where tables are. Nearly always nobody is warned, so a path is put together only when somebody is.
+struct Trail<'t> {
+    root: [&'t str; 2],
+    /// The number of the step before, from 1, and a key.
+    steps: Vec<(usize, &'t str)>,
+}
+
+impl<'t> Trail<'t> {
+    /// Goes one key further, and gives the number of this step.
+    fn step(&mut self, before: usize, key: &'t str) -> usize {
+        self.steps.push((before, key));
+        self.steps.len()
+    }
+
+    /// The path of a key after a step.
+    fn path(&self, mut step: usize, key: &str) -> String {
+        let mut keys = vec![key];
+        while let Some((before, key)) = step.checked_sub(1).and_then(|at| self.steps.get(at)) {
+            keys.push(key);
+            step = *before;
+        }
+        let whole = self.root.iter().chain(keys.iter().rev());
+        whole.fold(String::new(), |path, key| dotted(&path, key))
+    }
 }
 
 fn dotted(prefix: &str, key: &str) -> String {
