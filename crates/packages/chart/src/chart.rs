@@ -180,13 +180,24 @@ pub fn merge_maps(into: &mut Map, from: Map) {
 
 /// Makes a chart of its files.
 pub fn load_files(files: Vec<File>, dialect: &Dialect) -> Result<Loaded, Error> {
+    load_unread(&files, |file| &file.name, |file| Ok(file.clone()), dialect).and_then(|loaded| loaded)
+}
+
+/// Makes a chart of files that are still to be read, by the thread that needs them. The first error is that of a file that
+/// cannot be read: the one inside is of a chart whose files all could.
+pub(crate) fn load_unread<F: Sync, E: Send>(
+    files: &[F],
+    name: impl Fn(&F) -> &str + Sync,
+    read: impl Fn(&F) -> Result<File, E> + Sync,
+    dialect: &Dialect,
+) -> Result<Result<Loaded, Error>, E> {
     let shared =
         Shared { dialect, sources: Mutex::default(), nested_archives: AtomicU64::new(archive::MAX_SIZE) };
     let mut loader = Loader { shared: &shared, warnings: Vec::new() };
-    let chart = loader.load(files, "", 0)?;
+    let chart = loader.load(files, name, read, "", 0)?;
     let warnings = loader.warnings;
     let sources = shared.sources.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(Loaded { chart: Arc::new(chart), sources, warnings })
+    Ok(chart.map(|chart| Loaded { chart: Arc::new(chart), sources, warnings }))
 }
 
 /// Refuses charts of an `apiVersion` that the dialect does not know.
@@ -226,36 +237,64 @@ fn subchart_file(name: &str) -> Option<&str> {
 
 impl Loader<'_> {
     /// Makes a chart of its files. `place` is where the chart is below the outermost one, with a slash at its end.
-    fn load(&mut self, files: Vec<File>, place: &str, depth: usize) -> Result<Chart, Error> {
+    fn load<F: Sync, E: Send>(
+        &mut self,
+        files: &[F],
+        name: impl Fn(&F) -> &str + Sync,
+        read: impl Fn(&F) -> Result<File, E> + Sync,
+        place: &str,
+        depth: usize,
+    ) -> Result<Result<Chart, Error>, E> {
         if depth > MAX_NESTING {
-            return Err(Error::TooDeep);
+            return Ok(Err(Error::TooDeep));
         }
-        let mut subcharts: BTreeMap<&str, Vec<File>> = BTreeMap::new();
-        for (file, inner) in files.iter().filter_map(|file| Some((file, subchart_file(&file.name)?))) {
-            let (directory, _) = inner.split_once('/').unwrap_or((inner, ""));
-            let inner = File { name: inner.into(), data: file.data.clone() };
-            subcharts.entry(directory).or_default().push(inner);
+        let mut subcharts: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let mut own = Vec::new();
+        for (at, file) in files.iter().enumerate() {
+            let directory = subchart_file(name(file)).map(|inner| inner.split('/').next().unwrap_or(inner));
+            match directory.filter(|directory| !directory.starts_with(['_', '.'])) {
+                Some(directory) => subcharts.entry(directory).or_default().push(at),
+                None => own.push(at),
+            }
         }
-        subcharts.retain(|name, _| !name.starts_with(['_', '.']));
-        let subcharts: Vec<(&str, Vec<File>)> = subcharts.into_iter().collect();
+        let subcharts: Vec<(&str, Vec<usize>)> = subcharts.into_iter().collect();
         // The subcharts of subcharts are loaded by the thread that has the subchart.
-        let many = depth == 0 && subcharts.iter().map(|(_, files)| files.len()).sum::<usize>() > MANY_FILES;
+        let many = depth == 0 && files.len() - own.len() > MANY_FILES;
         let shared = self.shared;
-        let work = |(name, files): &(&str, Vec<File>)| {
+        let read_all = |which: &[usize]| -> Result<Vec<File>, E> {
+            which.iter().filter_map(|at| files.get(*at)).map(&read).collect()
+        };
+        let work = |(name, which): &(&str, Vec<usize>)| {
+            let files = read_all(which)?;
             let mut loader = Loader { shared, warnings: Vec::new() };
             let place = format!("{place}charts/{name}/");
-            let chart = loader.load_subchart(name, files, &place, depth)?;
-            Ok::<_, Error>((chart, loader.warnings))
+            let chart = loader.load_subchart(name, &files, &place, depth);
+            Ok((files, chart.map(|chart| (chart, loader.warnings))))
         };
-        let (loaded, own) = parallel::map_after(&subcharts, many, work, || self.load_own(&files, place));
-        let mut chart = own?;
-        for loaded in loaded {
-            let (subchart, warnings) = loaded.map_err(|error| error.inside(&chart.metadata.name))?;
-            chart.dependencies.push(Arc::new(subchart));
-            self.warnings.extend(warnings);
+        let first = || {
+            let files = read_all(&own)?;
+            let chart = self.load_own(&files, place);
+            Ok((files, chart))
+        };
+        let (loaded, first) = parallel::map_after(&subcharts, many, work, first);
+        let (own_files, chart) = first?;
+        let loaded = loaded.into_iter().collect::<Result<Vec<_>, E>>()?;
+        let mut raw: Vec<(usize, File)> = own.into_iter().zip(own_files).collect();
+        let mut inner = Vec::with_capacity(loaded.len());
+        for ((_, which), (files, chart)) in subcharts.iter().zip(loaded) {
+            raw.extend(which.iter().copied().zip(files));
+            inner.push(chart);
         }
-        chart.raw = files;
-        Ok(chart)
+        raw.sort_unstable_by_key(|(at, _)| *at);
+        Ok(chart.and_then(|mut chart| {
+            for subchart in inner {
+                let (subchart, warnings) = subchart.map_err(|error| error.inside(&chart.metadata.name))?;
+                chart.dependencies.push(Arc::new(subchart));
+                self.warnings.extend(warnings);
+            }
+            chart.raw = raw.into_iter().map(|(_, file)| file).collect();
+            Ok(chart)
+        }))
     }
 
     /// Reads what is the chart's own among its files.
@@ -308,7 +347,7 @@ impl Loader<'_> {
         Ok(chart)
     }
 
-    /// Loads a subchart; errors do not name the chart around it yet.
+    /// Loads a subchart from its files, whose names begin with `charts/`; errors do not name the chart around it yet.
     fn load_subchart(
         &mut self,
         name: &str,
@@ -317,8 +356,9 @@ impl Loader<'_> {
         depth: usize,
     ) -> Result<Chart, Error> {
         let files = if extension(name) == ".tgz" {
-            let Some(file) = files.first().filter(|file| *file.name == *name) else {
-                let got = files.first().map(|file| file.name.to_string()).unwrap_or_default();
+            let first = files.first().map(|file| (file, subchart_file(&file.name).unwrap_or_default()));
+            let Some((file, _)) = first.filter(|(_, inner)| *inner == name) else {
+                let got = first.map(|(_, inner)| inner.to_owned()).unwrap_or_default();
                 let expected = name.to_owned();
                 return Err(Error::SubchartName { parent: String::new(), expected, got });
             };
@@ -326,12 +366,16 @@ impl Loader<'_> {
         } else {
             // Files directly in charts/ belong to no chart.
             let inner = |file: &File| {
-                let (_, name) = file.name.split_once('/')?;
+                let (_, name) = subchart_file(&file.name)?.split_once('/')?;
                 Some(File { name: name.into(), data: file.data.clone() })
             };
             Ok(files.iter().filter_map(inner).collect())
         };
-        files.and_then(|files| self.load(files, place, depth + 1)).map_err(|error| Error::Subchart {
+        let load = |files: Vec<File>| {
+            let read = |file: &File| Ok::<_, Error>(file.clone());
+            self.load(&files, |file: &File| &file.name, read, place, depth + 1).and_then(|chart| chart)
+        };
+        files.and_then(load).map_err(|error| Error::Subchart {
             name: name.to_owned(),
             parent: String::new(),
             error: Box::new(error),

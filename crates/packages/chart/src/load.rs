@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::archive::{self, content_type, extract};
-use crate::chart::{self, Loaded, check_api_version, load_files};
+use crate::chart::{self, Loaded, check_api_version, load_files, load_unread};
 use crate::dialect::Dialect;
 use crate::files::File;
 use crate::ignore::{self, Rules};
-use crate::parallel;
 use crate::text::quote;
 use crate::warning::Warning;
 
@@ -23,9 +22,6 @@ const TOO_MANY_LINKS: i32 = 40;
 
 /// A file up to this size is read without asking for its size first.
 const SMALL_FILE: usize = 8 * 1024;
-
-/// From so many files on they are read by several threads.
-const MANY_FILES: usize = 300;
 
 /// The largest archive file that is read at all.
 const MAX_ARCHIVE: u64 = 2 * archive::MAX_SIZE;
@@ -208,10 +204,16 @@ pub fn load_dir(path: &Path, dialect: &Dialect) -> Result<Loaded, Error> {
     let walked = walk.directory(&top, "");
     let Walk { found, warnings, .. } = walk;
     let room = AtomicU64::new(dialect.max_directory_size);
-    let files = parallel::map(&found, found.len() > MANY_FILES, |found| found.read(dialect, &room));
-    let files = files.into_iter().collect::<Result<Vec<_>, _>>()?;
-    walked?;
-    let mut loaded = load_files(files, dialect)?;
+    let read = |found: &Found| found.read(dialect, &room);
+    let loaded = match load_unread(&found, |found| &found.local, read, dialect) {
+        Ok(loaded) => walked.and(Ok(loaded)),
+        // Several threads have read: the first file that cannot be read is the one in the order of the walk.
+        Err(error) => {
+            let room = AtomicU64::new(dialect.max_directory_size);
+            Err(found.iter().find_map(|found| found.read(dialect, &room).err()).unwrap_or(error))
+        }
+    };
+    let mut loaded = loaded??;
     loaded.warnings.splice(0..0, warnings);
     Ok(loaded)
 }

@@ -159,3 +159,33 @@ fn reasons_of_bad_archives_are_hidden_in_helm_4() {
     assert_eq!(error(&HELM4), "unable to load chart archive");
     assert_eq!(error(&HELM3), "unexpected EOF");
 }
+
+#[test]
+fn the_first_file_that_cannot_be_read_counts_before_charts_that_cannot_be_loaded() {
+    let scratch = Scratch::chart();
+    for n in 10..70 {
+        scratch.write(
+            &format!("charts/s{n}/Chart.yaml"),
+            &format!("apiVersion: v2\nname: s{n}\nversion: 1.0.0\n"),
+        );
+    }
+    scratch.write("charts/s10/Chart.yaml", "name: [");
+    assert_eq!(
+        scratch.error(),
+        "error unpacking subchart s10 in demo: cannot load Chart.yaml: error converting YAML to JSON: yaml: line 1: did \
+         not find expected node content"
+    );
+    let error = || load(&scratch.0, &HELM3).unwrap_err().to_string();
+    let large = "x".repeat((5 << 20) + 1);
+    for n in [69, 40, 50] {
+        scratch.write(&format!("charts/s{n}/large{n}"), &large);
+    }
+    for _ in 0..5 {
+        assert_eq!(error(), "chart file \"large40\" is larger than the maximum file size 5242880");
+    }
+    // Those that belong to no subchart are read first, and their turn is as late.
+    scratch.write("values.yaml", &large);
+    assert_eq!(error(), "chart file \"large40\" is larger than the maximum file size 5242880");
+    scratch.write("a/large", &large);
+    assert_eq!(error(), "chart file \"large\" is larger than the maximum file size 5242880");
+}
