@@ -90,13 +90,25 @@ fn what_stays_of_values_is_paid_for_by_whoever_looks_first() {
 }
 
 #[test]
-fn metadata_that_does_not_fit_is_refused_before_the_render() {
+fn metadata_that_does_not_fit_is_refused() {
     let keywords: String = (0..200_000).map(|i| format!("- k{i}\n")).collect();
-    let given = render(&[
-        ("Chart.yaml".to_owned(), format!("{CHART}\nkeywords:\n{keywords}")),
-        ("templates/a".to_owned(), "a: b".to_owned()),
-    ]);
-    let given = given.map_err(|e| e.to_string());
+    let given = |template: &str| {
+        let chart = format!("{CHART}\nkeywords:\n{keywords}");
+        render(&[("Chart.yaml".to_owned(), chart), ("templates/a".to_owned(), template.to_owned())])
+            .map_err(|e| e.to_string())
+    };
+    let refused = given("{{ .Chart.Name }}");
+    assert!(refused.as_ref().is_err_and(|e| e.contains("passed its memory limit")), "{refused:?}");
+    assert!(given("a: b").is_ok());
+}
+
+#[test]
+fn more_subcharts_than_fit_are_refused_before_the_render() {
+    let subcharts = (0..40_000).map(|i| {
+        (format!("charts/s{i}/Chart.yaml"), format!("apiVersion: v2\nname: s{i}\nversion: 1.0.0\n"))
+    });
+    let own = [("Chart.yaml", CHART), ("templates/a", "a: b")].map(|(n, t)| (n.to_owned(), t.to_owned()));
+    let given = render(&own.into_iter().chain(subcharts).collect::<Vec<_>>()).map_err(|e| e.to_string());
     assert!(given.as_ref().is_err_and(|e| e.contains("what templates see needs more memory")), "{given:?}");
 }
 

@@ -32,9 +32,13 @@ const MUCH_TEXT: usize = 100_000;
 /// One chart of a view, with what its templates are to see.
 #[derive(Debug)]
 struct Part<'c> {
+    /// How many charts come before it, a chart before its subcharts.
+    number: usize,
+    view: &'c View,
+    id: ChartId,
     name: Arc<str>,
     path: String,
-    metadata: Metadata,
+    metadata: OnceLock<Metadata>,
     files: &'c [File],
     templates: &'c [File],
     parts: Vec<Part<'c>>,
@@ -42,16 +46,30 @@ struct Part<'c> {
 
 impl<'c> Part<'c> {
     /// A chart with its subcharts. Charts nest a few dozen deep at most, so recursion is fine.
-    fn new(view: &'c View, id: ChartId) -> Self {
+    fn new(view: &'c View, id: ChartId, count: &mut usize) -> Self {
         let chart = view.chart(id);
+        let number = *count;
+        *count += 1;
         Self {
+            number,
+            view,
+            id,
             name: view.name(id),
             path: view.full_path(id),
-            metadata: view.metadata(id),
+            metadata: OnceLock::new(),
             files: chart.map_or(&[], |c| &c.files),
             templates: chart.map_or(&[], |c| &c.templates),
-            parts: view.dependencies(id).iter().map(|id| Part::new(view, *id)).collect(),
+            parts: view.dependencies(id).iter().map(|id| Part::new(view, *id, count)).collect(),
         }
+    }
+
+    /// What `.Chart` is made of.
+    fn metadata(&self) -> &Metadata {
+        self.metadata.get_or_init(|| self.view.metadata(self.id))
+    }
+
+    fn is_library(&self) -> bool {
+        self.view.chart(self.id).is_some_and(|chart| chart.metadata.is_library())
     }
 }
 
@@ -158,7 +176,7 @@ pub fn name_from_template(template: &str, world: &dyn World) -> Result<String, R
 impl Job<'_> {
     /// Renders every template that is no partial, in Helm's order. The result is sorted by name.
     pub fn run(&self) -> Result<Vec<Rendered>, RenderError> {
-        let root = Part::new(self.view, self.view.root());
+        let root = Part::new(self.view, self.view.root(), &mut 0);
         let mut sources = Vec::new();
         collect(&root, &mut sources);
         sources.sort_by(|a, b| b.depth.cmp(&a.depth).then_with(|| b.name.cmp(&a.name)));
@@ -211,8 +229,9 @@ fn collect<'c>(part: &'c Part<'c>, sources: &mut Vec<Source<'c>>) {
     let mut work = vec![part];
     while let Some(part) = work.pop() {
         work.extend(&part.parts);
+        let is_library = part.is_library();
         for file in part.templates {
-            if part.metadata.is_library() && !base_name(&file.name).starts_with('_') {
+            if is_library && !base_name(&file.name).starts_with('_') {
                 continue;
             }
             let name = [&part.path, "/", &file.name].concat();

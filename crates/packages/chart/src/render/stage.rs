@@ -1,10 +1,10 @@
 //! What templates see while they run.
 
-use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::cell::{Cell, OnceCell};
 
 use podium_gotmpl::{
-    Entries, Functions, Heap, Limits, Machine, Map, Str, Templates, Texts, Value, World, without_no_value,
+    Entries, Functions, Heap, Limits, Machine, Map, Str, Tables, Templates, Texts, Value, World,
+    without_no_value,
 };
 
 use super::values_graph::Maps;
@@ -29,12 +29,18 @@ pub(super) struct Store<'h> {
     heap: Heap<'h>,
     texts: Texts<'h>,
     maps: OnceCell<Maps<'h>>,
+    scopes: OnceCell<Scopes<'h>>,
 }
 
 impl Store<'_> {
     /// A store for a render that may make values of so many bytes.
     pub(super) fn new(memory: usize) -> Self {
-        Self { heap: Heap::new(memory), texts: Texts::default(), maps: OnceCell::new() }
+        Self {
+            heap: Heap::new(memory),
+            texts: Texts::default(),
+            maps: OnceCell::new(),
+            scopes: OnceCell::new(),
+        }
     }
 }
 
@@ -58,9 +64,10 @@ impl<'c> Cast<'c> {
     where
         'c: 'h,
     {
-        let Store { heap, texts, maps } = store;
+        let Store { heap, texts, maps, scopes } = store;
         let values = maps.get_or_init(|| Maps::new(heap, self.scene.values)).root();
-        let scopes = Scopes::new(self.scene, self.root, heap, values);
+        let scopes = scopes.get_or_init(|| Scopes::new(self.scene, heap));
+        scopes.fill(self.root, values);
         if heap.exhausted() {
             let budget = heap.budget();
             let message =
@@ -68,45 +75,34 @@ impl<'c> Cast<'c> {
             return Err(RenderError::plain(&self.root.path, message));
         }
         let machine = Machine::new(heap, world, self.templates, self.functions, texts, self.limits);
-        Ok(Stage { scene: self.scene, heap, scopes, machine })
+        Ok(Stage { dialect: self.scene.dialect, heap, scopes, machine })
     }
 }
 
 /// A machine with the objects that its templates see.
 pub(super) struct Stage<'h> {
-    pub(super) scene: Scene<'h>,
+    dialect: &'static Dialect,
     pub(super) heap: &'h Heap<'h>,
-    pub(super) scopes: Scopes<'h>,
+    scopes: &'h Scopes<'h>,
     pub(super) machine: Machine<'h>,
 }
 
-impl Stage<'_> {
+impl<'h> Stage<'h> {
     /// Lets a template be the one that its chart is rendering, or none of its chart.
-    pub(super) fn show(&self, part: &Part<'_>, source: Option<&Source<'_>>) {
-        let scope = self.scopes.of(part);
-        let Some(source) = source else { return scope.remove(TEMPLATE.as_bytes()) };
-        let template = values_object::typed(
-            self.heap,
-            self.scene.dialect,
-            Entries::from([
-                ("BasePath".into(), Value::string(format!("{}/templates", part.path))),
-                ("Name".into(), Value::string(source.name.clone())),
-            ]),
-        );
-        scope.set(TEMPLATE.into(), Value::Map(template));
+    pub(super) fn show(&self, part: &Part<'_>, source: Option<&'h Source<'h>>) {
+        self.scopes.show(part, source);
     }
 
     /// Renders a template. Says also whether it has changed what others see.
-    pub(super) fn render(&mut self, source: &Source<'_>) -> (Result<Rendered, RenderError>, bool) {
+    pub(super) fn render(&mut self, source: &'h Source<'h>) -> (Result<Rendered, RenderError>, bool) {
         self.show(source.part, Some(source));
-        let dialect = self.scene.dialect;
-        let dot = self.heap.retyped(self.scopes.of(source.part), values_object::ty(dialect));
+        let dot = self.scopes.object(source.part);
         let run = || {
             self.machine
                 .render(source.name.as_bytes(), Value::Map(dot), |out| without_no_value(out).into_owned())
         };
         let (text, changed) = self.heap.watching(run);
-        let text = text.map_err(|e| RenderError::exec(&source.name, e, dialect));
+        let text = text.map_err(|e| RenderError::exec(&source.name, e, self.dialect));
         (text.map(|text| Rendered::new(source.name.clone(), text)), changed)
     }
 }
@@ -114,12 +110,31 @@ impl Stage<'_> {
 /// Where a chart's object says which template is being rendered.
 const TEMPLATE: &str = "Template";
 
-/// The top-level object of each chart.
-pub(super) struct Scopes<'h>(HashMap<String, &'h Map<'h>>);
+/// The top-level object of each chart. Templates look at that of their own chart, so each is made when a template looks
+/// at it.
+struct Scopes<'h> {
+    scene: Scene<'h>,
+    heap: &'h Heap<'h>,
+    release: Value<'h>,
+    capabilities: Value<'h>,
+    /// By the numbers of the charts.
+    all: OnceCell<Vec<Scope<'h>>>,
+}
+
+/// The top-level object of a chart.
+struct Scope<'h> {
+    part: &'h Part<'h>,
+    object: &'h Map<'h>,
+    /// The values that the chart had before the first template: one that gives it others changes nothing.
+    values: &'h Map<'h>,
+    /// Whether the object has its entries.
+    made: Cell<bool>,
+    /// The template that the chart is rendering.
+    shown: Cell<Option<&'h Source<'h>>>,
+}
 
 impl<'h> Scopes<'h> {
-    /// The objects of a chart and its subcharts.
-    fn new(scene: Scene<'h>, root: &'h Part<'_>, heap: &'h Heap<'h>, values: &'h Map<'h>) -> Self {
+    fn new(scene: Scene<'h>, heap: &'h Heap<'h>) -> Self {
         let release = Value::Map(heap.map(Entries::from([
             ("Name".into(), Value::Str(Str::from(scene.release.name.as_str()))),
             ("Namespace".into(), Value::Str(Str::from(scene.release.namespace.as_str()))),
@@ -129,46 +144,88 @@ impl<'h> Scopes<'h> {
             ("Service".into(), Value::Str(Str::from("Helm"))),
         ])));
         let capabilities = capabilities::to_value(heap, scene.capabilities, scene.dialect);
-        let mut scopes = Self(HashMap::new());
-        scopes.add(scene, heap, root, true, values, &release, &capabilities);
-        scopes
+        Self { scene, heap, release, capabilities, all: OnceCell::new() }
     }
 
-    fn of(&self, part: &Part<'_>) -> &'h Map<'h> {
-        self.0[&part.path]
+    /// The charts with their values, a chart before its subcharts, as they are numbered.
+    fn fill(&'h self, root: &'h Part<'h>, values: &'h Map<'h>) {
+        self.all.get_or_init(|| {
+            let mut all = Vec::new();
+            self.add(root, values, &mut all);
+            all
+        });
     }
 
-    /// Makes the object of a chart and those of its subcharts. Charts nest as deep as their archives allow, a few
-    /// dozen at most, so recursion is fine.
-    fn add(
-        &mut self,
-        scene: Scene<'h>,
-        heap: &'h Heap<'h>,
-        part: &'h Part<'_>,
-        is_root: bool,
-        values: &'h Map<'h>,
-        release: &Value<'h>,
-        capabilities: &Value<'h>,
-    ) -> &'h Map<'h> {
-        let subcharts = heap.map(Entries::new());
-        let values = heap.retyped(values, values_object::ty(scene.dialect));
-        let scope = heap.map(Entries::from([
-            ("Capabilities".into(), capabilities.clone()),
-            ("Chart".into(), chart_object::to_value(heap, &part.metadata, is_root, scene.dialect)),
-            ("Files".into(), files_object::to_value(heap, part.files)),
-            ("Release".into(), release.clone()),
-            ("Subcharts".into(), Value::Map(subcharts)),
-            ("Values".into(), Value::Map(values)),
-        ]));
+    /// Charts nest as deep as their archives allow, a few dozen at most, so recursion is fine.
+    fn add(&'h self, part: &'h Part<'h>, values: &'h Map<'h>, all: &mut Vec<Scope<'h>>) {
+        let object = self.heap.later_map(self, u32::try_from(part.number).unwrap_or(u32::MAX));
+        all.push(Scope { part, object, values, made: Cell::new(false), shown: Cell::new(None) });
         for child in &part.parts {
             let own = match values.get(child.name.as_bytes()) {
                 Some(Value::Map(map)) => map,
-                _ => heap.map(Entries::new()),
+                _ => self.heap.map(Entries::new()),
             };
-            let scope = self.add(scene, heap, child, false, own, release, capabilities);
-            subcharts.set(Str::from(&*child.name), Value::Map(scope));
+            self.add(child, own, all);
         }
-        self.0.insert(part.path.clone(), scope);
-        scope
+    }
+
+    fn of(&self, part: &Part<'_>) -> Option<&Scope<'h>> {
+        self.all.get()?.get(part.number)
+    }
+
+    /// The object of a chart.
+    fn object(&self, part: &Part<'_>) -> &'h Map<'h> {
+        let ty = values_object::ty(self.scene.dialect);
+        self.of(part)
+            .map_or_else(|| self.heap.map(Entries::new()), |scope| self.heap.retyped(scope.object, ty))
+    }
+
+    fn show(&self, part: &Part<'_>, source: Option<&'h Source<'h>>) {
+        let Some(scope) = self.of(part) else { return };
+        scope.shown.set(source);
+        match source {
+            _ if !scope.made.get() => {}
+            Some(source) => scope.object.set(TEMPLATE.into(), self.template(source)),
+            None => scope.object.remove(TEMPLATE.as_bytes()),
+        }
+    }
+
+    /// `.Template`.
+    fn template(&self, source: &Source<'_>) -> Value<'h> {
+        let entries = Entries::from([
+            ("BasePath".into(), Value::string(format!("{}/templates", source.part.path))),
+            ("Name".into(), Value::string(source.name.clone())),
+        ]);
+        Value::Map(values_object::typed(self.heap, self.scene.dialect, entries))
+    }
+}
+
+impl<'h> Tables<'h> for Scopes<'h> {
+    fn entries(&'h self, number: u32) -> Entries<'h> {
+        let scopes = self.all.get().map(Vec::as_slice).unwrap_or_default();
+        let Some(scope) = scopes.get(number as usize) else { return Entries::new() };
+        scope.made.set(true);
+        let (heap, dialect, part) = (self.heap, self.scene.dialect, scope.part);
+        heap.as_before(|| {
+            let subcharts = part
+                .parts
+                .iter()
+                .filter_map(|child| Some((Str::from(&*child.name), Value::Map(self.of(child)?.object))));
+            let subcharts = heap.map(subcharts.collect());
+            let values = heap.retyped(scope.values, values_object::ty(dialect));
+            let chart = chart_object::to_value(heap, part.metadata(), number == 0, dialect);
+            let mut entries = Entries::from([
+                ("Capabilities".into(), self.capabilities.clone()),
+                ("Chart".into(), chart),
+                ("Files".into(), files_object::to_value(heap, part.files)),
+                ("Release".into(), self.release.clone()),
+                ("Subcharts".into(), Value::Map(subcharts)),
+                ("Values".into(), Value::Map(values)),
+            ]);
+            if let Some(source) = scope.shown.get() {
+                entries.insert(TEMPLATE.into(), self.template(source));
+            }
+            entries
+        })
     }
 }

@@ -110,7 +110,7 @@ impl<'c> Ahead<'c> {
     /// What became of the files that the other thread took.
     fn rest(
         &self,
-        stage: &mut Stage<'_>,
+        stage: &mut Stage<'c>,
         mut changed: bool,
         done: &mut parallel::Done<Rendered>,
     ) -> Result<Option<Vec<Rendered>>, RenderError> {
@@ -154,9 +154,7 @@ impl<'c> Ahead<'c> {
         let Ok(mut stage) = lasting(self.cast, self.cast.limits.memory / SHARE, &world) else { return };
         let before = self.before();
         // A template can see which one of another chart was rendered last.
-        let mut last: HashMap<&str, &Source<'_>> = HashMap::new();
-        last.extend(self.files.iter().map(|source| (source.part.path.as_str(), *source)));
-        last.values().for_each(|source| stage.show(source.part, Some(source)));
+        self.files.iter().for_each(|source| stage.show(source.part, Some(source)));
         let mut failed = 0;
         while failed < MAX_FAILED && !self.over.load(Ordering::Relaxed) {
             serve();
@@ -183,8 +181,8 @@ impl<'c> Ahead<'c> {
 
     /// For each file the one that its chart renders before it.
     fn before(&self) -> Vec<Option<&'c Source<'c>>> {
-        let mut last: HashMap<&str, &Source<'_>> = HashMap::new();
-        self.files.iter().map(|source| last.insert(&source.part.path, source)).collect()
+        let mut last: HashMap<usize, &Source<'_>> = HashMap::new();
+        self.files.iter().map(|source| last.insert(source.part.number, source)).collect()
     }
 }
 
