@@ -303,6 +303,11 @@ impl<'h> Map<'h> {
         }
     }
 
+    /// Whether somebody has looked at it, if it is made only then.
+    pub fn is_made(&self) -> bool {
+        !matches!(&self.origin().entries, Held::Later(made, _) if made.get().is_none())
+    }
+
     /// The entries, to be changed.
     fn changing(&self) -> &RefCell<Entries<'h>> {
         tell(self.origin().watch);

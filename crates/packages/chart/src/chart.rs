@@ -230,6 +230,9 @@ struct Loader<'a> {
 /// From so many files in subcharts on these are loaded by several threads.
 const MANY_FILES: usize = 50;
 
+/// From so many files in one place on these are read by several threads.
+const MANY_UNREAD: usize = 300;
+
 /// The name of a file below `charts/`, if it can be part of a subchart.
 fn subchart_file(name: &str) -> Option<&str> {
     name.strip_prefix("charts/").filter(|_| extension(name) != ".prov")
@@ -262,7 +265,9 @@ impl Loader<'_> {
         let many = depth == 0 && files.len() - own.len() > MANY_FILES;
         let shared = self.shared;
         let read_all = |which: &[usize]| -> Result<Vec<File>, E> {
-            which.iter().filter_map(|at| files.get(*at)).map(&read).collect()
+            let which: Vec<&F> = which.iter().filter_map(|at| files.get(*at)).collect();
+            let many = depth == 0 && which.len() > MANY_UNREAD;
+            parallel::map(&which, many, |file| read(file)).into_iter().collect()
         };
         let work = |(name, which): &(&str, Vec<usize>)| {
             let files = read_all(which)?;

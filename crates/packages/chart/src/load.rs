@@ -203,17 +203,19 @@ pub fn load_dir(path: &Path, dialect: &Dialect) -> Result<Loaded, Error> {
     // A file before the place where the walk failed may fail as well, and is then the first to do so.
     let walked = walk.directory(&top, "");
     let Walk { found, warnings, .. } = walk;
+    let first_unreadable = || {
+        let room = AtomicU64::new(dialect.max_directory_size);
+        found.iter().find_map(|found| found.read(dialect, &room).err())
+    };
+    if let Err(error) = walked {
+        return Err(first_unreadable().unwrap_or(error));
+    }
     let room = AtomicU64::new(dialect.max_directory_size);
     let read = |found: &Found| found.read(dialect, &room);
-    let loaded = match load_unread(&found, |found| &found.local, read, dialect) {
-        Ok(loaded) => walked.and(Ok(loaded)),
-        // Several threads have read: the first file that cannot be read is the one in the order of the walk.
-        Err(error) => {
-            let room = AtomicU64::new(dialect.max_directory_size);
-            Err(found.iter().find_map(|found| found.read(dialect, &room).err()).unwrap_or(error))
-        }
-    };
-    let mut loaded = loaded??;
+    // Loading reads the files in another order than the walk's, in which the first that cannot be read counts.
+    let loaded = load_unread(&found, |found| &found.local, read, dialect)
+        .map_err(|error| first_unreadable().unwrap_or(error))?;
+    let mut loaded = loaded?;
     loaded.warnings.splice(0..0, warnings);
     Ok(loaded)
 }

@@ -95,10 +95,15 @@ fn changes_that_later_files_see() {
         "{{ tpl \"{{ $_ := set .Values `x` 11 }}\" . }}",
         "{{ $_ := set .Values.global.g.h \"x\" 12 }}",
         "{{ $_ := sortAlpha .Chart.Keywords }}",
+        "{{ range .Subcharts }}{{ $_ := set .Values \"x\" 13 }}{{ end }}",
+        "{{ range .Subcharts }}{{ $_ := set . \"Values\" (dict \"x\" 14) }}{{ end }}",
+        "{{ range .Subcharts }}{{ $_ := set .Chart \"Keywords\" (list \"y\") }}{{ end }}",
+        "{{ range .Subcharts }}{{ $_ := set .Template \"Name\" \"other\" }}{{ end }}",
+        "{{ range .Subcharts }}{{ $_ := unset . \"Files\" }}{{ end }}",
     ] {
         for at in ["t39", "t20", "t01", "t00"] {
             for place in ["templates", "charts/a/templates", "charts/b/templates"] {
-                let seen = "{{ toJson .Chart.Keywords }} {{ toJson .Values }}";
+                let seen = "{{ toJson .Chart.Keywords }} {{ toJson .Values }} {{ toJson .Subcharts }}";
                 let changed = same(&[
                     (&format!("{place}/{at}.yaml"), change),
                     ("templates/t00.yaml", seen),

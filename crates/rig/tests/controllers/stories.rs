@@ -391,7 +391,10 @@ async fn tokens(api: &Api) -> Value {
         })
         .await;
     let is_struck = |bot: &Value| bot["secrets"].as_array().is_some_and(|all| all.len() == 1);
+    let mut told = 0;
     let bot = loop {
+        told += 1;
+        assert!(told < 10, "however often it is told, bot names a secret that is gone");
         api.delete(&format!("{secrets}/one"), "Background").await;
         if !api.mortal {
             break api.until(&format!("{accounts}/bot"), is_struck).await;

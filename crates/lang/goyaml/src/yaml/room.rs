@@ -68,15 +68,29 @@ mod tests {
 
     #[test]
     fn what_grew_large_is_not_kept() {
-        let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
-        for text in [&deep[..], "a: [1, 2", "a: {b: c}", "- x"] {
+        let flow = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
+        let block = "- ".repeat(5000) + "1";
+        for text in [&flow[..], &block, "a: [1, 2", "a: {b: c}", "- x"] {
             drop(crate::yaml::parse(text.as_bytes(), 0));
         }
         assert!(find_entries(0).capacity() <= MOST);
         let room = Room::find();
-        assert!(room.queue.capacity() <= MOST && room.queue.is_empty());
-        assert!(room.guesses.capacity() <= MOST && room.guesses.is_empty());
-        assert!(room.indents.capacity() <= MOST && room.expected.capacity() <= MOST);
-        assert!(room.open.capacity() <= MOST && room.open.is_empty());
+        let Room { queue, guesses, indents, expected, open } = &room;
+        let sizes = [
+            (queue.len(), queue.capacity()),
+            (guesses.len(), guesses.capacity()),
+            (indents.len(), indents.capacity()),
+            (expected.len(), expected.capacity()),
+            (open.len(), open.capacity()),
+        ];
+        assert!(sizes.iter().all(|(length, capacity)| *length == 0 && *capacity <= MOST), "{sizes:?}");
+    }
+
+    #[test]
+    fn what_one_reading_leaves_the_next_one_uses() {
+        drop(crate::yaml::parse(b"a: {b: [c]}\nd:\n- e\n", 0));
+        let (entries, room) = (find_entries(0), Room::find());
+        assert!(entries.capacity() > 0 && room.queue.capacity() > 0 && room.guesses.capacity() > 0);
+        assert!(room.indents.capacity() > 0 && room.expected.capacity() > 0 && room.open.capacity() > 0);
     }
 }

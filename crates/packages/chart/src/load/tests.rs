@@ -183,7 +183,7 @@ fn the_first_file_that_cannot_be_read_counts_before_charts_that_cannot_be_loaded
     for _ in 0..5 {
         assert_eq!(error(), "chart file \"large40\" is larger than the maximum file size 5242880");
     }
-    // Those that belong to no subchart are read first, and their turn is as late.
+    // A file of no subchart counts at its turn, too.
     scratch.write("values.yaml", &large);
     assert_eq!(error(), "chart file \"large40\" is larger than the maximum file size 5242880");
     scratch.write("a/large", &large);

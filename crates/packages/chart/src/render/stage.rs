@@ -127,8 +127,6 @@ struct Scope<'h> {
     object: &'h Map<'h>,
     /// The values that the chart had before the first template: one that gives it others changes nothing.
     values: &'h Map<'h>,
-    /// Whether the object has its entries.
-    made: Cell<bool>,
     /// The template that the chart is rendering.
     shown: Cell<Option<&'h Source<'h>>>,
 }
@@ -159,7 +157,7 @@ impl<'h> Scopes<'h> {
     /// Charts nest as deep as their archives allow, a few dozen at most, so recursion is fine.
     fn add(&'h self, part: &'h Part<'h>, values: &'h Map<'h>, all: &mut Vec<Scope<'h>>) {
         let object = self.heap.later_map(self, u32::try_from(part.number).unwrap_or(u32::MAX));
-        all.push(Scope { part, object, values, made: Cell::new(false), shown: Cell::new(None) });
+        all.push(Scope { part, object, values, shown: Cell::new(None) });
         for child in &part.parts {
             let own = match values.get(child.name.as_bytes()) {
                 Some(Value::Map(map)) => map,
@@ -169,22 +167,23 @@ impl<'h> Scopes<'h> {
         }
     }
 
-    fn of(&self, part: &Part<'_>) -> Option<&Scope<'h>> {
-        self.all.get()?.get(part.number)
+    /// The chart of a number.
+    fn numbered(&self, number: usize) -> &Scope<'h> {
+        &self.all.get().map(Vec::as_slice).unwrap_or_default()[number]
     }
 
     /// The object of a chart.
     fn object(&self, part: &Part<'_>) -> &'h Map<'h> {
         let ty = values_object::ty(self.scene.dialect);
-        self.of(part)
-            .map_or_else(|| self.heap.map(Entries::new()), |scope| self.heap.retyped(scope.object, ty))
+        self.heap.retyped(self.numbered(part.number).object, ty)
     }
 
     fn show(&self, part: &Part<'_>, source: Option<&'h Source<'h>>) {
-        let Some(scope) = self.of(part) else { return };
+        let scope = self.numbered(part.number);
         scope.shown.set(source);
         match source {
-            _ if !scope.made.get() => {}
+            // Nobody has looked: it gets what is shown then.
+            _ if !scope.object.is_made() => {}
             Some(source) => scope.object.set(TEMPLATE.into(), self.template(source)),
             None => scope.object.remove(TEMPLATE.as_bytes()),
         }
@@ -202,15 +201,13 @@ impl<'h> Scopes<'h> {
 
 impl<'h> Tables<'h> for Scopes<'h> {
     fn entries(&'h self, number: u32) -> Entries<'h> {
-        let scopes = self.all.get().map(Vec::as_slice).unwrap_or_default();
-        let Some(scope) = scopes.get(number as usize) else { return Entries::new() };
-        scope.made.set(true);
+        let scope = self.numbered(number as usize);
         let (heap, dialect, part) = (self.heap, self.scene.dialect, scope.part);
         heap.as_before(|| {
-            let subcharts = part
-                .parts
-                .iter()
-                .filter_map(|child| Some((Str::from(&*child.name), Value::Map(self.of(child)?.object))));
+            let subcharts = part.parts.iter().map(|child| {
+                let object = self.numbered(child.number).object;
+                (Str::from(&*child.name), Value::Map(object))
+            });
             let subcharts = heap.map(subcharts.collect());
             let values = heap.retyped(scope.values, values_object::ty(dialect));
             let chart = chart_object::to_value(heap, part.metadata(), number == 0, dialect);

@@ -117,7 +117,6 @@ impl<'c> Ahead<'c> {
         let mut tried = std::mem::take(&mut *lock(&self.tried));
         let first = lock(&self.left).end;
         let mut counted = Vec::new();
-        let complete = tried.len() + first == self.files.len();
         for (at, source) in self.files.iter().enumerate().skip(first) {
             // What the other thread needed for a while is within its share.
             let affords = |tried: &Tried| {
@@ -127,9 +126,7 @@ impl<'c> Ahead<'c> {
             };
             if let Some(tried) = tried.remove(&at).filter(|_| !changed).filter(affords) {
                 counted.push(tried.file);
-                if !complete {
-                    stage.show(source.part, Some(source));
-                }
+                stage.show(source.part, Some(source));
                 continue;
             }
             let (file, has_changed) = stage.render(source);
