@@ -103,6 +103,7 @@ enum Chapter {
     Change,
     Exchange,
     Drift,
+    Meddle,
     Delete,
     Install,
     Upgrade,
@@ -114,7 +115,7 @@ use Chapter::*;
 
 /// With the operator, and by hand.
 const STORIES: [&[Chapter]; 2] =
-    [&[Create, Change, Exchange, Drift, Delete], &[Install, Upgrade, Rollback, Uninstall]];
+    [&[Create, Change, Exchange, Drift, Meddle, Delete], &[Install, Upgrade, Rollback, Uninstall]];
 
 impl Chapter {
     /// The command line, for what is done by hand.
@@ -140,6 +141,8 @@ struct Model {
 struct Lane {
     desk: Desk,
     proxy: Proxy,
+    /// How to reach the cluster without the proxy.
+    direct: PathBuf,
     project: Project,
     group: String,
     number: usize,
@@ -155,7 +158,8 @@ impl Lane {
         let project = Project::write(&folder, &files(&group));
         let proxy = Proxy::start(cluster).unwrap();
         let (desk, log) = (Desk::new(cluster), folder.join("log"));
-        Lane { desk, proxy, project, group, number, runs: 0, namespace: String::new(), log }
+        let direct = cluster.kubeconfig().to_owned();
+        Lane { desk, proxy, direct, project, group, number, runs: 0, namespace: String::new(), log }
     }
 
     /// Begins in a namespace of its own, without the chart's CRD.
@@ -204,6 +208,13 @@ impl Lane {
                     json!({"spec": {"template": {"spec": {"containers": containers}}}}),
                 );
                 self.desk.delete(&Resource::core("Service", "services", true), place, NAME);
+            }
+            Meddle => {
+                // Somebody makes a revision by hand, which the operator may not have heard of when it makes its own.
+                let mut command = podium(&self.direct, &self.log);
+                command.args(["release", "rollback", NAME, "-n", place]);
+                assert!(command.status().unwrap().success(), "{}", tail(&self.log, 3));
+                merge(&shows, NAME, json!({"spec": {"text": "three"}}));
             }
             Delete => self.desk.delete(&shows, place, NAME),
             Install | Upgrade | Rollback | Uninstall => {}

@@ -27,6 +27,16 @@ pub struct Owned<'a> {
     pub intact: (i64, Vec<Step>),
 }
 
+/// What a revision was rendered from when it is made from one that somebody else has made: nothing that is known here.
+const FOREIGN: &str = "foreign";
+
+/// The mark of a revision that is made here from an older one. That it was made here shows by its number, whoever has made
+/// the older one: a change that is interrupted is then known to be our own.
+fn mark_again(mark: Option<&String>, was: i64, is: i64) -> String {
+    let known = mark.and_then(|mark| mark.strip_suffix(&format!("-{was}")));
+    format!("{}-{is}", known.unwrap_or(FOREIGN))
+}
+
 fn child<'v>(value: &'v mut Value, key: &str) -> Option<&'v mut Map<String, Value>> {
     let child = value.as_object_mut()?.entry(key).or_insert(Value::Null);
     if child.is_null() {
@@ -74,10 +84,8 @@ impl Keeper for Owned<'_> {
     }
 
     fn again(&self, labels: &mut BTreeMap<String, String>, was: i64, is: i64) {
-        let Some(mark) = labels.get_mut(RENDER) else { return };
-        if let Some(digest) = mark.strip_suffix(&format!("-{was}")) {
-            *mark = format!("{digest}-{is}");
-        }
+        let mark = mark_again(labels.get(RENDER), was, is);
+        labels.insert(RENDER.to_owned(), mark);
     }
 
     fn intact(&self, revision: &Release, object: &Named) -> Option<Step> {
@@ -94,5 +102,19 @@ impl Keeper for Owned<'_> {
             |step: &&Step| step.signature != 0 && !matches!(step.action, Action::Delete | Action::Leave);
         let held: Vec<Held> = steps.iter().filter(there).map(Held::of).collect();
         BTreeMap::from([(OBJECTS.to_owned(), card::write(&held))])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_revision_made_from_an_older_one_is_known_by_its_number() {
+        let of = |mark: &str| mark_again(Some(&mark.to_owned()), 4, 6);
+        assert_eq!(of("abc-4"), "abc-6");
+        // Somebody else has made it, from ours or without.
+        assert_eq!(of("abc-3"), "foreign-6");
+        assert_eq!(mark_again(None, 4, 6), "foreign-6");
     }
 }
