@@ -5,9 +5,9 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 use clap::ArgMatches;
 use podium_chart::capabilities::{Capabilities, KubeVersion};
+use podium_client::discovery::Version;
+use podium_client::{Access, Client, Discovery, Error, Kinds, access};
 use podium_objects::Kind;
-use podium_runtime::discovery::Version;
-use podium_runtime::{Access, Client, Discovery, Error, Kinds, access};
 use serde_json::Value;
 
 use crate::flag::{self, Flag, Takes};

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use futures_util::stream::{StreamExt, iter};
+use podium_client::client;
+use podium_client::write::Propagation;
 use podium_objects::Kind;
-use podium_runtime::client;
-use podium_runtime::write::Propagation;
 use tokio::time::Instant;
 
 use crate::check;

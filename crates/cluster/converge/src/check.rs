@@ -1,8 +1,8 @@
 //! What stands in the way of an install.
 
+use podium_client::client;
+use podium_client::{Client, Discovery};
 use podium_objects::Resource;
-use podium_runtime::client;
-use podium_runtime::{Client, Discovery};
 
 use crate::named::{Named, named};
 use crate::owner::Owner;

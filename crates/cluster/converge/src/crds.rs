@@ -1,7 +1,7 @@
 //! The CRDs of `crds/`: made where they are missing, and upgraded where nobody can be hurt by it.
 
+use podium_client::client::{self, Apply};
 use podium_objects::Resource;
-use podium_runtime::client::{self, Apply};
 use serde_json::Value;
 
 use crate::object::Object;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use futures_util::stream::{StreamExt, iter};
+use podium_client::client;
+use podium_client::{Client, Discovery, Kinds};
 use podium_objects::Resource;
-use podium_runtime::client;
-use podium_runtime::{Client, Discovery, Kinds};
 use serde_json::Value;
 
 use crate::named::Named;

@@ -1,9 +1,9 @@
 //! What has to be done so that a cluster has the objects of a manifest: seen before anything is written, or done.
 
 use futures_util::stream::{StreamExt, iter};
+use podium_client::client::{self, Apply};
 use podium_objects::fields::{Change, changes};
 use podium_objects::{Kind, Resource, Status};
-use podium_runtime::client::{self, Apply};
 use serde_json::Value;
 
 use crate::check::unfit;

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use podium_client::client;
+use podium_client::write::Propagation;
 use podium_converge::object::{self, Object};
 use podium_converge::plan::{Action, Rules};
 use podium_converge::wait::{self, Until};
 use podium_converge::{Named, Owner, Place, apply};
 use podium_objects::Resource;
 use podium_objects::kind::escape;
-use podium_runtime::client;
-use podium_runtime::write::Propagation;
 use serde_json::Value;
 
 use crate::engine::Engine;

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use podium_client::client::{Error, Form};
+use podium_client::{Client, Discovery};
 use podium_converge::named::{Named, named};
 use podium_kinds::pod_selector;
 use podium_objects::kind::escape;
 use podium_objects::{Kind, Status};
-use podium_runtime::client::{Error, Form};
-use podium_runtime::{Client, Discovery};
 use serde_json::Value;
 
 /// Objects as the cluster has them, by `version/Kind`.

@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use podium_client::Key;
+use podium_client::log::Log;
+use podium_client::queue::{Backoff, Queue};
+use podium_client::watch::Event;
 use podium_objects::{Kind, Resource};
 use podium_project::watches::Watch;
-use podium_runtime::Key;
-use podium_runtime::log::Log;
-use podium_runtime::queue::{Backoff, Queue};
-use podium_runtime::watch::Event;
 use podium_serve::metrics::Gauge;
 use serde_json::Value;
 

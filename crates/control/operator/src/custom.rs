@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use podium_runtime::Key;
+use podium_client::Key;
 use podium_sprig::gotime;
 use serde_json::{Map, Value, json};
 

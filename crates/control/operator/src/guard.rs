@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{Method, StatusCode};
-use podium_runtime::{Client, client};
+use podium_client::{Client, client};
 use podium_serve::pages::Leave;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

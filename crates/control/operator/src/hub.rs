@@ -5,14 +5,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::time::Duration;
 
+use podium_client::client::Form;
+use podium_client::log::Log;
+use podium_client::store::{Row, Store};
+use podium_client::watch::{Event, Watch};
+use podium_client::{Client, Key};
 use podium_converge::Named;
 use podium_converge::plan::signature;
 use podium_objects::{Kind, Resource};
-use podium_runtime::client::Form;
-use podium_runtime::log::Log;
-use podium_runtime::store::{Row, Store};
-use podium_runtime::watch::{Event, Watch};
-use podium_runtime::{Client, Key};
 use serde_json::Value;
 use tokio::task::AbortHandle;
 

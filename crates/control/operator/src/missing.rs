@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use podium_client::events::{About, Mood, Recorder};
+use podium_client::watch::{Trouble, TroubleKind};
 use podium_objects::Kind;
-use podium_runtime::events::{About, Mood, Recorder};
-use podium_runtime::watch::{Trouble, TroubleKind};
 use podium_serve::Registry;
 use podium_serve::metrics::Gauge;
 

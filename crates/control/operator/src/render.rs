@@ -8,6 +8,7 @@ use podium_chart::capabilities::Capabilities;
 use podium_chart::render::Release as Facts;
 use podium_chart::renderer::{self, Prepared};
 use podium_chart::values::Values;
+use podium_client::{Client, Kinds, client};
 use podium_converge::object::tree;
 use podium_gotmpl::{Heap, Limits, Value as Template, World};
 use podium_goyaml::Map;
@@ -16,7 +17,6 @@ use podium_release::Draft;
 use podium_release::draft::Form;
 use podium_release::machine::{self, Deadline};
 use podium_release::stored::Extent;
-use podium_runtime::{Client, Kinds, client};
 use podium_sprig::convert::from_tree;
 use serde_json::Value;
 

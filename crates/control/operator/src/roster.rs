@@ -9,14 +9,14 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use podium_client::client::Form;
+use podium_client::events::About;
+use podium_client::log::Log;
+use podium_client::roster::Presence;
+use podium_client::watch::{Event, Watch};
+use podium_client::{Client, Key, lease};
 use podium_objects::{Kind, Selector};
 use podium_project::watches::Watch as Entry;
-use podium_runtime::client::Form;
-use podium_runtime::events::About;
-use podium_runtime::log::Log;
-use podium_runtime::roster::Presence;
-use podium_runtime::watch::{Event, Watch};
-use podium_runtime::{Client, Key, lease};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -146,7 +146,7 @@ impl Roster {
         let (keeper, told) = (client.clone(), log.clone());
         tokio::task::spawn_local(async move {
             let mut said = false;
-            let failed = |error: &podium_runtime::Error| {
+            let failed = |error: &podium_client::Error| {
                 if !std::mem::replace(&mut said, true) {
                     told.error("other operators cannot be told about this one", &[("error", error)]);
                 }

@@ -2,12 +2,12 @@
 //! overrides.
 
 use podium_chart::chart::merge_maps;
+use podium_client::{Client, client};
 use podium_converge::object::tree;
 use podium_goyaml::{Map, Node, yaml};
 use podium_objects::Resource;
 use podium_project::overrides::{self, As};
 use podium_project::watches::{Holder, ValuesFrom, Watch};
-use podium_runtime::{Client, client};
 use podium_sprig::encoding::base64_decode;
 use serde_json::Value;
 use sha2::{Digest, Sha256};

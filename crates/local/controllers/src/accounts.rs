@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use podium_client::Key;
+use podium_client::client::Error;
+use podium_client::queue::Verdict;
+use podium_client::watch::Event;
 use podium_objects::Resource;
-use podium_runtime::Key;
-use podium_runtime::client::Error;
-use podium_runtime::queue::Verdict;
-use podium_runtime::watch::Event;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 

@@ -1,11 +1,11 @@
 //! The writes of the controllers. Each says which object it means, or which version of it.
 
 use http::Method;
+use podium_client::client::{Error, Form};
+use podium_client::queue::Verdict;
+use podium_client::write::Propagation;
+use podium_client::{Client, Key};
 use podium_objects::Resource;
-use podium_runtime::client::{Error, Form};
-use podium_runtime::queue::Verdict;
-use podium_runtime::write::Propagation;
-use podium_runtime::{Client, Key};
 use serde_json::{Value, json};
 
 use crate::meta::{finalizers, text};

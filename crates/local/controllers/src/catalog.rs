@@ -1,8 +1,8 @@
 //! Which kinds a cluster serves, each once, and what may be done with them.
 
+use podium_client::Client;
+use podium_client::client::Error;
 use podium_objects::{Kind, Resource};
-use podium_runtime::Client;
-use podium_runtime::client::Error;
 use serde_json::Value;
 
 use crate::meta::{items, text};

@@ -3,11 +3,11 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use podium_client::Key;
+use podium_client::client::{Error, Form};
+use podium_client::queue::Verdict;
+use podium_client::write::Propagation;
 use podium_objects::Resource;
-use podium_runtime::Key;
-use podium_runtime::client::{Error, Form};
-use podium_runtime::queue::Verdict;
-use podium_runtime::write::Propagation;
 use serde_json::{Value, json};
 
 use crate::act::{self, refused, written};

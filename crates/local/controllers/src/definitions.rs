@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Duration;
 
+use podium_client::Key;
+use podium_client::client::{Error, Form};
+use podium_client::queue::{Backoff, Verdict};
+use podium_client::watch::Event;
 use podium_objects::{Kind, Resource};
-use podium_runtime::Key;
-use podium_runtime::client::{Error, Form};
-use podium_runtime::queue::{Backoff, Verdict};
-use podium_runtime::watch::Event;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

@@ -7,9 +7,9 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
+use podium_client::Key;
+use podium_client::write::Propagation;
 use podium_objects::Kind;
-use podium_runtime::Key;
-use podium_runtime::write::Propagation;
 
 use crate::meta::{FOREGROUND, Meta, Reference};
 use crate::uid::Uid;

@@ -34,9 +34,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use podium_runtime::Client;
-use podium_runtime::log::Log;
-use podium_runtime::queue::{Queue, Verdict};
+use podium_client::Client;
+use podium_client::log::Log;
+use podium_client::queue::{Queue, Verdict};
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -115,7 +115,7 @@ async fn keep(world: Rc<World>) -> Infallible {
     serve(&world, &queues.definitions, few, definitions::work);
     serve(&world, &queues.roles, 1, roles::work);
     serve(&world, &queues.kinds, 1, definitions::renew);
-    let refused = |error: &podium_runtime::Error| {
+    let refused = |error: &podium_client::Error| {
         world.options.log.error(&error.to_string(), &[("work", &"events")]);
     };
     world.recorder.run(&world.client, refused).await

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use podium_runtime::Key;
+use podium_client::Key;
 
 /// The objects of a kind that matter to somebody, with what matters of them.
 #[derive(Debug)]

@@ -6,12 +6,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use podium_client::Key;
+use podium_client::client::{Client, Error, Form};
+use podium_client::queue::Verdict;
+use podium_client::watch::Event;
+use podium_client::write::Propagation;
 use podium_objects::Resource;
-use podium_runtime::Key;
-use podium_runtime::client::{Client, Error, Form};
-use podium_runtime::queue::Verdict;
-use podium_runtime::watch::Event;
-use podium_runtime::write::Propagation;
 use serde_json::{Value, json};
 
 use crate::act::{self, refused};

@@ -5,11 +5,11 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
+use podium_client::Key;
+use podium_client::client::Error;
+use podium_client::queue::Verdict;
+use podium_client::watch::Event;
 use podium_objects::Resource;
-use podium_runtime::Key;
-use podium_runtime::client::Error;
-use podium_runtime::queue::Verdict;
-use podium_runtime::watch::Event;
 use serde_json::Value;
 
 use crate::act::{merge, without_finalizer, written};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use podium_client::client::{Apply, Error};
+use podium_client::queue::Verdict;
 use podium_objects::{Kind, Resource, Selector};
-use podium_runtime::client::{Apply, Error};
-use podium_runtime::queue::Verdict;
 use serde_json::{Value, json};
 
 use crate::act::refused;

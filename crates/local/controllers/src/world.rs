@@ -13,12 +13,12 @@ use std::hash::Hash;
 use std::rc::Rc;
 use std::time::Duration;
 
+use podium_client::client::{Error, Form};
+use podium_client::events::{About, Mood, Recorder};
+use podium_client::queue::{Backoff, Queue, Verdict};
+use podium_client::watch::{Event, TroubleKind, Watch};
+use podium_client::{Client, Key};
 use podium_objects::Resource;
-use podium_runtime::client::{Error, Form};
-use podium_runtime::events::{About, Mood, Recorder};
-use podium_runtime::queue::{Backoff, Queue, Verdict};
-use podium_runtime::watch::{Event, TroubleKind, Watch};
-use podium_runtime::{Client, Key};
 use serde_json::Value;
 use tokio::task::AbortHandle;
 

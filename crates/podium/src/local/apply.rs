@@ -4,10 +4,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
+use podium_client::client::Apply;
+use podium_client::{Client, Discovery};
 use podium_goyaml::{json, yaml};
 use podium_objects::{Kind, Resource};
-use podium_runtime::client::Apply;
-use podium_runtime::{Client, Discovery};
 use serde_json::Value;
 use tokio::time::sleep;
 

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use podium_runtime::{Access, Client};
+use podium_client::{Access, Client};
 
 use super::apply;
 use super::home::{Home, Process};

@@ -7,10 +7,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
+use podium_client::client::Form;
+use podium_client::{Access, Client};
 use podium_kinds::print::since;
 use podium_objects::{Kind, Resource};
-use podium_runtime::client::Form;
-use podium_runtime::{Access, Client};
 use serde_json::{Value, json};
 
 use super::home::Home;

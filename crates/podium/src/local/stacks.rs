@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use podium_client::Client;
+use podium_client::client::Apply;
 use podium_goyaml::{json, yaml};
 use podium_objects::{Kind, Resource};
-use podium_runtime::Client;
-use podium_runtime::client::Apply;
 use serde_json::Value;
 use tokio::time::sleep;
 

@@ -3,14 +3,14 @@
 use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
 use podium_chart::dialect::HELM4;
+use podium_client::Client;
+use podium_client::client::Form;
 use podium_objects::Selector;
 use podium_re2::Regex;
 use podium_release::list::{STATES, Wanted};
 use podium_release::live::Live;
 use podium_release::out::Out;
 use podium_release::{Driver, Release, Store, print as show};
-use podium_runtime::Client;
-use podium_runtime::client::Form;
 use podium_sprig::gotime::Location;
 
 use super::flags;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
+use podium_client::write::Propagation;
 use podium_converge::apply;
 use podium_converge::plan::{Action, Step};
 use podium_converge::wait::Until;
@@ -13,7 +14,6 @@ use podium_release::hooks::Moment;
 use podium_release::live::Live;
 use podium_release::record::Hook;
 use podium_release::{Release, Store, print as show};
-use podium_runtime::write::Propagation;
 use podium_sprig::gotime;
 
 use super::draft::render;

@@ -10,10 +10,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use podium_client::client::Form;
+use podium_client::watch::{Event, Watch};
+use podium_client::{Access, Client};
 use podium_objects::{Kind, Resource};
-use podium_runtime::client::Form;
-use podium_runtime::watch::{Event, Watch};
-use podium_runtime::{Access, Client};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, run};

@@ -9,10 +9,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use http::Method;
+use podium_client::client::{self, Form};
+use podium_client::watch::{Event, Watch};
+use podium_client::{Access, Client};
 use podium_objects::Resource;
-use podium_runtime::client::{self, Form};
-use podium_runtime::watch::{Event, Watch};
-use podium_runtime::{Access, Client};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 

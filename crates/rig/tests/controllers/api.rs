@@ -6,10 +6,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use http::Method;
+use podium_client::log::{Level, Log, Style};
+use podium_client::{Access, Client, Error};
 use podium_controllers::{Claims, Options};
 use podium_rig::cluster::Cluster;
-use podium_runtime::log::{Level, Log, Style};
-use podium_runtime::{Access, Client, Error};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::sleep;

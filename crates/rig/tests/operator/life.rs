@@ -1,7 +1,7 @@
 //! From the first apply to the last delete.
 
+use podium_client::write::Propagation;
 use podium_rig::request::Dialect;
-use podium_runtime::write::Propagation;
 use serde_json::json;
 
 use crate::world::{Tale, condition};

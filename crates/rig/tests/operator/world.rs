@@ -6,13 +6,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use podium_client::client::{Apply, Form};
+use podium_client::write::Propagation;
+use podium_client::{Access, Client, Kinds};
 use podium_objects::{Kind, Resource};
 use podium_rig::cluster::{Cluster, Options, Server, User, run};
 use podium_rig::request::Dialect;
 use podium_rig::tools;
-use podium_runtime::client::{Apply, Form};
-use podium_runtime::write::Propagation;
-use podium_runtime::{Access, Client, Kinds};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 

@@ -10,12 +10,12 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use http::Method;
+use podium_client::client::Form;
+use podium_client::watch::{Event, Watch};
+use podium_client::{Access, Client};
 use podium_objects::{Kind, Resource};
 use podium_rig::cluster::Cluster;
 use podium_rig::tools;
-use podium_runtime::client::Form;
-use podium_runtime::watch::{Event, Watch};
-use podium_runtime::{Access, Client};
 use serde_json::{Value, json};
 
 /// The group of the custom resources.
@@ -100,7 +100,7 @@ impl Desk {
         match self.block(self.client.whole_list(resource, Some(namespace), "")) {
             Ok(mut list) => list["items"].as_array_mut().map(std::mem::take).unwrap_or_default(),
             // Its CRD is not there.
-            Err(podium_runtime::Error::Refused(status)) if status.code == 404 => Vec::new(),
+            Err(podium_client::Error::Refused(status)) if status.code == 404 => Vec::new(),
             Err(error) => panic!("{error}"),
         }
     }

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use podium_client::{Access, Client};
 use podium_rig::cluster::{Cluster, Options};
 use podium_rig::random::Random;
-use podium_runtime::{Access, Client};
 
 use differences::{Moment, all, purpose, row};
 use track::{Actor, Ended, Seen, Track};

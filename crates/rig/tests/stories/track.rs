@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use flate2::read::GzDecoder;
+use podium_client::Client;
+use podium_client::client::Form;
 use podium_objects::{Kind, Resource};
 use podium_rig::cluster::Cluster;
 use podium_rig::request::Dialect;
 use podium_rig::tools;
-use podium_runtime::Client;
-use podium_runtime::client::Form;
 use podium_sprig::encoding::base64_decode;
 use serde_json::{Value, json};
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use podium_client::client;
+use podium_client::write::Propagation;
 use podium_converge::object::Object;
 use podium_converge::place::Seen;
 use podium_converge::plan::{Action, Rules, Step};
 use podium_converge::{Named, Place, apply};
 use podium_objects::Resource;
-use podium_runtime::client;
-use podium_runtime::write::Propagation;
 use serde_json::{Value, json};
 
 use super::{Engine, Error, Options, Outcome, Past, owner};

@@ -10,13 +10,13 @@ mod uninstall;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use podium_client::write::Propagation;
+use podium_client::{Kinds, client};
 use podium_converge::object::{self, Object};
 use podium_converge::plan::Step;
 use podium_converge::wait::{self, Until};
 use podium_converge::{Named, Owner, Place, apply};
 use podium_objects::Kind;
-use podium_runtime::write::Propagation;
-use podium_runtime::{Kinds, client};
 use serde_json::Value;
 
 use crate::record::Release;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use podium_client::client;
 use podium_converge::{Named, named};
-use podium_runtime::client;
 
 use super::{Engine, Error};
 use crate::record::Release;

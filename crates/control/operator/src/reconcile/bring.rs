@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use http::Method;
 use podium_chart::render::Release as Facts;
+use podium_client::Key;
+use podium_client::events::Mood;
+use podium_client::queue::Verdict;
 use podium_converge::plan::{Action, Step};
 use podium_converge::wait::Until;
 use podium_release::Draft;
 use podium_release::engine::{self, Engine, Options, Outcome, Past};
-use podium_runtime::Key;
-use podium_runtime::events::Mood;
-use podium_runtime::queue::Verdict;
 use serde_json::json;
 
 use super::claim::owner;

@@ -1,8 +1,8 @@
 //! Whose a release is: a name is one resource's, even if resources of several kinds have it.
 
+use podium_client::{Discovery, Key, client};
 use podium_objects::{Kind, Resource};
 use podium_release::engine::Past;
-use podium_runtime::{Discovery, Key, client};
 use sha2::{Digest, Sha256};
 
 use super::{Context, Trouble};

@@ -1,10 +1,10 @@
 //! Looks after what is there while what is wanted fails: the last revision that was deployed stays as it is.
 
+use podium_client::Key;
+use podium_client::events::Mood;
 use podium_converge::Named;
 use podium_converge::plan::{Action, Step};
 use podium_release::engine;
-use podium_runtime::Key;
-use podium_runtime::events::Mood;
 
 use super::Context;
 use crate::card;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use podium_client::Key;
+use podium_client::queue::{Backoff, Verdict};
 use podium_converge::place::Place;
 use podium_converge::plan::{Action, Step};
 use podium_converge::{Named, Owner};
 use podium_kinds::Health;
-use podium_runtime::Key;
-use podium_runtime::queue::{Backoff, Verdict};
 
 use super::{Context, Trouble, release_trouble};
 use crate::card::{Done, Held};

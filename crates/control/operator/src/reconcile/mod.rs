@@ -13,14 +13,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use podium_chart::capabilities::{Capabilities, KubeVersion};
+use podium_client::discovery::Version;
+use podium_client::events::{Mood, Recorder};
+use podium_client::log::Log;
+use podium_client::queue::Verdict;
+use podium_client::{Client, Discovery, Key, Kinds, client};
 use podium_objects::Kind;
 use podium_release::engine::{self, Engine, Keeper, Listener};
 use podium_release::{Driver, Newest, Store};
-use podium_runtime::discovery::Version;
-use podium_runtime::events::{Mood, Recorder};
-use podium_runtime::log::Log;
-use podium_runtime::queue::Verdict;
-use podium_runtime::{Client, Discovery, Key, Kinds, client};
 use podium_sprig::gotime::Location;
 
 use crate::chart::Chart;
@@ -227,7 +227,7 @@ impl Context {
     }
 
     fn say(&self, custom: &Custom, mood: Mood, reason: &str, message: &str) {
-        let mut about = podium_runtime::events::About::of(&custom.0);
+        let mut about = podium_client::events::About::of(&custom.0);
         // An Event of something without a namespace is in the default one.
         about.namespace = about.namespace.or_else(|| Some("default".to_owned()));
         self.recorder.say(&about, mood, reason, message);

@@ -1,15 +1,15 @@
 //! Takes away what was made for a resource that is being deleted.
 
 use http::Method;
+use podium_client::events::Mood;
+use podium_client::queue::Verdict;
+use podium_client::write::Propagation;
+use podium_client::{Key, client};
 use podium_converge::place::Place;
 use podium_converge::plan::Action;
 use podium_converge::wait::Until;
 use podium_converge::{Named, Owner};
 use podium_release::engine::{self, Listener, Options};
-use podium_runtime::events::Mood;
-use podium_runtime::queue::Verdict;
-use podium_runtime::write::Propagation;
-use podium_runtime::{Key, client};
 use serde_json::json;
 
 use super::{Context, Trouble};

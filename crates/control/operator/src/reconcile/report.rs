@@ -2,8 +2,8 @@
 
 use http::Method;
 use jiff::Timestamp;
-use podium_runtime::events::Mood;
-use podium_runtime::{Key, client};
+use podium_client::events::Mood;
+use podium_client::{Key, client};
 use serde_json::{Map, Value, json};
 
 use super::{Context, Trouble, look};

@@ -6,12 +6,12 @@ use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use podium_client::client::Form;
+use podium_client::log::{Level, Log, Style};
+use podium_client::store::Store;
+use podium_client::watch::{Event, Watch};
+use podium_client::{Access, Client, Discovery, request};
 use podium_objects::Kind;
-use podium_runtime::client::Form;
-use podium_runtime::log::{Level, Log, Style};
-use podium_runtime::store::Store;
-use podium_runtime::watch::{Event, Watch};
-use podium_runtime::{Access, Client, Discovery, request};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
