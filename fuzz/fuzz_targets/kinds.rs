@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use podium_kinds::stored::{decode, decode_protobuf};
 use podium_kinds::typed::{protobuf, write::to_json};
 use podium_kinds::{kinds, print};
-use podium_objects::{Kind, Quantity};
+use podium_meta::{Kind, Quantity};
 
 fuzz_target!(|data: &[u8]| {
     let Some((choice, rest)) = data.split_first() else { return };

@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use podium_apply::patch::{json, merge, strategic};
 use podium_kinds::kinds;
-use podium_objects::Kind;
+use podium_meta::Kind;
 use serde_json::Value;
 
 fuzz_target!(|data: &[u8]| {

@@ -7,7 +7,7 @@ use clap::ArgMatches;
 use podium_chart::capabilities::{Capabilities, KubeVersion};
 use podium_client::discovery::Version;
 use podium_client::{Access, Client, Discovery, Error, Kinds, access};
-use podium_objects::Kind;
+use podium_meta::Kind;
 use serde_json::Value;
 
 use crate::flag::{self, Flag, Takes};

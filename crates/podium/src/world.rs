@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use podium_converge::object::tree;
 use podium_gotmpl::{Heap, Value, World};
-use podium_objects::Kind;
+use podium_meta::Kind;
 use podium_release::machine::{self, Deadline};
 use podium_sprig::convert::from_tree;
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use podium_objects::Kind;
+use podium_meta::Kind;
 use serde_json::Value;
 
 use crate::cluster::{Cluster, Error, run};

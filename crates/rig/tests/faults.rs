@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use podium_objects::Resource;
+use podium_meta::Resource;
 use podium_rig::cluster::Cluster;
 use podium_rig::proxy::{Blow, Plan, Proxy};
 use podium_rig::random::Random;

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use podium_converge::object::plain;
-use podium_objects::Resource;
+use podium_meta::Resource;
 use podium_rig::cluster::Cluster;
 use podium_rig::proxy::Proxy;
 use podium_rig::random::Random;

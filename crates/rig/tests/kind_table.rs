@@ -7,7 +7,7 @@ use podium_kinds::stored::{convert, decode, settle};
 use podium_kinds::table::discovery;
 use podium_kinds::typed::protobuf;
 use podium_kinds::typed::write::to_json;
-use podium_objects::{Kind, Quantity};
+use podium_meta::{Kind, Quantity};
 use podium_rig::cluster::{Cluster, run};
 use podium_rig::kinds::{ask, lines, table};
 use podium_rig::random::Random;

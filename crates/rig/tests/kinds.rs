@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use podium_kinds::{all_usual, usual};
-use podium_objects::{Kind, Resource};
+use podium_meta::{Kind, Resource};
 use podium_rig::cluster::{Cluster, run};
 use serde_json::Value;
 

@@ -15,7 +15,7 @@ use podium_client::roster::{Presence, peers};
 use podium_client::store::{Change, Store};
 use podium_client::watch::{Event, Watch};
 use podium_client::{Access, Client, lease};
-use podium_objects::Resource;
+use podium_meta::Resource;
 use podium_rig::cluster::{Cluster, Options, User, run};
 use podium_rig::tools;
 use serde_json::Value;
@@ -280,7 +280,7 @@ async fn permission_and_kind_may_come_later() {
     let kubeconfig = Some(cluster.kubeconfig_of("weak"));
     let weak = Client::new(&Access { kubeconfig, ..Access::default() }).await.unwrap();
     let mut maps = Story::begin(weak, Watch::new(maps(), Form::Metadata));
-    let kind = podium_objects::Kind::new("own.io/v1", "Own");
+    let kind = podium_meta::Kind::new("own.io/v1", "Own");
     let owns = Resource { kind, plural: "owns".to_owned(), namespaced: true };
     let mut owns = Story::begin(client(&cluster, None).await, Watch::new(owns, Form::Metadata));
     maps.tells(&["Forbidden"]).await;

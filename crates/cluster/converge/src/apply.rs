@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::stream::{StreamExt, iter};
 use podium_client::client;
 use podium_client::write::Propagation;
-use podium_objects::Kind;
+use podium_meta::Kind;
 use tokio::time::Instant;
 
 use crate::check;

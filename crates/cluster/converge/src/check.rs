@@ -2,7 +2,7 @@
 
 use podium_client::client;
 use podium_client::{Client, Discovery};
-use podium_objects::Resource;
+use podium_meta::Resource;
 
 use crate::named::{Named, named};
 use crate::owner::Owner;

@@ -1,13 +1,13 @@
 //! The CRDs of `crds/`: made where they are missing, and upgraded where nobody can be hurt by it.
 
 use podium_client::client::{self, Apply};
-use podium_objects::Resource;
+use podium_meta::Resource;
 use serde_json::Value;
 
 use crate::object::Object;
 use crate::place::Place;
 use crate::plan::{Action, MANAGER, Step};
-use podium_objects::fields::changes;
+use podium_meta::fields::changes;
 
 /// Whether a release wrote some of an object.
 fn is_of_a_release(live: &Value) -> bool {

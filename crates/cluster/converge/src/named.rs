@@ -3,7 +3,7 @@
 use podium_chart::dialect::HELM4;
 use podium_chart::manifest;
 use podium_goyaml::{Node, yaml};
-use podium_objects::Kind;
+use podium_meta::Kind;
 
 /// An object that a manifest names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::stream::{StreamExt, iter};
 use podium_client::client;
 use podium_client::{Client, Discovery, Kinds};
-use podium_objects::Resource;
+use podium_meta::Resource;
 use serde_json::Value;
 
 use crate::named::Named;

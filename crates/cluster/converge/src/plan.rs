@@ -2,8 +2,8 @@
 
 use futures_util::stream::{StreamExt, iter};
 use podium_client::client::{self, Apply};
-use podium_objects::fields::{Change, changes};
-use podium_objects::{Kind, Resource, Status};
+use podium_meta::fields::{Change, changes};
+use podium_meta::{Kind, Resource, Status};
 use serde_json::Value;
 
 use crate::check::unfit;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::stream::{StreamExt, iter};
 use podium_client::client::{self, Form};
 use podium_kinds::{Health, completion, health_with_jobs, health_with_pods, paused, pod_selector};
-use podium_objects::Resource;
+use podium_meta::Resource;
 use serde_json::Value;
 use tokio::time::Instant;
 

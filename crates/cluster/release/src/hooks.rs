@@ -8,8 +8,8 @@ use podium_converge::object::{self, Object};
 use podium_converge::plan::{Action, Rules};
 use podium_converge::wait::{self, Until};
 use podium_converge::{Named, Owner, Place, apply};
-use podium_objects::Resource;
-use podium_objects::kind::escape;
+use podium_meta::Resource;
+use podium_meta::kind::escape;
 use serde_json::Value;
 
 use crate::engine::Engine;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use podium_objects::Selector;
+use podium_meta::Selector;
 use podium_re2::Regex;
 
 use crate::record::Release;

@@ -2,7 +2,7 @@
 
 use podium_chart::dialect::HELM4;
 use podium_goyaml::{Node, Value};
-use podium_objects::table;
+use podium_meta::table;
 use podium_sprig::gotime::Time;
 
 use crate::columns;

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use podium_client::client::{self, Client, Form};
 use podium_client::write::Propagation;
-use podium_objects::Resource;
-use podium_objects::kind::escape;
+use podium_meta::Resource;
+use podium_meta::kind::escape;
 use podium_sprig::encoding::{base64_decode, base64_encode};
 use podium_sprig::gotime::{Location, Time};
 use serde_json::{Value, json};

@@ -117,7 +117,7 @@ pub fn read(line: &str) -> Option<Vec<Held>> {
         let text = |at: usize| item.get(at).and_then(Value::as_str);
         Some(Held {
             named: Named {
-                kind: podium_objects::Kind::new(text(0)?, text(1)?),
+                kind: podium_meta::Kind::new(text(0)?, text(1)?),
                 namespace: text(2).map(str::to_owned),
                 name: text(3)?.to_owned(),
                 generate_name: String::new(),
@@ -134,7 +134,7 @@ pub fn read(line: &str) -> Option<Vec<Held>> {
 
 #[cfg(test)]
 mod tests {
-    use podium_objects::Kind;
+    use podium_meta::Kind;
 
     use super::*;
 

@@ -12,7 +12,7 @@ use podium_client::watch::{Event, Watch};
 use podium_client::{Client, Key};
 use podium_converge::Named;
 use podium_converge::plan::signature;
-use podium_objects::{Kind, Resource};
+use podium_meta::{Kind, Resource};
 use serde_json::Value;
 use tokio::task::AbortHandle;
 

@@ -6,7 +6,7 @@ use podium_converge::Named;
 use podium_converge::object::Object;
 use podium_converge::plan::{Action, Step};
 use podium_converge::restart;
-use podium_objects::Kind;
+use podium_meta::Kind;
 use podium_release::Release;
 use podium_release::engine::Keeper;
 use serde_json::{Map, Value, json};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use podium_client::events::{About, Mood, Recorder};
 use podium_client::watch::{Trouble, TroubleKind};
-use podium_objects::Kind;
+use podium_meta::Kind;
 use podium_serve::Registry;
 use podium_serve::metrics::Gauge;
 

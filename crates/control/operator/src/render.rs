@@ -12,7 +12,7 @@ use podium_client::{Client, Kinds, client};
 use podium_converge::object::tree;
 use podium_gotmpl::{Heap, Limits, Value as Template, World};
 use podium_goyaml::Map;
-use podium_objects::Kind;
+use podium_meta::Kind;
 use podium_release::Draft;
 use podium_release::draft::Form;
 use podium_release::machine::{self, Deadline};

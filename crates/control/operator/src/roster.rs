@@ -15,7 +15,7 @@ use podium_client::log::Log;
 use podium_client::roster::Presence;
 use podium_client::watch::{Event, Watch};
 use podium_client::{Client, Key, lease};
-use podium_objects::{Kind, Selector};
+use podium_meta::{Kind, Selector};
 use podium_project::watches::Watch as Entry;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

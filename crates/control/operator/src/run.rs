@@ -11,7 +11,7 @@ use podium_client::log::Log;
 use podium_client::measure::{self, Reconciles};
 use podium_client::watch::{Event, Trouble, TroubleKind, Watch};
 use podium_client::{Client, Kinds, client};
-use podium_objects::{Kind, Resource};
+use podium_meta::{Kind, Resource};
 use podium_project::watches::Watch as Entry;
 use podium_serve::pages::Pages;
 use podium_serve::server::Limits;

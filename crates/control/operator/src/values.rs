@@ -5,7 +5,7 @@ use podium_chart::chart::merge_maps;
 use podium_client::{Client, client};
 use podium_converge::object::tree;
 use podium_goyaml::{Map, Node, yaml};
-use podium_objects::Resource;
+use podium_meta::Resource;
 use podium_project::overrides::{self, As};
 use podium_project::watches::{Holder, ValuesFrom, Watch};
 use podium_sprig::encoding::base64_decode;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use podium_objects::Kind;
+use podium_meta::Kind;
 use serde_json::{Map, Value, json};
 
 use crate::table::{Field, Form, StructId, TypeId, Types, kinds};

@@ -1,6 +1,6 @@
 //! Fields by which lists and watches can be narrowed.
 
-use podium_objects::Kind;
+use podium_meta::Kind;
 use serde_json::Value;
 
 /// The two that every kind has that has no list of its own.

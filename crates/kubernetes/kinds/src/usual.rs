@@ -1,6 +1,6 @@
 //! The kinds that every cluster has, so that nobody has to ask for them.
 
-use podium_objects::{Kind, Resource};
+use podium_meta::{Kind, Resource};
 
 /// Kind, plural, and whether it lives in namespaces.
 type Row = (&'static str, &'static str, bool);

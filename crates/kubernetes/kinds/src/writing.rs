@@ -1,6 +1,6 @@
 //! How objects of each kind are written: what a write may do, and what it leaves alone.
 
-use podium_objects::Kind;
+use podium_meta::Kind;
 
 /// What writes of a kind's objects may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

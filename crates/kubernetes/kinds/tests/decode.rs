@@ -3,7 +3,7 @@
 
 use podium_kinds::kinds;
 use podium_kinds::stored::{decode, settle};
-use podium_objects::Kind;
+use podium_meta::Kind;
 use serde_json::{Value, json};
 
 #[test]

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use podium_kinds::print::{Printer, columns, row, since};
-use podium_objects::Kind;
+use podium_meta::Kind;
 use serde_json::{Value, json};
 
 #[test]

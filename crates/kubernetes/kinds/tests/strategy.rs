@@ -5,7 +5,7 @@
 
 use podium_kinds::stored;
 use podium_kinds::strategy::{self, Facts};
-use podium_objects::Kind;
+use podium_meta::Kind;
 use serde_json::{Value, json};
 
 const LINES: &str = include_str!("strategy.jsonl");

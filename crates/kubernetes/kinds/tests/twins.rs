@@ -3,7 +3,7 @@
 
 use podium_kinds::stored::{convert, settle, stored_kind};
 use podium_kinds::typed::write::to_json;
-use podium_objects::Kind;
+use podium_meta::Kind;
 use serde_json::{Value, json};
 
 #[test]

@@ -1,7 +1,7 @@
 //! The columns that a definition gives to lists of its kind.
 
-use podium_objects::glance::{Glance, Part};
-use podium_objects::moment;
+use podium_meta::glance::{Glance, Part};
+use podium_meta::moment;
 use serde_json::{Value, json};
 
 use crate::definition::model::Version;

@@ -1,6 +1,6 @@
 //! What becomes of a custom resource on its way into the store.
 
-use podium_objects::{Flaw, Wrong};
+use podium_meta::{Flaw, Wrong};
 use serde_json::{Map, Value};
 
 use crate::expressions::{Language, Rules, Verdict};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use podium_objects::{Flaw, Wrong};
+use podium_meta::{Flaw, Wrong};
 use serde_json::{Map, Value};
 
 use crate::go;

@@ -1,7 +1,7 @@
 //! Rules of names, in the words that kinds of users' own have for them.
 
-use podium_objects::names::{self, Measure};
-pub use podium_objects::names::{is_label, is_subdomain, label_1035, label_value, path_segment, qualified};
+use podium_meta::names::{self, Measure};
+pub use podium_meta::names::{is_label, is_subdomain, label_1035, label_value, path_segment, qualified};
 
 /// What is wrong with a DNS subdomain.
 pub fn subdomain(text: &str) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! The schema of a version, ready for work on resources.
 
-use podium_objects::Flaw;
+use podium_meta::Flaw;
 use serde_json::Value;
 
 use crate::check::check;

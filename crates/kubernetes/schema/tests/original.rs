@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use podium_objects::Flaw;
+use podium_meta::Flaw;
 use podium_schema::expressions::{Answer, Candidate, Compiled, Language, Message, Old, Program};
 use podium_schema::{Columns, Custom, Source, Structural, definition};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! What a request is about, as far as rights are concerned.
 
-use podium_objects::Selector;
+use podium_meta::Selector;
 
 use crate::names;
 use crate::policy::Decision;

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use podium_objects::Flaw;
-use podium_objects::names::{self, Measure};
+use podium_meta::Flaw;
+use podium_meta::names::{self, Measure};
 
 use crate::attributes::Attributes;
 use crate::policy::Policy;

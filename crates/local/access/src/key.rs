@@ -11,7 +11,7 @@ use ring::signature::{
 
 use crate::certificate::der::{self, tag};
 use crate::pem;
-use podium_objects::base64;
+use podium_meta::base64;
 
 /// What is wrong with a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

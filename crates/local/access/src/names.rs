@@ -1,6 +1,6 @@
 //! Names of objects and of what users carry.
 
-use podium_objects::names::{self, LONGEST_LABEL, LONGEST_SUBDOMAIN};
+use podium_meta::names::{self, LONGEST_LABEL, LONGEST_SUBDOMAIN};
 
 /// A label that is not too long.
 pub fn is_label(text: &str) -> bool {

@@ -1,6 +1,6 @@
 //! Keys and certificates as text.
 
-use podium_objects::base64::{decode, encode};
+use podium_meta::base64::{decode, encode};
 
 /// A block of PEM.
 pub fn write(label: &str, bytes: &[u8]) -> String {

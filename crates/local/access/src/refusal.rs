@@ -1,6 +1,6 @@
 //! What is answered to who may not, or asks for nonsense.
 
-use podium_objects::Flaw;
+use podium_meta::Flaw;
 use serde_json::{Map, Value, json};
 
 use crate::text::quote;

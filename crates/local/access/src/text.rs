@@ -1,6 +1,6 @@
 //! Texts in the forms that the API's sentences have.
 
-use podium_objects::{Flaw, Wrong};
+use podium_meta::{Flaw, Wrong};
 
 /// A text in quotes, with the escapes of Go.
 pub fn quote(text: &str) -> String {

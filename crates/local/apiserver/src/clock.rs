@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use podium_objects::time;
+use podium_meta::time;
 
 /// Seconds since 1970.
 pub fn seconds() -> i64 {

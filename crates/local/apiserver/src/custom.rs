@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use podium_kinds::typed::json as typed;
 use podium_kinds::{Writing, kinds, print};
-use podium_objects::Kind;
+use podium_meta::Kind;
 use podium_schema::shape::{Shape, ShapeId, Shapes};
 use podium_schema::{Columns, Scale, Source, from_structural};
 use podium_store::Object;

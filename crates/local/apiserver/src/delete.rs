@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use podium_kinds::typed::write::to_json;
-use podium_objects::{Flaw, Kind, time};
+use podium_meta::{Flaw, Kind, time};
 use podium_store::{Error as StoreError, Expect, Key, Object};
 use serde_json::{Map, Value, json};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use podium_kinds::kinds;
-use podium_objects::{Kind, Selector};
+use podium_meta::{Kind, Selector};
 use podium_store::{Error as StoreError, Expect, Key, Query};
 use serde_json::{Value, json};
 

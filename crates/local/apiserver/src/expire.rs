@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use podium_objects::time;
+use podium_meta::time;
 use podium_store::{Expect, Key, Query};
 use serde_json::Value;
 use tokio::time::sleep;

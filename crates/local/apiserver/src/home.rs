@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use podium_access::Key;
 use podium_access::certificate::{Authority, Issued, Validity};
-use podium_objects::base64;
+use podium_meta::base64;
 
 use crate::clock;
 

@@ -7,7 +7,7 @@ use std::vec::IntoIter;
 
 use bytes::Bytes;
 use http::HeaderValue;
-use podium_objects::{Flaw, Wrong};
+use podium_meta::{Flaw, Wrong};
 use podium_store::{Error as StoreError, Object, Page, Query as Scan, Revision, Store};
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -212,7 +212,7 @@ const TOO_OLD: &str = "The provided continue parameter is too old to display a c
 
 /// What the next page is asked for with.
 mod token {
-    use podium_objects::base64::{decode_url, encode_url};
+    use podium_meta::base64::{decode_url, encode_url};
     use serde_json::{Value, json};
 
     use super::{Outcome, Refusal, Revision};

@@ -11,7 +11,7 @@ use podium_kinds::typed::json::{JsonError, Read};
 use podium_kinds::typed::protobuf::ProtobufError;
 use podium_kinds::typed::write::to_json;
 use podium_kinds::{field_value, kinds, reset_fields, selectable_fields};
-use podium_objects::Kind;
+use podium_meta::Kind;
 use podium_schema::shape::{ShapeId, Shapes};
 use podium_store::{Draft, Object};
 use serde_json::{Value, json};

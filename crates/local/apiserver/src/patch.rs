@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use podium_apply::managed;
 use podium_apply::patch::{self, JsonError, StrategicError};
 use podium_kinds::kinds;
-use podium_objects::{Flaw, Kind};
+use podium_meta::{Flaw, Kind};
 use podium_schema::Source;
 use serde_json::{Map, Value, json};
 

@@ -1,6 +1,6 @@
 //! What stands behind the question mark, and the options that requests are made with.
 
-use podium_objects::{Flaw, Wrong};
+use podium_meta::{Flaw, Wrong};
 use serde_json::Value;
 
 use crate::refusal::{Outcome, Refusal};

@@ -2,7 +2,7 @@
 
 use podium_kinds::stored::convert;
 use podium_kinds::strategy::{self, Facts, NameRule, Refused, Want, metadata};
-use podium_objects::{Flaw, Kind};
+use podium_meta::{Flaw, Kind};
 use podium_schema::definition;
 use podium_store::{Object, Query};
 use serde_json::{Value, json};

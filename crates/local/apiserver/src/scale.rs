@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use podium_apply::managed::{self, OneVersion, Scope, scale};
 use podium_kinds::kinds;
 use podium_kinds::typed::write::to_json;
-use podium_objects::{Flaw, Kind};
+use podium_meta::{Flaw, Kind};
 use serde_json::{Value, json};
 
 use crate::meta;

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use podium_kinds::stored::stored_kind;
 use podium_kinds::{Row, Writing, kinds, writing};
-use podium_objects::Kind;
+use podium_meta::Kind;
 use serde_json::json;
 
 use crate::custom::Custom;

@@ -1,7 +1,7 @@
 //! What every cluster has from the beginning.
 
 use podium_access::User;
-use podium_objects::Kind;
+use podium_meta::Kind;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 

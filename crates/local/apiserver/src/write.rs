@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use podium_apply::managed;
-use podium_objects::{Flaw, Kind};
+use podium_meta::{Flaw, Kind};
 use podium_schema::Source;
 use podium_store::{Error as StoreError, Expect, Key, Object};
 use serde_json::{Value, json};

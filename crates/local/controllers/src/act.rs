@@ -5,7 +5,7 @@ use podium_client::client::{Error, Form};
 use podium_client::queue::Verdict;
 use podium_client::write::Propagation;
 use podium_client::{Client, Key};
-use podium_objects::Resource;
+use podium_meta::Resource;
 use serde_json::{Value, json};
 
 use crate::meta::{finalizers, text};
@@ -25,7 +25,7 @@ pub fn refused(error: &Error, code: u16) -> bool {
 /// Whether an object was not made because its namespace is going or gone.
 pub fn is_ending(error: &Error) -> bool {
     let ends =
-        |status: &podium_objects::Status| status.causes.iter().any(|c| c.reason == "NamespaceTerminating");
+        |status: &podium_meta::Status| status.causes.iter().any(|c| c.reason == "NamespaceTerminating");
     refused(error, 404) || error.status().is_some_and(ends)
 }
 

@@ -2,7 +2,7 @@
 
 use podium_client::Client;
 use podium_client::client::Error;
-use podium_objects::{Kind, Resource};
+use podium_meta::{Kind, Resource};
 use serde_json::Value;
 
 use crate::meta::{items, text};

@@ -7,7 +7,7 @@ use podium_client::Key;
 use podium_client::client::{Error, Form};
 use podium_client::queue::Verdict;
 use podium_client::write::Propagation;
-use podium_objects::Resource;
+use podium_meta::Resource;
 use serde_json::{Value, json};
 
 use crate::act::{self, refused, written};

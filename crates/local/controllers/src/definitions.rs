@@ -9,7 +9,7 @@ use podium_client::Key;
 use podium_client::client::{Error, Form};
 use podium_client::queue::{Backoff, Verdict};
 use podium_client::watch::Event;
-use podium_objects::{Kind, Resource};
+use podium_meta::{Kind, Resource};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use podium_client::Key;
 use podium_client::write::Propagation;
-use podium_objects::Kind;
+use podium_meta::Kind;
 
 use crate::meta::{FOREGROUND, Meta, Reference};
 use crate::uid::Uid;

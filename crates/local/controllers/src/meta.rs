@@ -1,7 +1,7 @@
 //! What is read of an object's metadata.
 
 use podium_client::Key;
-use podium_objects::Kind;
+use podium_meta::Kind;
 use serde_json::Value;
 
 use crate::uid::Uid;

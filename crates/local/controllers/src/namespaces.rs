@@ -11,7 +11,7 @@ use podium_client::client::{Client, Error, Form};
 use podium_client::queue::Verdict;
 use podium_client::watch::Event;
 use podium_client::write::Propagation;
-use podium_objects::Resource;
+use podium_meta::Resource;
 use serde_json::{Value, json};
 
 use crate::act::{self, refused};

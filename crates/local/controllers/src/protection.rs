@@ -9,7 +9,7 @@ use podium_client::Key;
 use podium_client::client::Error;
 use podium_client::queue::Verdict;
 use podium_client::watch::Event;
-use podium_objects::Resource;
+use podium_meta::Resource;
 use serde_json::Value;
 
 use crate::act::{merge, without_finalizer, written};

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use podium_client::client::{Apply, Error};
 use podium_client::queue::Verdict;
-use podium_objects::{Kind, Resource, Selector};
+use podium_meta::{Kind, Resource, Selector};
 use serde_json::{Value, json};
 
 use crate::act::refused;

@@ -9,7 +9,7 @@ use podium_client::client::Error;
 use podium_client::queue::Verdict;
 use podium_client::watch::Event;
 use podium_client::write::Propagation;
-use podium_objects::{Resource, base64};
+use podium_meta::{Resource, base64};
 use serde_json::{Value, json};
 
 use crate::Claims;

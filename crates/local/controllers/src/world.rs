@@ -18,7 +18,7 @@ use podium_client::events::{About, Mood, Recorder};
 use podium_client::queue::{Backoff, Queue, Verdict};
 use podium_client::watch::{Event, TroubleKind, Watch};
 use podium_client::{Client, Key};
-use podium_objects::Resource;
+use podium_meta::Resource;
 use serde_json::Value;
 use tokio::task::AbortHandle;
 

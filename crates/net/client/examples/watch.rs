@@ -11,7 +11,7 @@ use podium_client::log::{Level, Log, Style};
 use podium_client::store::Store;
 use podium_client::watch::{Event, Watch};
 use podium_client::{Access, Client, Discovery, request};
-use podium_objects::Kind;
+use podium_meta::Kind;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -3,7 +3,7 @@
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{Method, Request};
 use http_body_util::{BodyExt, Limited};
-use podium_objects::{Resource, Status};
+use podium_meta::{Resource, Status};
 use serde_json::Value;
 
 use crate::access::{self, Access};
@@ -169,7 +169,7 @@ impl Client {
         version: u64,
     ) -> Result<Vec<Value>, Error> {
         let place = resource.collection(namespace);
-        let selector = podium_objects::kind::escape(selector);
+        let selector = podium_meta::kind::escape(selector);
         let mut items = Vec::new();
         let mut next = match version {
             0 => String::new(),
@@ -185,7 +185,7 @@ impl Client {
             }
             match page.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default() {
                 "" => return Ok(items),
-                token => next = format!("&continue={}", podium_objects::kind::escape(token)),
+                token => next = format!("&continue={}", podium_meta::kind::escape(token)),
             }
         }
     }
@@ -220,7 +220,7 @@ impl Client {
     ) -> Result<Value, Error> {
         let Apply { manager, force, dry_run } = how;
         let dry_run = if dry_run { "&dryRun=All" } else { "" };
-        let manager = podium_objects::kind::escape(manager);
+        let manager = podium_meta::kind::escape(manager);
         let place = resource.object(namespace, name);
         let path = format!("{place}?fieldManager={manager}&force={force}&fieldValidation=Strict{dry_run}");
         let body = Some(("application/apply-patch+yaml", body.to_string().into_bytes()));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use podium_objects::{Kind, Resource};
+use podium_meta::{Kind, Resource};
 use serde_json::Value;
 
 use crate::client::{Client, Error};

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use http::Method;
 use jiff::Timestamp;
-use podium_objects::Resource;
+use podium_meta::Resource;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::Instant;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use http::Method;
 use jiff::Timestamp;
-use podium_objects::kind::{Kind, Resource};
+use podium_meta::kind::{Kind, Resource};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};

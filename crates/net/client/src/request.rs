@@ -8,7 +8,7 @@ use http::header::ACCEPT;
 use http::{Method, Request};
 use http_body_util::{BodyExt, Limited};
 use kube::client::Body;
-use podium_objects::Status;
+use podium_meta::Status;
 use serde_json::Value;
 
 use crate::client::{Client, Error};

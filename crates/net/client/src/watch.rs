@@ -19,8 +19,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use http_body_util::BodyExt;
-use podium_objects::kind::escape;
-use podium_objects::{Resource, Status};
+use podium_meta::kind::escape;
+use podium_meta::{Resource, Status};
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 

@@ -1,8 +1,8 @@
 //! Requests that change something.
 
 use http::Method;
-use podium_objects::Resource;
-use podium_objects::kind::escape;
+use podium_meta::Resource;
+use podium_meta::kind::escape;
 use serde_json::{Value, json};
 
 use crate::client::{Client, Error};

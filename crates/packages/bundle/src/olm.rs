@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use podium_goyaml::{Map, Node, Value as Written, json};
-use podium_objects::base64;
+use podium_meta::base64;
 use serde_json::Value;
 
 use crate::opm::{Api, Parsed, Property, folded};

@@ -10,7 +10,7 @@ mod merge;
 
 use std::collections::BTreeMap;
 
-use podium_objects::Resource;
+use podium_meta::Resource;
 use serde_json::{Value, json};
 
 pub use merge::Rule;

@@ -12,7 +12,7 @@ use std::fmt;
 
 use podium_gotmpl::World;
 use podium_goyaml::{Map, Node, Pos, Value, yaml};
-use podium_objects::{Kind, Selector};
+use podium_meta::{Kind, Selector};
 use podium_sprig::gotime::Duration;
 
 use crate::expand::{self, Environment};
@@ -365,7 +365,7 @@ fn selector(node: &Node) -> Result<String, String> {
 }
 
 fn check_key(key: &str) -> Result<(), String> {
-    match podium_objects::selector::is_key(key) {
+    match podium_meta::selector::is_key(key) {
         true => Ok(()),
         false => Err(format!("{key:?} is not the name of a label")),
     }
@@ -373,7 +373,7 @@ fn check_key(key: &str) -> Result<(), String> {
 
 fn check_value(key: &str, value: &str) -> Result<(), String> {
     check_key(key)?;
-    match podium_objects::selector::is_value(value) {
+    match podium_meta::selector::is_value(value) {
         true => Ok(()),
         false => Err(format!("{key}: {value:?} is not a value that a label can have")),
     }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use podium_client::client::Apply;
 use podium_client::{Client, Discovery};
 use podium_goyaml::{json, yaml};
-use podium_objects::{Kind, Resource};
+use podium_meta::{Kind, Resource};
 use serde_json::Value;
 use tokio::time::sleep;
 

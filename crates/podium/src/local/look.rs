@@ -10,7 +10,7 @@ use clap::ArgMatches;
 use podium_client::client::Form;
 use podium_client::{Access, Client};
 use podium_kinds::print::since;
-use podium_objects::{Kind, Resource};
+use podium_meta::{Kind, Resource};
 use serde_json::{Value, json};
 
 use super::home::Home;

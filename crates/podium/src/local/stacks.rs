@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use podium_client::Client;
 use podium_client::client::Apply;
 use podium_goyaml::{json, yaml};
-use podium_objects::{Kind, Resource};
+use podium_meta::{Kind, Resource};
 use serde_json::Value;
 use tokio::time::sleep;
 

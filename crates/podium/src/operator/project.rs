@@ -15,7 +15,7 @@ use podium_chart::values::Values;
 use podium_converge::object::{Object, plain, tree};
 use podium_gotmpl::{Heap, Limits, Value as Template, World};
 use podium_goyaml::{Map, Pos, emit, yaml};
-use podium_objects::{Kind, Resource};
+use podium_meta::{Kind, Resource};
 use podium_project::crd::{Names, Options};
 use podium_project::name;
 use podium_project::rbac::{self, Duties, Read, Rendered, Rules, Scope, rules};
@@ -332,7 +332,7 @@ pub fn project_name(matches: &ArgMatches, flag: &str) -> Result<String> {
 /// The name of the operator's objects.
 fn operator_name(matches: &ArgMatches) -> Result<String> {
     let name = project_name(matches, "name")?;
-    match name.len() <= 63 && podium_objects::names::is_subdomain(&name) {
+    match name.len() <= 63 && podium_meta::names::is_subdomain(&name) {
         true => Ok(name),
         false => bail!("--name {name}: use small letters, digits and '-', at most 63 of them"),
     }

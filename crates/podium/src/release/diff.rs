@@ -102,7 +102,7 @@ fn values(steps: &[Step]) -> Value {
         });
         if let Action::Change(changes) | Action::Adopt(changes) = &step.action {
             let change =
-                |c: &podium_objects::fields::Change| json!({"path": c.path, "from": c.from, "to": c.to});
+                |c: &podium_meta::fields::Change| json!({"path": c.path, "from": c.from, "to": c.to});
             out["changes"] = changes.iter().map(change).collect();
         }
         out

@@ -5,7 +5,7 @@ use clap::ArgMatches;
 use podium_chart::dialect::HELM4;
 use podium_client::Client;
 use podium_client::client::Form;
-use podium_objects::Selector;
+use podium_meta::Selector;
 use podium_re2::Regex;
 use podium_release::list::{STATES, Wanted};
 use podium_release::live::Live;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use podium_objects::time;
+use podium_meta::time;
 use serde_json::Value;
 
 use super::wire::{Answer, Body, Request};

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use podium_client::client::Form;
 use podium_client::watch::{Event, Watch};
 use podium_client::{Access, Client};
-use podium_objects::{Kind, Resource};
+use podium_meta::{Kind, Resource};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, run};

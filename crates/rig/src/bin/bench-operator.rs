@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use podium_objects::{Kind, Resource};
+use podium_meta::{Kind, Resource};
 use podium_rig::bench::operator::{Figures, Plan, Subject, growth, measure, project};
 use serde_json::json;
 

@@ -12,7 +12,7 @@ use http::Method;
 use podium_client::client::{self, Form};
 use podium_client::watch::{Event, Watch};
 use podium_client::{Access, Client};
-use podium_objects::Resource;
+use podium_meta::Resource;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use podium_client::client::{Apply, Form};
 use podium_client::write::Propagation;
 use podium_client::{Access, Client, Kinds};
-use podium_objects::{Kind, Resource};
+use podium_meta::{Kind, Resource};
 use podium_rig::cluster::{Cluster, Options, Server, User, run};
 use podium_rig::request::Dialect;
 use podium_rig::tools;

@@ -13,7 +13,7 @@ use http::Method;
 use podium_client::client::Form;
 use podium_client::watch::{Event, Watch};
 use podium_client::{Access, Client};
-use podium_objects::{Kind, Resource};
+use podium_meta::{Kind, Resource};
 use podium_rig::cluster::Cluster;
 use podium_rig::tools;
 use serde_json::{Value, json};

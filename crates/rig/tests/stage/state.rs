@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use podium_objects::Resource;
+use podium_meta::Resource;
 use podium_sprig::encoding::base64_decode;
 use serde_json::{Map, Value, json};
 

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use flate2::read::GzDecoder;
 use podium_client::Client;
 use podium_client::client::Form;
-use podium_objects::{Kind, Resource};
+use podium_meta::{Kind, Resource};
 use podium_rig::cluster::Cluster;
 use podium_rig::request::Dialect;
 use podium_rig::tools;

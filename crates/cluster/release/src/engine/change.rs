@@ -8,7 +8,7 @@ use podium_converge::object::Object;
 use podium_converge::place::Seen;
 use podium_converge::plan::{Action, Rules, Step};
 use podium_converge::{Named, Place, apply};
-use podium_objects::Resource;
+use podium_meta::Resource;
 use serde_json::{Value, json};
 
 use super::{Engine, Error, Options, Outcome, Past, owner};

@@ -16,7 +16,7 @@ use podium_converge::object::{self, Object};
 use podium_converge::plan::Step;
 use podium_converge::wait::{self, Until};
 use podium_converge::{Named, Owner, Place, apply};
-use podium_objects::Kind;
+use podium_meta::Kind;
 use serde_json::Value;
 
 use crate::record::Release;

@@ -1,7 +1,7 @@
 //! Whose a release is: a name is one resource's, even if resources of several kinds have it.
 
 use podium_client::{Discovery, Key, client};
-use podium_objects::{Kind, Resource};
+use podium_meta::{Kind, Resource};
 use podium_release::engine::Past;
 use sha2::{Digest, Sha256};
 

@@ -18,7 +18,7 @@ use podium_client::events::{Mood, Recorder};
 use podium_client::log::Log;
 use podium_client::queue::Verdict;
 use podium_client::{Client, Discovery, Key, Kinds, client};
-use podium_objects::Kind;
+use podium_meta::Kind;
 use podium_release::engine::{self, Engine, Keeper, Listener};
 use podium_release::{Driver, Newest, Store};
 use podium_sprig::gotime::Location;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use podium_objects::time;
+use podium_meta::time;
 use serde_json::{Map, Value};
 
 use crate::go;

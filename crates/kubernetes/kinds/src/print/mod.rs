@@ -14,7 +14,7 @@ mod storage;
 
 use std::sync::LazyLock;
 
-use podium_objects::Kind;
+use podium_meta::Kind;
 use serde_json::{Value, json};
 
 use crate::table::{Column, kinds};

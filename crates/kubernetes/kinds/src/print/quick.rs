@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use podium_objects::glance::{Found, Glance, Part};
+use podium_meta::glance::{Found, Glance, Part};
 use serde_json::Value;
 
 use super::age::age;

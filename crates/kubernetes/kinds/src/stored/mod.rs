@@ -18,7 +18,7 @@ mod workloads;
 
 use std::sync::OnceLock;
 
-use podium_objects::Kind;
+use podium_meta::Kind;
 use serde_json::Value;
 
 use crate::table::kinds;

@@ -1,6 +1,6 @@
 //! What the original's store cannot tell apart: a list or a map with nothing in it is none.
 
-use podium_objects::Kind;
+use podium_meta::Kind;
 use serde_json::Value;
 
 use crate::table::{Form, TypeId, Types, kinds};

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use podium_objects::Quantity;
+use podium_meta::Quantity;
 use serde_json::{Map, Value};
 
 use super::view::{Object, has, part, text};

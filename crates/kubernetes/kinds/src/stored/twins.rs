@@ -1,6 +1,6 @@
 //! Kinds that are served in two versions from one store: one becomes the other.
 
-use podium_objects::Kind;
+use podium_meta::Kind;
 use serde_json::{Value, json};
 
 use super::autoscaling::CARRIED;

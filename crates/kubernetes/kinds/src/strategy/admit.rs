@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use podium_objects::Kind;
+use podium_meta::Kind;
 use serde_json::{Value, json};
 
 use super::amounts;

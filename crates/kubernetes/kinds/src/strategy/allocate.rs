@@ -1,6 +1,6 @@
 //! Addresses and ports of Services: which of them an object needs, in a cluster with short addresses only.
 
-use podium_objects::{Flaw, Wrong};
+use podium_meta::{Flaw, Wrong};
 use serde_json::{Value, json};
 
 use super::addresses;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use podium_objects::{Flaw, Quantity, Wrong};
+use podium_meta::{Flaw, Quantity, Wrong};
 use serde_json::Value;
 
 use super::formats;

@@ -1,6 +1,6 @@
 //! ConfigMaps, Secrets, Namespaces and Nodes.
 
-use podium_objects::{Flaw, Wrong};
+use podium_meta::{Flaw, Wrong};
 use serde_json::Value;
 
 use super::addresses;

@@ -1,6 +1,6 @@
 //! What the server knows besides the object, and how it refuses.
 
-use podium_objects::Flaw;
+use podium_meta::Flaw;
 use serde_json::Value;
 
 /// What is not in the object.

@@ -1,7 +1,7 @@
 //! The formats of names and other texts, with what the server says of those that have another.
 
-use podium_objects::names::{self, LONGEST_SUBDOMAIN, Measure, SUBDOMAIN, said};
-pub use podium_objects::names::{form, is_subdomain, label_1035 as old_label, label_value, qualified as key};
+use podium_meta::names::{self, LONGEST_SUBDOMAIN, Measure, SUBDOMAIN, said};
+pub use podium_meta::names::{form, is_subdomain, label_1035 as old_label, label_value, qualified as key};
 
 /// Says all that is wrong with a text.
 pub type Format = fn(&str) -> Vec<String>;

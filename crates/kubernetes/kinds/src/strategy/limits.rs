@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use podium_objects::Quantity;
+use podium_meta::Quantity;
 
 use super::amounts;
 use super::formats;

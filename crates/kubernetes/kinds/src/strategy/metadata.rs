@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use podium_objects::Flaw;
+use podium_meta::Flaw;
 use serde_json::Value;
 
 use super::formats;

@@ -37,7 +37,7 @@ mod warn_pods;
 mod webhooks;
 mod workloads;
 
-use podium_objects::{Flaw, Kind};
+use podium_meta::{Flaw, Kind};
 use serde_json::Value;
 
 pub use admit::{admit_checked, admit_create, admit_update};

@@ -1,6 +1,6 @@
 //! Places in objects, and the flaws that are found there.
 
-use podium_objects::{Flaw, Wrong};
+use podium_meta::{Flaw, Wrong};
 use serde_json::Value;
 
 use crate::typed::json::quote;

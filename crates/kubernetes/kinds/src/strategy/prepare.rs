@@ -1,6 +1,6 @@
 //! What the server fills in and takes away before it checks an object.
 
-use podium_objects::Kind;
+use podium_meta::Kind;
 use serde_json::{Map, Value, json};
 
 use super::facts::Facts;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use podium_objects::{Kind, Quantity};
+use podium_meta::{Kind, Quantity};
 use serde_json::{Value, json};
 
 use super::amounts;

@@ -75,8 +75,7 @@ pub fn claim_change(new: &Place<'_>, old: &Place<'_>, out: &mut Flaws) {
             ),
         );
     }
-    let size =
-        |place: &Place<'_>| amounts::amount(place.value).unwrap_or_else(podium_objects::Quantity::zero);
+    let size = |place: &Place<'_>| amounts::amount(place.value).unwrap_or_else(podium_meta::Quantity::zero);
     let now = size(&spec.at("resources.requests.storage"));
     let was = size(&before.at("resources.requests.storage"));
     let real = size(&old.at("status.capacity.storage"));

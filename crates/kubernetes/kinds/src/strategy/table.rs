@@ -1,6 +1,6 @@
 //! Which checks each kind has, in the server's order.
 
-use podium_objects::Kind;
+use podium_meta::Kind;
 
 use super::metadata::{self, NameRule};
 use super::place::{Flaws, Place};

@@ -14,7 +14,7 @@ pub(crate) mod types;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use podium_objects::Kind;
+use podium_meta::Kind;
 use podium_schema::shape::{ShapeId, Shapes};
 
 pub use types::TypeId;

@@ -1,6 +1,6 @@
 //! What the table says, and that all of it was read.
 
-use podium_objects::Kind;
+use podium_meta::Kind;
 use podium_schema::shape::{Merge, Object, Shape};
 
 use super::{TEXT, discovery, kinds};

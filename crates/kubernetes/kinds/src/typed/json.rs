@@ -4,7 +4,7 @@ mod scan;
 
 use std::borrow::Cow;
 
-use podium_objects::{Kind, Quantity};
+use podium_meta::{Kind, Quantity};
 use serde_json::{Map, Value};
 
 use super::{DEEPEST, base64, complete, float, set, time, zero};

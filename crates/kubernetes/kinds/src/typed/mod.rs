@@ -7,10 +7,10 @@ pub mod json;
 pub mod protobuf;
 pub mod write;
 
-pub(crate) use podium_objects::base64::{decode as decode_base64, encode as encode_base64};
+pub(crate) use podium_meta::base64::{decode as decode_base64, encode as encode_base64};
 pub(crate) use time::NEVER;
 
-use podium_objects::{base64, moment as time};
+use podium_meta::{base64, moment as time};
 use serde_json::{Map, Number, Value};
 
 use crate::table::{Field, Form, StructId, TypeId, Types};

@@ -1,6 +1,6 @@
 //! Bodies in protobuf: what they would be in JSON.
 
-use podium_objects::{Kind, Quantity};
+use podium_meta::{Kind, Quantity};
 use serde_json::{Map, Value};
 
 use super::{DEEPEST, base64, complete, float, set, text, time, zero};

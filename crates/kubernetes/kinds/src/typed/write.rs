@@ -1,6 +1,6 @@
 //! Writes values in the original's order of fields, byte for byte as it writes them.
 
-use podium_objects::Kind;
+use podium_meta::Kind;
 use serde_json::Value;
 
 use crate::table::{Form, Kinds, StructId, TypeId, Types, kinds};

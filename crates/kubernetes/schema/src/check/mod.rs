@@ -6,7 +6,7 @@ mod outcome;
 
 use std::collections::HashSet;
 
-use podium_objects::{Flaw, Wrong};
+use podium_meta::{Flaw, Wrong};
 use serde_json::{Map, Value};
 
 use crate::correlate::Pair;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use podium_objects::Flaw;
+use podium_meta::Flaw;
 
 /// Nobody reads more faults than this; a hostile object cannot make us keep more.
 const MOST: usize = 10_000;

@@ -1,6 +1,6 @@
 //! How versions of a kind become each other.
 
-use podium_objects::{Flaw, Wrong};
+use podium_meta::{Flaw, Wrong};
 
 use super::model::{Client, Conversion, Service};
 use super::schema::not_supported;

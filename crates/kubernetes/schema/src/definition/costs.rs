@@ -1,6 +1,6 @@
 //! What the rules of a definition may cost at most.
 
-use podium_objects::Flaw;
+use podium_meta::Flaw;
 
 use crate::expressions::Compiled;
 use crate::path::Path;

@@ -1,6 +1,6 @@
 //! Whether the defaults of a schema are values that the schema itself lets through.
 
-use podium_objects::{Flaw, Wrong};
+use podium_meta::{Flaw, Wrong};
 use serde_json::{Map, Value};
 
 use crate::check::check as fits;

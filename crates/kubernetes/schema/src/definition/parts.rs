@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use podium_objects::{Flaw, Wrong};
+use podium_meta::{Flaw, Wrong};
 
 use super::model::{Column, Names, Subresources};
 use super::{Options, shown, structure};

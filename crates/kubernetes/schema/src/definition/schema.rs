@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use podium_objects::{Flaw, Wrong};
+use podium_meta::{Flaw, Wrong};
 use serde_json::Value;
 
 use super::costs::{Costs, Scope};

@@ -1,6 +1,6 @@
 //! Whether a schema is structural: it says of every field what it is, once, and combinations only narrow it.
 
-use podium_objects::{Flaw, Wrong};
+use podium_meta::{Flaw, Wrong};
 use podium_re2::Regex;
 
 use crate::go;

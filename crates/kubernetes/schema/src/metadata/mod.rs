@@ -4,7 +4,7 @@ mod decode;
 mod rules;
 mod time;
 
-use podium_objects::{Flaw, Wrong};
+use podium_meta::{Flaw, Wrong};
 use serde_json::Value;
 
 use crate::go;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use podium_objects::{Flaw, Wrong};
+use podium_meta::{Flaw, Wrong};
 use serde_json::{Map, Value};
 
 use crate::check::too_long;

@@ -1,6 +1,6 @@
 //! Moments in metadata.
 
-use podium_objects::moment;
+use podium_meta::moment;
 
 /// Reads a moment and writes it as the API does, in whole seconds; the moment that stands for none is none.
 pub fn read(text: &str) -> Result<Option<String>, String> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use podium_objects::{Flaw, Wrong};
+use podium_meta::{Flaw, Wrong};
 use serde_json::{Map, Value, json};
 
 use super::selectors::{self, Kind};

@@ -1,6 +1,6 @@
 //! Selectors in questions about rights: roles do not know them, but they have to make sense.
 
-use podium_objects::{Flaw, Selector, names};
+use podium_meta::{Flaw, Selector, names};
 use serde_json::Value;
 
 use super::{given, text};

@@ -6,7 +6,7 @@ use super::{Claims, Error, LEGACY};
 use crate::key::{self, Key};
 use crate::text::quoted_list;
 use crate::user::User;
-use podium_objects::base64;
+use podium_meta::base64;
 
 /// No token of ours is longer.
 const LONGEST: usize = 65_536;

@@ -7,7 +7,7 @@ use super::{Claims, Error, LEGACY, Ref};
 use crate::refusal::Refusal;
 use crate::time;
 use crate::user::{CREDENTIAL, User, split_account};
-use podium_objects::base64;
+use podium_meta::base64;
 
 /// Where objects are found: by resource, namespace (empty for nodes) and name.
 pub type Lookup<'l> = dyn Fn(&str, &str, &str) -> Option<Value> + 'l;

@@ -1,6 +1,6 @@
 //! Tokens on request: `POST …/serviceaccounts/NAME/token`.
 
-use podium_objects::Flaw;
+use podium_meta::Flaw;
 use serde_json::{Value, json};
 
 use super::{Claims, Issuer, Lookup, Ref};

@@ -8,7 +8,7 @@ mod webhooks;
 
 use std::collections::BTreeSet;
 
-use podium_objects::Kind;
+use podium_meta::Kind;
 use serde_json::{Value, json};
 
 pub use certificates::Certificates;

@@ -42,11 +42,11 @@ impl Drop for Probe {
 }
 
 fn base64(bytes: &[u8]) -> String {
-    podium_objects::base64::encode(bytes)
+    podium_meta::base64::encode(bytes)
 }
 
 fn plain(text: &str) -> Vec<u8> {
-    podium_objects::base64::decode_url(&text.replace('+', "-").replace('/', "_").replace('=', "")).unwrap()
+    podium_meta::base64::decode_url(&text.replace('+', "-").replace('/', "_").replace('=', "")).unwrap()
 }
 
 impl Probe {

@@ -1,4 +1,4 @@
-use podium_objects::Kind;
+use podium_meta::Kind;
 
 use super::*;
 

@@ -66,12 +66,7 @@ pub fn taints(list: &Place<'_>, out: &mut Flaws) {
                 go_json(one.at("timeAdded").value)
             );
             let detail = "taints must be unique by key and effect pair";
-            out.push(podium_objects::Flaw::shown(
-                podium_objects::Wrong::Duplicate,
-                &one.path,
-                &shown,
-                detail,
-            ));
+            out.push(podium_meta::Flaw::shown(podium_meta::Wrong::Duplicate, &one.path, &shown, detail));
         } else {
             seen.push(key);
         }
