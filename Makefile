@@ -44,7 +44,7 @@ test-real: tools ## compare with the originals (under 15 min when they are built
 	$(CARGO_TARGET_DIR)/fast/record
 	$(CARGO) test --profile fast --locked -p podium-rig --test originals -- --ignored --skip every_broken_function
 	$(CARGO) test --profile fast --locked -p podium-rig --test chart_tools -- --ignored --skip public_charts
-	$(CARGO) test --profile fast --locked -p podium-apply --test originals -- --ignored --skip record
+	$(CARGO) test --profile fast --locked -p podium-fieldmanager --test originals -- --ignored --skip record
 	$(CARGO) test --profile fast --locked -p podium-bundle --test originals -- --ignored --skip record
 	$(CARGO) test --profile fast --locked -p podium-catalog --test originals -- --ignored --skip record
 	$(CARGO) test --profile fast --locked -p podium-rig --test catalogs -- --ignored
@@ -67,7 +67,7 @@ soak: tools fuzz ## compare and fuzz for hours
 	$(CARGO) build --profile fast --locked -p podium -p podium-rig
 	PODIUM_STORIES=500 $(CARGO) test --profile fast --locked -p podium-rig --test stories -- --ignored --nocapture
 	$(CARGO_TARGET_DIR)/fast/compare --podium $(CARGO_TARGET_DIR)/fast/podium --cases 2000000
-	PODIUM_CASES=20000 $(CARGO) test --profile fast --locked -p podium-apply --test originals -- --ignored --skip record --nocapture
+	PODIUM_CASES=20000 $(CARGO) test --profile fast --locked -p podium-fieldmanager --test originals -- --ignored --skip record --nocapture
 	PODIUM_CASES=40000 $(CARGO) test --profile fast --locked -p podium-catalog --test originals -- --ignored --skip record --nocapture
 	PODIUM_CASES=30000 $(CARGO) test --profile fast --locked -p podium-bundle --test originals -- --ignored --skip record --nocapture
 	PODIUM_SOAK=500 $(CARGO) test --profile fast --locked -p podium-rig --test faults -- --ignored --nocapture

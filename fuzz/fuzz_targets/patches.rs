@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use podium_apply::patch::{json, merge, strategic};
+use podium_fieldmanager::patch::{json, merge, strategic};
 use podium_kinds::kinds;
 use podium_meta::Kind;
 use serde_json::Value;

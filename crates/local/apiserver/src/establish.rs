@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use podium_apply::managed;
+use podium_fieldmanager::managed;
 use podium_schema::establish::{accept, establish};
 use podium_store::{Expect, Key, Query};
 use serde_json::Value;

@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-use podium_apply::FieldSet;
-use podium_apply::managed::{Filter, Scope, Versions, renamed};
+use podium_fieldmanager::FieldSet;
+use podium_fieldmanager::managed::{Filter, Scope, Versions, renamed};
 use podium_goyaml::{json as gojson, yaml};
 use podium_kinds::stored::{self, convert};
 use podium_kinds::typed::json::{JsonError, Read};

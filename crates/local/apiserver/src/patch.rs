@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use podium_apply::managed;
-use podium_apply::patch::{self, JsonError, StrategicError};
+use podium_fieldmanager::managed;
+use podium_fieldmanager::patch::{self, JsonError, StrategicError};
 use podium_kinds::kinds;
 use podium_meta::{Flaw, Kind};
 use podium_schema::Source;
@@ -196,7 +196,7 @@ impl Write<'_> {
             (patch, Some(live)) => {
                 let patched = patch.of(&write.resource.kind, live)?;
                 let shown = || match patch {
-                    Patch::Strategic(map) => podium_apply::plain(&Value::Object(map.clone())),
+                    Patch::Strategic(map) => podium_fieldmanager::plain(&Value::Object(map.clone())),
                     _ if write.resource.custom.is_some() => patched.to_string(),
                     patch => shown::text(&write.resource.text(live), &patched, &patch.touched(live)),
                 };

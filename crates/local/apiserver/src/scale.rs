@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use podium_apply::managed::{self, OneVersion, Scope, scale};
+use podium_fieldmanager::managed::{self, OneVersion, Scope, scale};
 use podium_kinds::kinds;
 use podium_kinds::typed::write::to_json;
 use podium_meta::{Flaw, Kind};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use podium_apply::managed;
+use podium_fieldmanager::managed;
 use podium_meta::{Flaw, Kind};
 use podium_schema::Source;
 use podium_store::{Error as StoreError, Expect, Key, Object};

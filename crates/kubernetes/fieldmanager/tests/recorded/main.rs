@@ -1,5 +1,5 @@
 //! The recorded answers of kube-apiserver's own packages to writes and patches of ours.
-//! `originals` makes them again: `cargo test -p podium-apply --test originals -- --ignored record`.
+//! `originals` makes them again: `cargo test -p podium-fieldmanager --test originals -- --ignored record`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 

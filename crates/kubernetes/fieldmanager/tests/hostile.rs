@@ -4,8 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use podium_apply::managed::{self, OneVersion, Scope};
-use podium_apply::{FieldSet, patch};
+use podium_fieldmanager::managed::{self, OneVersion, Scope};
+use podium_fieldmanager::{FieldSet, patch};
 use podium_schema::from_openapi;
 use podium_schema::shape::{Shape, ShapeId, Shapes};
 use serde_json::{Map, Value, json};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use podium_apply::patch;
+use podium_fieldmanager::patch;
 use podium_schema::from_openapi;
 use podium_schema::shape::{Merge, Shape, ShapeId, Shapes};
 use serde_json::{Map, Value, json};

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use podium_apply::managed::{self, Filter, OneVersion, Scope, Versions};
-use podium_apply::{FieldSet, typed};
+use podium_fieldmanager::managed::{self, Filter, OneVersion, Scope, Versions};
+use podium_fieldmanager::{FieldSet, typed};
 use podium_schema::shape::{ShapeId, Shapes};
 use podium_schema::{from_openapi, from_structural};
 use serde_json::{Map, Value, json};

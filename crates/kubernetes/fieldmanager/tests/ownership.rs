@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use podium_apply::FieldSet;
-use podium_apply::managed::{self, Error, Filter, OneVersion, Scope};
+use podium_fieldmanager::FieldSet;
+use podium_fieldmanager::managed::{self, Error, Filter, OneVersion, Scope};
 use podium_schema::from_openapi;
 use podium_schema::shape::{ShapeId, Shapes};
 use serde_json::{Value, json};

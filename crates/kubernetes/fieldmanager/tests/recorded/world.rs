@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use podium_apply::managed::{self, Cause, Error, Owner, Owners, Scope, Versions};
-use podium_apply::{FieldSet, patch};
+use podium_fieldmanager::managed::{self, Cause, Error, Owner, Owners, Scope, Versions};
+use podium_fieldmanager::{FieldSet, patch};
 use podium_schema::shape::{ShapeId, Shapes};
 use podium_schema::{from_openapi, from_structural};
 use serde_json::{Value, json};

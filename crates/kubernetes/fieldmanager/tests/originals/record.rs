@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use podium_apply::managed;
+use podium_fieldmanager::managed;
 use serde_json::{Value, json};
 
 use crate::patches;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use podium_apply::managed::{self, OneVersion, Scope};
+use podium_fieldmanager::managed::{self, OneVersion, Scope};
 use podium_schema::from_openapi;
 use podium_schema::shape::Shapes;
 use serde_json::{Value, json};
