@@ -93,8 +93,8 @@ crds: ## generate the CRDs of the stacks from the schemas of their charts
 	stacks/crds.sh $(CARGO_TARGET_DIR)/debug/podium
 
 kinds: tools ## write the table of the built-in kinds anew, from a real server
-	$(CARGO) run --locked -q -p podium-rig --bin kinds -- crates/kubernetes/kinds/kinds.txt
-	$(PODIUM_TOOLS)/kinds inner > crates/kubernetes/kinds/inner.txt
+	$(CARGO) run --locked -q -p podium-rig --bin kinds -- crates/kubernetes/resources/kinds.txt
+	$(PODIUM_TOOLS)/kinds inner > crates/kubernetes/resources/inner.txt
 
 roles: tools ## write the roles anew that a server begins with, from a real server
 	$(CARGO) run --locked -q -p podium-rig --bin roles -- crates/local/access/roles.txt

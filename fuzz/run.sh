@@ -74,7 +74,7 @@ seed() {
         ;;
     kinds)
         # The first byte picks the kind; objects say themselves what they are.
-        sed 's/.*"object":\(.*\),"now":.*/\1/' ../../crates/kubernetes/kinds/tests/rows.txt |
+        sed 's/.*"object":\(.*\),"now":.*/\1/' ../../crates/kubernetes/resources/tests/rows.txt |
             awk -v to="$to" '{ file = to "/object-" NR; printf "A%s", $0 > file; close(file) }'
         ;;
     images)

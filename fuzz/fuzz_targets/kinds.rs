@@ -2,9 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use podium_kinds::stored::{decode, decode_protobuf};
-use podium_kinds::typed::{protobuf, write::to_json};
-use podium_kinds::{kinds, print};
+use podium_resources::stored::{decode, decode_protobuf};
+use podium_resources::typed::{protobuf, write::to_json};
+use podium_resources::{kinds, print};
 use podium_meta::{Kind, Quantity};
 
 fuzz_target!(|data: &[u8]| {

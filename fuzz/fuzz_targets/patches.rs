@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use podium_fieldmanager::patch::{json, merge, strategic};
-use podium_kinds::kinds;
+use podium_resources::kinds;
 use podium_meta::Kind;
 use serde_json::Value;
 

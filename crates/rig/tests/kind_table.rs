@@ -1,13 +1,13 @@
 //! The table of the built-in kinds beside a real API server and its own packages.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use podium_kinds::kinds;
-use podium_kinds::print::row;
-use podium_kinds::stored::{convert, decode, settle};
-use podium_kinds::table::discovery;
-use podium_kinds::typed::protobuf;
-use podium_kinds::typed::write::to_json;
 use podium_meta::{Kind, Quantity};
+use podium_resources::kinds;
+use podium_resources::print::row;
+use podium_resources::stored::{convert, decode, settle};
+use podium_resources::table::discovery;
+use podium_resources::typed::protobuf;
+use podium_resources::typed::write::to_json;
 use podium_rig::cluster::{Cluster, run};
 use podium_rig::kinds::{ask, lines, table};
 use podium_rig::random::Random;
@@ -29,7 +29,7 @@ fn get(cluster: &Cluster, path: &str) -> Value {
 #[ignore = "needs the pinned originals: make tools"]
 fn the_table_is_current_and_discovery_is_the_servers() {
     let cluster = Cluster::shared().unwrap();
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../kubernetes/kinds/kinds.txt");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../kubernetes/resources/kinds.txt");
     assert!(table(cluster).unwrap() == std::fs::read_to_string(file).unwrap(), "stale: run make kinds");
     assert_eq!(discovery::group_list(kinds().groups().iter()), get(cluster, "/apis"));
     for group in kinds().groups() {

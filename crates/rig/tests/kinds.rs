@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use podium_kinds::{all_usual, usual};
 use podium_meta::{Kind, Resource};
+use podium_resources::{all_usual, usual};
 use podium_rig::cluster::{Cluster, run};
 use serde_json::Value;
 

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use podium_client::client::{Error, Form};
 use podium_client::{Client, Discovery};
 use podium_converge::named::{Named, named};
-use podium_kinds::pod_selector;
 use podium_meta::kind::escape;
 use podium_meta::{Kind, Status};
+use podium_resources::pod_selector;
 use serde_json::Value;
 
 /// Objects as the cluster has them, by `version/Kind`.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use podium_kinds::typed::json as typed;
-use podium_kinds::{Writing, kinds, print};
 use podium_meta::Kind;
+use podium_resources::typed::json as typed;
+use podium_resources::{Writing, kinds, print};
 use podium_schema::shape::{Shape, ShapeId, Shapes};
 use podium_schema::{Columns, Scale, Source, from_structural};
 use podium_store::Object;
@@ -190,7 +190,7 @@ impl Custom {
                 let meta = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
                 properties.insert("metadata".to_owned(), json!({"$ref": meta}));
             }
-            let full = podium_kinds::openapi::full(kind);
+            let full = podium_resources::openapi::full(kind);
             schema.insert("x-kubernetes-group-version-kind".to_owned(), json!([full]));
         }
         [(self.schema_name(kind), schema)].into_iter().collect()

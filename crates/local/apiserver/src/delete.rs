@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use podium_kinds::typed::write::to_json;
 use podium_meta::{Flaw, Kind, time};
+use podium_resources::typed::write::to_json;
 use podium_store::{Error as StoreError, Expect, Key, Object};
 use serde_json::{Map, Value, json};
 
@@ -90,9 +90,9 @@ impl DeleteOptions {
                 _ => body.to_vec(),
             };
             match format {
-                Format::Protobuf => podium_kinds::typed::protobuf::transcode(&body, Some(&kind))
+                Format::Protobuf => podium_resources::typed::protobuf::transcode(&body, Some(&kind))
                     .map_err(|error| Refusal::bad_request(error.to_string()))?,
-                _ => podium_kinds::typed::json::read(podium_kinds::kinds(), &body, &kind)
+                _ => podium_resources::typed::json::read(podium_resources::kinds(), &body, &kind)
                     .map(|read| read.value)
                     .map_err(|error| Refusal::bad_request(error.to_string()))?,
             }

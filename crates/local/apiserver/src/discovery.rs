@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use podium_kinds::table::discovery;
-use podium_kinds::{Group, Row, Subresource, Version, kinds};
+use podium_resources::table::discovery;
+use podium_resources::{Group, Row, Subresource, Version, kinds};
 use serde_json::{Value, json};
 
 use crate::custom::Custom;

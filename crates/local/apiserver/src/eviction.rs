@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use podium_kinds::kinds;
 use podium_meta::{Kind, Selector};
+use podium_resources::kinds;
 use podium_store::{Error as StoreError, Expect, Key, Query};
 use serde_json::{Value, json};
 

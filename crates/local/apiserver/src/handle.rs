@@ -462,7 +462,7 @@ fn aggregated_type(clause: &str) -> Option<&'static str> {
 
 /// The answer at an address where nothing is served: it is another one in groups of the server itself.
 fn nothing(group: &str) -> Outcome<Answer> {
-    let mut rows = podium_kinds::kinds().rows();
+    let mut rows = podium_resources::kinds().rows();
     if group.is_empty() || rows.any(|row| row.group == group) {
         return Err(Refusal::no_such());
     }

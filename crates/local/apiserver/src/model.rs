@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use podium_fieldmanager::FieldSet;
 use podium_fieldmanager::managed::{Filter, Scope, Versions, renamed};
 use podium_goyaml::{json as gojson, yaml};
-use podium_kinds::stored::{self, convert};
-use podium_kinds::typed::json::{JsonError, Read};
-use podium_kinds::typed::protobuf::ProtobufError;
-use podium_kinds::typed::write::to_json;
-use podium_kinds::{field_value, kinds, reset_fields, selectable_fields};
 use podium_meta::Kind;
+use podium_resources::stored::{self, convert};
+use podium_resources::typed::json::{JsonError, Read};
+use podium_resources::typed::protobuf::ProtobufError;
+use podium_resources::typed::write::to_json;
+use podium_resources::{field_value, kinds, reset_fields, selectable_fields};
 use podium_schema::shape::{ShapeId, Shapes};
 use podium_store::{Draft, Object};
 use serde_json::{Value, json};
@@ -105,7 +105,7 @@ pub fn sent(body: &[u8], format: Format) -> Option<Value> {
             text = yaml_to_json(body).ok()?;
             serde_json::from_str(&text).ok()?
         }
-        Format::Protobuf => podium_kinds::typed::protobuf::transcode(body, None).ok()?,
+        Format::Protobuf => podium_resources::typed::protobuf::transcode(body, None).ok()?,
     };
     if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
@@ -118,7 +118,7 @@ fn decode_json(body: &[u8], kind: &Kind) -> Outcome<Result<Read, String>> {
     match stored::decode(body, kind) {
         Ok(read) => Ok(Ok(read)),
         Err(error @ (JsonError::Value(_) | JsonError::Deep)) => {
-            let said = podium_kinds::typed::json::kind_of(body, kind).unwrap_or_else(|_| kind.clone());
+            let said = podium_resources::typed::json::kind_of(body, kind).unwrap_or_else(|_| kind.clone());
             Err(Refusal::bad_request(format!(
                 "{} in version {:?} cannot be handled as a {}: {error}",
                 said.kind, said.version, kind.kind
@@ -339,7 +339,7 @@ impl Resource {
     /// An object of a built-in kind that nobody has written anything into.
     pub fn zero(&self) -> Option<Value> {
         let id = kinds().type_of(&self.kind).filter(|_| self.custom.is_none())?;
-        let (mut zero, _) = podium_kinds::typed::json::read_as(kinds(), id, b"{}").ok()?;
+        let (mut zero, _) = podium_resources::typed::json::read_as(kinds(), id, b"{}").ok()?;
         let fields = zero.as_object_mut()?;
         fields.insert("apiVersion".to_owned(), self.kind.api_version().into());
         fields.insert("kind".to_owned(), self.kind.kind.as_str().into());

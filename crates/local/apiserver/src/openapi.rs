@@ -1,6 +1,6 @@
 //! OpenAPI documents: what is served, and what its objects look like.
 
-use podium_kinds::openapi::{full, schemas};
+use podium_resources::openapi::{full, schemas};
 use serde_json::{Map, Value, json};
 
 use crate::served::{Resource, Served};
@@ -22,7 +22,7 @@ pub fn document(served: &Served, group: &str, version: &str) -> Option<Value> {
                 components.extend(custom.schemas(&resource.kind));
                 (name, None)
             }
-            None => (podium_kinds::kinds().schema_name(&resource.kind).unwrap_or_default(), Some(())),
+            None => (podium_resources::kinds().schema_name(&resource.kind).unwrap_or_default(), Some(())),
         };
         let _ = schema;
         for (address, item) in addresses(resource, &name) {

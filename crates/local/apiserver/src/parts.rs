@@ -6,8 +6,8 @@ use http::Method;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use hyper::body::Incoming;
 use podium_access::token::{self, Request};
-use podium_kinds::typed::write::to_json;
 use podium_meta::Kind;
+use podium_resources::typed::write::to_json;
 use podium_store::Object;
 use serde_json::{Value, json};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use podium_fieldmanager::managed;
 use podium_fieldmanager::patch::{self, JsonError, StrategicError};
-use podium_kinds::kinds;
 use podium_meta::{Flaw, Kind};
+use podium_resources::kinds;
 use podium_schema::Source;
 use serde_json::{Map, Value, json};
 
@@ -235,7 +235,7 @@ impl Write<'_> {
         let mut wrapped;
         let patched = if strategic {
             wrapped = patched.clone();
-            podium_kinds::stored::wrap_numbers(kind, &mut wrapped);
+            podium_resources::stored::wrap_numbers(kind, &mut wrapped);
             &wrapped
         } else {
             patched
@@ -269,7 +269,7 @@ impl Write<'_> {
                     return model::decode_built_in(text.as_bytes(), Format::Json, kind)
                         .map(|given| given.object);
                 }
-                let read = podium_kinds::stored::decode(text.as_bytes(), kind);
+                let read = podium_resources::stored::decode(text.as_bytes(), kind);
                 let read = read.map_err(|error| {
                     let why = error.to_string();
                     let why = if strategic { converted(&why).unwrap_or(why) } else { why };
@@ -319,9 +319,9 @@ impl Write<'_> {
         let given = match &self.resource.custom {
             Some(custom) => custom.decode(text.as_bytes(), Format::Json, kind, Source::Applied)?,
             None => {
-                podium_kinds::stored::wrap_numbers(kind, &mut merged);
+                podium_resources::stored::wrap_numbers(kind, &mut merged);
                 let text = merged.to_string();
-                let read = podium_kinds::stored::decode(text.as_bytes(), kind);
+                let read = podium_resources::stored::decode(text.as_bytes(), kind);
                 let read = read.map_err(|error| {
                     Refusal::failed(format!(
                         "failed to convert new object ({}/{}; {}) to proper version: {error}",

@@ -1,7 +1,7 @@
 //! What is answered when a request is refused: a `Status`, in the words that clients know.
 
-use podium_kinds::typed::write::to_json;
 use podium_meta::{Flaw, Kind};
+use podium_resources::typed::write::to_json;
 use podium_store::Error as StoreError;
 use serde_json::{Map, Value, json};
 

@@ -6,7 +6,7 @@ use http::Method;
 use http::header::CONTENT_TYPE;
 use hyper::body::Incoming;
 use podium_access::{User, review};
-use podium_kinds::typed::write::to_json;
+use podium_resources::typed::write::to_json;
 use serde_json::Value;
 
 use crate::address::Place;

@@ -1,8 +1,8 @@
 //! What is decided for each kind when an object is written: what is filled in, what is refused, what is given.
 
-use podium_kinds::stored::convert;
-use podium_kinds::strategy::{self, Facts, NameRule, Refused, Want, metadata};
 use podium_meta::{Flaw, Kind};
+use podium_resources::stored::convert;
+use podium_resources::strategy::{self, Facts, NameRule, Refused, Want, metadata};
 use podium_schema::definition;
 use podium_store::{Object, Query};
 use serde_json::{Value, json};

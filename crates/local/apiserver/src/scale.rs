@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use podium_fieldmanager::managed::{self, OneVersion, Scope, scale};
-use podium_kinds::kinds;
-use podium_kinds::typed::write::to_json;
 use podium_meta::{Flaw, Kind};
+use podium_resources::kinds;
+use podium_resources::typed::write::to_json;
 use serde_json::{Value, json};
 
 use crate::meta;
@@ -116,7 +116,7 @@ fn of_any(paths: &Paths, object: &Value, unsaid: Value) -> Value {
 /// A scale as a row for people.
 pub fn table(scale: &Value, version: &str, now: i64) -> Value {
     let column = |name: &str, kind: &str, format: &str| json!({"name": name, "type": kind, "format": format, "description": "", "priority": 0});
-    let row = podium_kinds::print::row(&Kind::new("autoscaling/v1", "Scale"), scale, now);
+    let row = podium_resources::print::row(&Kind::new("autoscaling/v1", "Scale"), scale, now);
     let metadata = scale.get("metadata").cloned().unwrap_or_default();
     json!({"kind": "Table", "apiVersion": version,
         "metadata": {"resourceVersion": meta::text(scale, "resourceVersion")},
@@ -191,7 +191,7 @@ impl Write<'_> {
                 (None, Edit::Patch(Patch::Apply(config))) => write.apply_scale(&kind, &old, config)?,
                 (None, Edit::Patch(patch)) => {
                     let patched = patch.of(&kind, &old)?;
-                    let read = podium_kinds::stored::decode(patched.to_string().as_bytes(), &kind);
+                    let read = podium_resources::stored::decode(patched.to_string().as_bytes(), &kind);
                     let read = read.map_err(|error| {
                         let text = crate::shown::text(&to_json(&kind, &old), &patched, &patch.touched(&old));
                         crate::patch::invalid_patch(&text, &error.to_string())

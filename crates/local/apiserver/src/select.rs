@@ -1,7 +1,7 @@
 //! Which objects of a resource are meant: by labels and by fields.
 
-use podium_kinds::check_field;
 use podium_meta::Selector;
+use podium_resources::check_field;
 use podium_store::Object;
 
 use crate::refusal::{Outcome, Refusal};

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use podium_kinds::stored::stored_kind;
-use podium_kinds::{Row, Writing, kinds, writing};
 use podium_meta::Kind;
+use podium_resources::stored::stored_kind;
+use podium_resources::{Row, Writing, kinds, writing};
 use serde_json::json;
 
 use crate::custom::Custom;
@@ -70,7 +70,7 @@ impl Resource {
         let kind = row.full_kind();
         let stored = stored_kind(&kind);
         let parts = row.subresources.iter().filter(|sub| !NOT_YET_PARTS.contains(&(row.plural, sub.name)));
-        let part = |sub: &podium_kinds::Subresource<'static>| Part {
+        let part = |sub: &podium_resources::Subresource<'static>| Part {
             name: sub.name.to_owned(),
             kind: sub.full_kind(row),
             verbs: sub.verbs.iter().map(|verb| (*verb).to_owned()).collect(),

@@ -73,7 +73,7 @@ fn priorities() -> [Value; 2] {
 async fn ensure(api: &Api, object: Value) -> Outcome<()> {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     let kind = Kind::new(text("apiVersion"), text("kind"));
-    let Some(row) = podium_kinds::kinds().row_of(&kind) else { return Ok(()) };
+    let Some(row) = podium_resources::kinds().row_of(&kind) else { return Ok(()) };
     let served = api.served();
     let Some(resource) = served.resource(row.group, row.version, row.plural) else { return Ok(()) };
     let place = Place {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use podium_kinds::print::{self, Printer};
+use podium_resources::print::{self, Printer};
 use podium_store::Object;
 use serde_json::{Value, json};
 

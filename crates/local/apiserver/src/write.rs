@@ -328,7 +328,7 @@ impl<'w> Write<'w> {
     fn as_sent(&self, object: &Value) -> Option<Value> {
         let sent = self.given.as_ref().filter(|_| self.resource.custom.is_none())?;
         let mut exact = object.clone();
-        podium_kinds::stored::recall_empty(&self.resource.kind, &mut exact, sent);
+        podium_resources::stored::recall_empty(&self.resource.kind, &mut exact, sent);
         (exact != *object).then_some(exact)
     }
 

@@ -3,9 +3,9 @@
 use std::sync::OnceLock;
 
 use podium_goyaml::Node;
-use podium_kinds::table::TypeId;
-use podium_kinds::typed::{json, write};
-use podium_kinds::{Kinds, kinds_with};
+use podium_resources::table::TypeId;
+use podium_resources::typed::{json, write};
+use podium_resources::{Kinds, kinds_with};
 use serde_json::Value;
 
 use crate::value::marshal;

@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
 use podium_client::client::Form;
 use podium_client::{Access, Client};
-use podium_kinds::print::since;
 use podium_meta::{Kind, Resource};
+use podium_resources::print::since;
 use serde_json::{Value, json};
 
 use super::home::Home;

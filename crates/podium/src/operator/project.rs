@@ -223,7 +223,7 @@ fn render(part: &Part, set: &Map, capabilities: &Capabilities) -> Result<Made> {
 /// Where objects of a kind are, if that is known without a cluster; else a guess, which is noted.
 fn resource_of(kind: &Kind, crds: &[Value], guessed: &mut BTreeSet<String>) -> Resource {
     let here = |resource: &Resource| resource.kind == *kind;
-    podium_kinds::usual(kind)
+    podium_resources::usual(kind)
         .or_else(|| crds.iter().filter_map(|crd| defined(crd, &kind.version)).find(here))
         .unwrap_or_else(|| {
             guessed.insert(kind.to_string());
@@ -238,7 +238,7 @@ fn elsewhere(namespace: &str) -> Option<String> {
 
 /// Whether an object has pods; the selector of a Job is made by the server.
 fn keeps_pods(object: &Object) -> bool {
-    podium_kinds::pod_selector(&object.body).is_some() || object.named.kind.kind == "Job"
+    podium_resources::pod_selector(&object.body).is_some() || object.named.kind.kind == "Job"
 }
 
 /// What is read because of an object: the pods that say why it is not ready, and what hooks have printed.

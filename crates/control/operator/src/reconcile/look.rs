@@ -7,7 +7,7 @@ use podium_client::queue::{Backoff, Verdict};
 use podium_converge::place::Place;
 use podium_converge::plan::{Action, Step};
 use podium_converge::{Named, Owner};
-use podium_kinds::Health;
+use podium_resources::Health;
 
 use super::{Context, Trouble, release_trouble};
 use crate::card::{Done, Held};

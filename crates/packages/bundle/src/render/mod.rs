@@ -57,7 +57,7 @@ impl Object {
     pub fn to_json(&self) -> String {
         match self.ty {
             Some(ty) => types::written(ty, &self.value),
-            None => podium_kinds::typed::write::to_json(&Kind::default(), &self.value),
+            None => podium_resources::typed::write::to_json(&Kind::default(), &self.value),
         }
     }
 

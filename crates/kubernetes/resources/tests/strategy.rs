@@ -3,9 +3,9 @@
 //! Each line of `strategy.jsonl` has an object, what it was before if it is a change, and what is expected: the
 //! object that is stored with its warnings, or the flaws in their order.
 
-use podium_kinds::stored;
-use podium_kinds::strategy::{self, Facts};
 use podium_meta::Kind;
+use podium_resources::stored;
+use podium_resources::strategy::{self, Facts};
 use serde_json::{Value, json};
 
 const LINES: &str = include_str!("strategy.jsonl");
@@ -74,7 +74,7 @@ fn nothing_that_is_no_object_breaks_the_checks() {
         json!({"spec": {"ports": [1],
         "containers": [null, {"ports": [7], "env": ["x"]}], "template": {"spec": {"volumes": [1]}}}}),
     ];
-    for kind in podium_kinds::kinds().rows().map(podium_kinds::Row::full_kind) {
+    for kind in podium_resources::kinds().rows().map(podium_resources::Row::full_kind) {
         for object in &odd {
             let mut new = object.clone();
             let _ = strategy::admit_create(&kind, &mut new, &facts);

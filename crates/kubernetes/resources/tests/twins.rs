@@ -1,9 +1,9 @@
 //! Recorded answers of the original: objects of kinds that are served in two versions, in both.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use podium_kinds::stored::{convert, settle, stored_kind};
-use podium_kinds::typed::write::to_json;
 use podium_meta::Kind;
+use podium_resources::stored::{convert, settle, stored_kind};
+use podium_resources::typed::write::to_json;
 use serde_json::{Value, json};
 
 #[test]

@@ -1,9 +1,9 @@
 //! Recorded answers of the original: bodies of all kinds and what is stored of them.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use podium_kinds::kinds;
-use podium_kinds::stored::{decode, settle};
 use podium_meta::Kind;
+use podium_resources::kinds;
+use podium_resources::stored::{decode, settle};
 use serde_json::{Value, json};
 
 #[test]

@@ -7,7 +7,7 @@
 //! waits for (the kstatus rules); the words are ours.
 //!
 //! ```
-//! use podium_kinds::{Health, health};
+//! use podium_resources::{Health, health};
 //! use serde_json::json;
 //!
 //! let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {"phase": "Pending"}});

@@ -1,8 +1,8 @@
 //! Recorded answers of the original: objects of all kinds and the cells of their rows.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use podium_kinds::print::{Printer, columns, row, since};
 use podium_meta::Kind;
+use podium_resources::print::{Printer, columns, row, since};
 use serde_json::{Value, json};
 
 #[test]
