@@ -97,7 +97,7 @@ kinds: tools ## write the table of the built-in kinds anew, from a real server
 	$(PODIUM_TOOLS)/kinds inner > crates/kubernetes/resources/inner.txt
 
 roles: tools ## write the roles anew that a server begins with, from a real server
-	$(CARGO) run --locked -q -p podium-rig --bin roles -- crates/local/access/roles.txt
+	$(CARGO) run --locked -q -p podium-rig --bin roles -- crates/kubernetes/rbac/roles.txt
 
 layout: ## write the list anew by which functions stand in the program: what is called together, together (about 8 min)
 	PODIUM_LAYOUT=record $(STATIC)

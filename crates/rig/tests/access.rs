@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use podium_access::{Policy, User, aggregate, bootstrap, review};
+use podium_rbac::{Policy, User, aggregate, bootstrap, review};
 use podium_rig::cluster::{Cluster, run};
 use podium_rig::random::Random;
 use podium_rig::roles;
@@ -40,7 +40,7 @@ fn name(object: &Value) -> String {
 #[ignore = "needs the pinned originals: make tools"]
 fn a_server_begins_with_the_same_roles() {
     let cluster = Cluster::shared().unwrap();
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../local/access/roles.txt");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../kubernetes/rbac/roles.txt");
     let mut theirs: Vec<Value> = everything(cluster).into_iter().filter(is_default).collect();
     let ours = bootstrap();
     assert_eq!(ours.iter().map(name).collect::<Vec<_>>(), theirs.iter().map(name).collect::<Vec<_>>());

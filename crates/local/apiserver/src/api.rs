@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use podium_access::User;
-use podium_access::token::{Claims, Ref};
+use podium_rbac::User;
+use podium_rbac::token::{Claims, Ref};
 use podium_store::Store;
 use serde_json::Value;
 

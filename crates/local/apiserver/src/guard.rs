@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use http::header::AUTHORIZATION;
-use podium_access::escalation;
-use podium_access::impersonate;
-use podium_access::token::{self, Bearer, Fixed, Issuer, bearer_of};
-use podium_access::{Attributes, Policy, User, certificate};
+use podium_rbac::escalation;
+use podium_rbac::impersonate;
+use podium_rbac::token::{self, Bearer, Fixed, Issuer, bearer_of};
+use podium_rbac::{Attributes, Policy, User, certificate};
 use podium_serve::Peer;
 use podium_store::Store;
 use serde_json::Value;
@@ -159,8 +159,8 @@ pub fn attributes(call: &Call) -> Outcome<Attributes> {
         .map_err(|error| Refusal::bad_request(error.to_string()))
 }
 
-impl From<podium_access::Refusal> for Refusal {
-    fn from(refusal: podium_access::Refusal) -> Self {
+impl From<podium_rbac::Refusal> for Refusal {
+    fn from(refusal: podium_rbac::Refusal) -> Self {
         let details = refusal.status().get("details").cloned();
         Self { details, ..Self::new(refusal.code, refusal.reason, refusal.message) }
     }

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use podium_access::Key;
-use podium_access::certificate::{Authority, Issued, Validity};
 use podium_meta::base64;
+use podium_rbac::Key;
+use podium_rbac::certificate::{Authority, Issued, Validity};
 
 use crate::clock;
 
@@ -135,7 +135,7 @@ fn authority(keys: &Path) -> Result<Authority, Error> {
 
 fn tokens(path: &Path) -> Result<Key, Error> {
     let wrong =
-        |error: podium_access::key::Error| Error::Key { path: path.to_owned(), reason: error.to_string() };
+        |error: podium_rbac::key::Error| Error::Key { path: path.to_owned(), reason: error.to_string() };
     if path.exists() {
         return Key::from_pem(&read(path)?).map_err(wrong);
     }

@@ -43,6 +43,6 @@ mod wrong_selector;
 
 pub use api::Api;
 pub use home::Home;
-pub use podium_access::User;
+pub use podium_rbac::User;
 pub use server::{Options, Running, run};
 pub use version::GIT_VERSION as VERSION;

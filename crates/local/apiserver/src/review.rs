@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::Method;
 use http::header::CONTENT_TYPE;
 use hyper::body::Incoming;
-use podium_access::{User, review};
+use podium_rbac::{User, review};
 use podium_resources::typed::write::to_json;
 use serde_json::Value;
 

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use podium_access::User;
-use podium_access::token::{Fixed, Issuer};
+use podium_rbac::User;
+use podium_rbac::token::{Fixed, Issuer};
 use podium_serve::tls::{self, Identity};
 use podium_serve::{Limits, Server, server};
 use podium_store::Store;

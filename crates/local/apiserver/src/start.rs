@@ -1,7 +1,7 @@
 //! What every cluster has from the beginning.
 
-use podium_access::User;
 use podium_meta::Kind;
+use podium_rbac::User;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -21,7 +21,7 @@ pub async fn bootstrap(api: &Api) -> Outcome<()> {
     let namespace =
         |name: &&str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
     ensure_all(api, NAMESPACES.iter().map(namespace).collect()).await?;
-    let mut rest = podium_access::bootstrap();
+    let mut rest = podium_rbac::bootstrap();
     rest.push(service());
     rest.extend(priorities());
     ensure_all(api, rest).await

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::{ADMIN, BOB, Caller, Folder, MAPS, start, start_with, trusting};
-use podium_access::Key;
 use podium_apiserver::Running;
+use podium_rbac::Key;
 use rustls::pki_types::ServerName;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

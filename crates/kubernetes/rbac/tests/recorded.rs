@@ -8,9 +8,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use podium_access::impersonate::{Way, become_user, wanted};
-use podium_access::token::{Bearer, Fixed, Issuer, Request};
-use podium_access::{Attributes, Key, Policy, Refusal, User, escalation, review, token};
+use podium_rbac::impersonate::{Way, become_user, wanted};
+use podium_rbac::token::{Bearer, Fixed, Issuer, Request};
+use podium_rbac::{Attributes, Key, Policy, Refusal, User, escalation, review, token};
 use serde_json::{Value, json};
 
 fn lines(name: &str) -> Vec<Value> {
@@ -37,7 +37,7 @@ fn user(value: &Value) -> User {
 
 /// What a server begins with, and what was made on it.
 fn policy(lines: &[Value]) -> Policy {
-    let mut policy = Policy::of(&podium_access::bootstrap());
+    let mut policy = Policy::of(&podium_rbac::bootstrap());
     lines.iter().filter(|line| line["t"] == "object").for_each(|line| policy.put(&line["o"]));
     policy
 }
@@ -175,7 +175,7 @@ fn rights_are_the_servers() {
 
 #[test]
 fn odd_paths_are_the_same_to_both() {
-    let policy = Policy::of(&podium_access::bootstrap());
+    let policy = Policy::of(&podium_rbac::bootstrap());
     let nobody = User::new("nobody", &["x", "system:authenticated"]);
     let lines = lines("paths.jsonl");
     for line in &lines {
@@ -271,7 +271,7 @@ fn unbase64(text: &str) -> Vec<u8> {
 #[test]
 fn reviews_and_tokens_are_the_servers() {
     let lines = lines("reviews.jsonl");
-    let policy = Policy::of(&podium_access::bootstrap());
+    let policy = Policy::of(&podium_rbac::bootstrap());
     let issuer = Issuer::new("https://kubernetes.default.svc", Key::generate().unwrap());
     let mut objects: HashMap<(String, String, String), Value> = HashMap::new();
     let mut count = 0;
