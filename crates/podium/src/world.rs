@@ -4,7 +4,7 @@ use std::net::ToSocketAddrs;
 use std::rc::Rc;
 use std::time::Duration;
 
-use podium_converge::object::tree;
+use podium_deploy::object::tree;
 use podium_gotmpl::{Heap, Value, World};
 use podium_meta::Kind;
 use podium_release::machine::{self, Deadline};

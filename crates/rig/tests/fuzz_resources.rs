@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use podium_converge::object::plain;
+use podium_deploy::object::plain;
 use podium_meta::Resource;
 use podium_rig::cluster::Cluster;
 use podium_rig::proxy::Proxy;

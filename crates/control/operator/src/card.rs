@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use podium_converge::Named;
-use podium_converge::plan::Step;
-use podium_converge::wait::Sight;
+use podium_deploy::Named;
+use podium_deploy::plan::Step;
+use podium_deploy::wait::Sight;
 use serde_json::{Value, json};
 
 /// A resource, in few bytes.
@@ -148,7 +148,7 @@ mod tests {
         };
         let step = Step {
             object: named.clone(),
-            action: podium_converge::plan::Action::Keep,
+            action: podium_deploy::plan::Action::Keep,
             notes: Vec::new(),
             signature: 1,
             version: 7,

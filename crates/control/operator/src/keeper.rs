@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use podium_converge::Named;
-use podium_converge::object::Object;
-use podium_converge::plan::{Action, Step};
-use podium_converge::restart;
+use podium_deploy::Named;
+use podium_deploy::object::Object;
+use podium_deploy::plan::{Action, Step};
+use podium_deploy::restart;
 use podium_meta::Kind;
 use podium_release::Release;
 use podium_release::engine::Keeper;

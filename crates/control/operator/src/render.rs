@@ -9,7 +9,7 @@ use podium_chart::render::Release as Facts;
 use podium_chart::renderer::{self, Prepared};
 use podium_chart::values::Values;
 use podium_client::{Client, Kinds, client};
-use podium_converge::object::tree;
+use podium_deploy::object::tree;
 use podium_gotmpl::{Heap, Limits, Value as Template, World};
 use podium_goyaml::Map;
 use podium_meta::Kind;
@@ -41,7 +41,7 @@ pub enum Error {
     Restless,
     /// A file of `crds/` is wrong.
     #[error("crds/: {0}")]
-    Crds(podium_converge::object::Error),
+    Crds(podium_deploy::object::Error),
 }
 
 type Question = (Kind, String, String);

@@ -3,7 +3,7 @@
 
 use podium_chart::chart::merge_maps;
 use podium_client::{Client, client};
-use podium_converge::object::tree;
+use podium_deploy::object::tree;
 use podium_goyaml::{Map, Node, yaml};
 use podium_meta::Resource;
 use podium_project::overrides::{self, As};

@@ -6,7 +6,7 @@ use podium_chart::dialect::Dialect;
 use podium_chart::manifest;
 use podium_chart::render::{Release as Facts, Rendered};
 use podium_chart::renderer::Prepared;
-use podium_converge::object::{self, Object, plain};
+use podium_deploy::object::{self, Object, plain};
 use podium_goyaml::{Map, Node};
 
 use crate::record::{Hook, Run};

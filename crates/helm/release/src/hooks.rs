@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use podium_client::client;
 use podium_client::write::Propagation;
-use podium_converge::object::{self, Object};
-use podium_converge::plan::{Action, Rules};
-use podium_converge::wait::{self, Until};
-use podium_converge::{Named, Owner, Place, apply};
+use podium_deploy::object::{self, Object};
+use podium_deploy::plan::{Action, Rules};
+use podium_deploy::wait::{self, Until};
+use podium_deploy::{Named, Owner, Place, apply};
 use podium_meta::Resource;
 use podium_meta::kind::escape;
 use serde_json::Value;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use podium_client::client::{Error, Form};
 use podium_client::{Client, Discovery};
-use podium_converge::named::{Named, named};
+use podium_deploy::named::{Named, named};
 use podium_meta::kind::escape;
 use podium_meta::{Kind, Status};
 use podium_resources::pod_selector;

@@ -208,7 +208,7 @@ fn resources(live: &Live) -> String {
         out += &format!("==> {key}\n{}\n", table::print(tables));
     }
     if !live.missing.is_empty() {
-        let line = |object: &podium_converge::Named| {
+        let line = |object: &podium_deploy::Named| {
             let place =
                 object.namespace.as_ref().map(|n| format!(" in the namespace {n}")).unwrap_or_default();
             format!("{}/{} {}{place}\n", object.kind.version, object.kind.kind, object.name)

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use clap::ArgMatches;
 use podium_bundle::{Finding, OlmBundle, Parsed, Registry, render as rendering};
-use podium_converge::object::tree;
+use podium_deploy::object::tree;
 use podium_goyaml::emit;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use anyhow::bail;
 use clap::ArgMatches;
 use podium_catalog::generation::Generation;
 use podium_catalog::{Place, Problem};
-use podium_converge::object::tree;
+use podium_deploy::object::tree;
 use podium_goyaml::emit;
 use serde_json::Value;
 

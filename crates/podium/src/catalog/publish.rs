@@ -11,7 +11,7 @@ use podium_catalog::generation::Generation;
 use podium_catalog::model::model;
 use podium_catalog::write::{Format, to_vec};
 use podium_catalog::{Facts, Meta, write::ordered};
-use podium_converge::object::plain;
+use podium_deploy::object::plain;
 use podium_oci::build::{Image, Layer, Rights};
 use podium_oci::{Client, Descriptor, Layout, Place, Platform, Reference, quiet};
 use podium_versions::blang::Version;

@@ -3,7 +3,7 @@
 use anyhow::{anyhow, bail};
 use clap::ArgMatches;
 use podium_chart::chart::Chart;
-use podium_converge::object::tree;
+use podium_deploy::object::tree;
 use podium_goyaml::{Value as Tree, emit};
 use podium_project::crd::{Names, Options, crd, with_subcharts};
 use serde_json::Value;

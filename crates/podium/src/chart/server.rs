@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::ArgMatches;
 use podium_chart::dialect::Dialect;
 use podium_chart::render::Release;
-use podium_converge::{Owner, check};
+use podium_deploy::{Owner, check};
 
 use crate::chart::flags::BARE_DRY_RUN;
 use crate::chart::input::{self, Input};

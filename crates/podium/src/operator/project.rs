@@ -12,7 +12,7 @@ use podium_chart::dialect::HELM3;
 use podium_chart::render::Release;
 use podium_chart::renderer::Renderer;
 use podium_chart::values::Values;
-use podium_converge::object::{Object, plain, tree};
+use podium_deploy::object::{Object, plain, tree};
 use podium_gotmpl::{Heap, Limits, Value as Template, World};
 use podium_goyaml::{Map, Pos, emit, yaml};
 use podium_meta::{Kind, Resource};

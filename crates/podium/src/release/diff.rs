@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use anyhow::{Result, bail};
 use clap::ArgMatches;
-use podium_converge::object::{objects, tree};
-use podium_converge::plan::{self, Action, Step};
-use podium_converge::{Named, Owner, Place};
+use podium_deploy::object::{objects, tree};
+use podium_deploy::plan::{self, Action, Step};
+use podium_deploy::{Named, Owner, Place};
 use podium_goyaml::emit;
 use podium_release::{Draft, Engine};
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use podium_client::{Access, Client, Kinds};
-use podium_converge::wait::Until;
+use podium_deploy::wait::Until;
 use podium_release::engine::{Engine, Error, Listener, Options};
 use podium_release::{Driver, Store};
 use podium_rig::proxy::{Plan, Proxy};

@@ -2,8 +2,8 @@
 
 use podium_client::Key;
 use podium_client::events::Mood;
-use podium_converge::Named;
-use podium_converge::plan::{Action, Step};
+use podium_deploy::Named;
+use podium_deploy::plan::{Action, Step};
 use podium_release::engine;
 
 use super::Context;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use podium_client::Key;
 use podium_client::queue::{Backoff, Verdict};
-use podium_converge::place::Place;
-use podium_converge::plan::{Action, Step};
-use podium_converge::{Named, Owner};
+use podium_deploy::place::Place;
+use podium_deploy::plan::{Action, Step};
+use podium_deploy::{Named, Owner};
 use podium_resources::Health;
 
 use super::{Context, Trouble, release_trouble};

@@ -5,10 +5,10 @@ use podium_client::events::Mood;
 use podium_client::queue::Verdict;
 use podium_client::write::Propagation;
 use podium_client::{Key, client};
-use podium_converge::place::Place;
-use podium_converge::plan::Action;
-use podium_converge::wait::Until;
-use podium_converge::{Named, Owner};
+use podium_deploy::place::Place;
+use podium_deploy::plan::Action;
+use podium_deploy::wait::Until;
+use podium_deploy::{Named, Owner};
 use podium_release::engine::{self, Listener, Options};
 use serde_json::json;
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use podium_client::client;
 use podium_client::write::Propagation;
-use podium_converge::object::Object;
-use podium_converge::place::Seen;
-use podium_converge::plan::{Action, Rules, Step};
-use podium_converge::{Named, Place, apply};
+use podium_deploy::object::Object;
+use podium_deploy::place::Seen;
+use podium_deploy::plan::{Action, Rules, Step};
+use podium_deploy::{Named, Place, apply};
 use podium_meta::Resource;
 use serde_json::{Value, json};
 
@@ -181,8 +181,7 @@ impl Engine<'_> {
         let record = self.store.draft(&release)?;
         if options.dry_run {
             let before = past.objects();
-            let steps =
-                podium_converge::plan::preview(&place, &objects, &crds, &before, options.adopt).await?;
+            let steps = podium_deploy::plan::preview(&place, &objects, &crds, &before, options.adopt).await?;
             let (blocked, steps): (Vec<Step>, Vec<Step>) =
                 steps.into_iter().partition(|step| step.action == Action::Blocked);
             if !blocked.is_empty() {
@@ -449,7 +448,7 @@ impl Engine<'_> {
         let body: Value = json!({"apiVersion": "v1", "kind": "Namespace",
             "metadata": {"name": name, "labels": {"name": name}}});
         let resource = Resource::core("Namespace", "namespaces", false);
-        match self.store.client.create(&resource, None, &body, podium_converge::plan::MANAGER).await {
+        match self.store.client.create(&resource, None, &body, podium_deploy::plan::MANAGER).await {
             Err(client::Error::Refused(status)) if status.code == 409 => Ok(()),
             answer => Ok(answer.map(drop)?),
         }

@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use podium_client::write::Propagation;
 use podium_client::{Kinds, client};
-use podium_converge::object::{self, Object};
-use podium_converge::plan::Step;
-use podium_converge::wait::{self, Until};
-use podium_converge::{Named, Owner, Place, apply};
+use podium_deploy::object::{self, Object};
+use podium_deploy::plan::Step;
+use podium_deploy::wait::{self, Until};
+use podium_deploy::{Named, Owner, Place, apply};
 use podium_meta::Kind;
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use podium_client::client;
-use podium_converge::{Named, named};
+use podium_deploy::{Named, named};
 
 use super::{Engine, Error};
 use crate::record::Release;

@@ -1,8 +1,8 @@
 //! The end of a release.
 
-use podium_converge::Named;
-use podium_converge::plan::{Action, Step};
-use podium_converge::wait::Until;
+use podium_deploy::Named;
+use podium_deploy::plan::{Action, Step};
+use podium_deploy::wait::Until;
 
 use super::{Engine, Error, Options, Past, owner};
 use crate::hooks::Moment;
@@ -48,7 +48,7 @@ impl Engine<'_> {
             if options.dry_run {
                 let owner = owner(&release);
                 let place = self.place(&owner);
-                let steps = podium_converge::plan::preview(&place, &[], &[], &past.objects(), false).await?;
+                let steps = podium_deploy::plan::preview(&place, &[], &[], &past.objects(), false).await?;
                 return Ok(Uninstalled { release, steps });
             }
             if !is_over(&release) {
