@@ -1,7 +1,7 @@
 //! Whole command lines: podium beside the real opm, on generated catalogs, and on real ones in `PODIUM_CATALOGS`.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
-#[path = "../../packages/catalog/tests/cases/mod.rs"]
+#[path = "../../olm/catalog/tests/cases/mod.rs"]
 mod cases;
 
 use std::path::{Path, PathBuf};
