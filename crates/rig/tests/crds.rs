@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-#[path = "../../packages/project/tests/random/mod.rs"]
+#[path = "../../operator/project/tests/random/mod.rs"]
 mod random;
 
 use podium_project::crd::{Names, Options, crd};
