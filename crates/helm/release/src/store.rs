@@ -276,21 +276,9 @@ impl Store {
             // What answers may be behind the list: without a record that is there, or by an older one, wrong would be done.
             None => self.find(entry).await?.ok_or(Error::NotFound)?,
         };
-        let wrong = |source| Error::Record { key: entry.key.clone(), source };
-        let text = object.pointer("/data/release").and_then(Value::as_str);
-        let text = text.ok_or_else(|| Error::Empty(entry.key.clone()))?.as_bytes();
-        let mut release = match self.driver {
-            // The API wraps the data of Secrets once more.
-            Driver::Secrets => {
-                let inner = base64_decode(text).map_err(|at| wrong(record::Error::Base64(at)))?;
-                Release::decode(&inner, &self.local)
-            }
-            Driver::ConfigMaps => Release::decode(text, &self.local),
-        }
-        .map_err(wrong)?;
-        release.labels = labels(&object);
-        release.annotations = texts(&object, "/metadata/annotations");
-        Ok(release)
+        let (key, driver, local) = (entry.key.clone(), self.driver, self.local.clone());
+        // A record holds up to a megabyte, compressed: unpacking it would keep the thread from everything else.
+        blocking(move || decode(&object, key, driver, &local)).await?
     }
 
     /// Looks for a record in a list: what answers the reading of one may be behind.
@@ -308,8 +296,8 @@ impl Store {
     }
 
     /// The object of a new record, before anything is written: it may have no room.
-    pub fn draft(&self, release: &Release) -> Result<Drafted, Error> {
-        let encoded = release.encode()?;
+    pub async fn draft(&self, release: &Release) -> Result<Drafted, Error> {
+        let encoded = encode(release).await?;
         Ok(Drafted { object: self.object(release, &encoded.text, "createdAt"), whole: encoded.whole })
     }
 
@@ -329,7 +317,7 @@ impl Store {
 
     /// Writes a record over the one that is there; says the version that it has then.
     pub async fn update(&self, release: &Release) -> Result<u64, Error> {
-        let object = self.object(release, &release.encode()?.text, "modifiedAt");
+        let object = self.object(release, &encode(release).await?.text, "modifiedAt");
         let resource = self.driver.resource();
         let key = key(&release.name, release.revision);
         let place = Some(release.namespace.as_str());
@@ -392,4 +380,30 @@ fn key(name: &str, revision: i64) -> String {
 /// Whether a label is Helm's own.
 pub fn is_system_label(key: &str) -> bool {
     SYSTEM.contains(&key)
+}
+/// Runs CPU-bound work on a blocking thread.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| Error::Interrupted(error.to_string()))
+}
+
+async fn encode(release: &Release) -> Result<encode::Encoded, Error> {
+    let release = release.clone();
+    Ok(blocking(move || release.encode()).await??)
+}
+
+fn decode(object: &Value, key: String, driver: Driver, local: &Location) -> Result<Release, Error> {
+    let Some(text) = object.pointer("/data/release").and_then(Value::as_str) else {
+        return Err(Error::Empty(key));
+    };
+    let decoded = match driver {
+        // The API wraps the data of Secrets once more.
+        Driver::Secrets => base64_decode(text.as_bytes())
+            .map_err(record::Error::Base64)
+            .and_then(|inner| Release::decode(&inner, local)),
+        Driver::ConfigMaps => Release::decode(text.as_bytes(), local),
+    };
+    let mut release = decoded.map_err(|source| Error::Record { key, source })?;
+    release.labels = labels(object);
+    release.annotations = texts(object, "/metadata/annotations");
+    Ok(release)
 }

@@ -13,6 +13,7 @@
 pub mod access;
 pub mod client;
 mod connection;
+pub mod cpu_pool;
 pub mod discovery;
 pub mod events;
 mod key;

@@ -1,6 +1,8 @@
 //! What is remembered of a custom resource between reconciles.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use podium_deploy::Named;
@@ -27,6 +29,8 @@ pub struct Card {
     pub done: Option<Done>,
     /// The resource itself, until it is looked at.
     pub body: Option<Box<Value>>,
+    /// Whether its chart rendered slowly the last time.
+    pub renders_slowly: Arc<AtomicBool>,
 }
 
 /// What has been done for a resource.

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use podium_client::Key;
@@ -57,7 +58,7 @@ pub struct Controller {
     /// Where the resources are.
     pub resource: Resource,
     /// The chart that they are the values of, or why there is none.
-    pub chart: RefCell<Result<Rc<Chart>, String>>,
+    pub chart: RefCell<Result<Arc<Chart>, String>>,
     /// Those to look at.
     pub queue: Queue<Key>,
     /// Where the releases of resources without a namespace are.
@@ -76,7 +77,7 @@ impl Controller {
     pub fn new(
         watch: Watch,
         resource: Resource,
-        chart: Result<Rc<Chart>, String>,
+        chart: Result<Arc<Chart>, String>,
         home: String,
         log: &Log,
         created: Gauge,
@@ -105,7 +106,7 @@ impl Controller {
     }
 
     /// The chart, if it can be used.
-    pub fn chart(&self) -> Result<Rc<Chart>, String> {
+    pub fn chart(&self) -> Result<Arc<Chart>, String> {
         self.chart.borrow().clone()
     }
 

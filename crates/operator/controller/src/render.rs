@@ -2,12 +2,15 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use podium_chart::capabilities::Capabilities;
 use podium_chart::render::Release as Facts;
 use podium_chart::renderer::{self, Prepared};
 use podium_chart::values::Values;
+use podium_client::cpu_pool::{self, Budget, CpuPool, Outcome};
 use podium_client::{Client, Kinds, client};
 use podium_deploy::object::tree;
 use podium_gotmpl::{Heap, Limits, Value as Template, World};
@@ -15,7 +18,7 @@ use podium_goyaml::Map;
 use podium_meta::Kind;
 use podium_release::Draft;
 use podium_release::draft::Form;
-use podium_release::machine::{self, Deadline};
+use podium_release::machine;
 use podium_release::stored::Extent;
 use podium_sprig::convert::from_tree;
 use serde_json::Value;
@@ -42,18 +45,22 @@ pub enum Error {
     /// A file of `crds/` is wrong.
     #[error("crds/: {0}")]
     Crds(podium_deploy::object::Error),
+    /// It takes too long.
+    #[error("rendering the chart failed: {0}")]
+    Pool(#[from] cpu_pool::Error),
 }
 
 type Question = (Kind, String, String);
+type Answers = BTreeMap<Question, Option<Value>>;
 
-/// The world of a render: what was looked up so far, and what else was asked for.
-struct Asking<'a> {
-    answers: &'a BTreeMap<Question, Option<Value>>,
+/// The environment of a render: the answers to `lookup` so far, and what else the templates look up.
+struct Lookups<'a> {
+    answers: &'a Answers,
     asked: RefCell<Vec<Question>>,
-    deadline: Deadline,
+    budget: &'a Budget,
 }
 
-impl World for Asking<'_> {
+impl World for Lookups<'_> {
     fn now(&self) -> (i64, u32) {
         machine::now()
     }
@@ -80,65 +87,102 @@ impl World for Asking<'_> {
     }
 
     fn out_of_time(&self) -> bool {
-        self.deadline.is_over()
+        self.budget.is_over()
     }
+}
+
+/// What is rendered: everything that a thread of the pool needs.
+struct Input {
+    chart: Arc<Chart>,
+    capabilities: Arc<Capabilities>,
+    facts: Facts,
+    config: Map,
+}
+
+impl Input {
+    /// Prepares, renders and sorts; `Err` holds what the templates look up and `answers` does not have.
+    fn render(&self, answers: &Answers, budget: &Budget) -> Outcome<Result<Draft, Failure>> {
+        let chart_error =
+            |error: renderer::Error| Error::Chart(String::from_utf8_lossy(&error.text()).into_owned());
+        let renderer = &self.chart.renderer;
+        let prepared = Values::from_map(&self.config, podium_goyaml::Pos::default())
+            .map_err(|e| Error::Chart(e.to_string()))
+            .and_then(|set| renderer.prepare(&set, true).map_err(chart_error));
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return Outcome::Finished(Err(Failure::Error(error))),
+        };
+        let world = Lookups { answers, asked: RefCell::default(), budget };
+        let rendered = renderer.render(&prepared, &self.facts, &self.capabilities, &world, Limits::default());
+        if rendered.is_err() && budget.is_over() {
+            return Outcome::OutOfTime;
+        }
+        let asked = world.asked.into_inner();
+        if !asked.is_empty() {
+            return Outcome::Finished(Err(Failure::Asked(asked)));
+        }
+        let draft = rendered.map_err(chart_error).and_then(|files| self.sort(&prepared, files));
+        Outcome::Finished(draft.map_err(Failure::Error))
+    }
+
+    fn sort(&self, prepared: &Prepared, files: Vec<podium_chart::render::Rendered>) -> Result<Draft, Error> {
+        // Neither the operator nor Helm needs the templates of old revisions, and they would be most of a record.
+        let form = Form { dialect: self.chart.renderer.dialect(), extent: Extent::Slim, all_notes: false };
+        let draft = Draft::new(prepared, files, &self.facts, self.config.clone(), form);
+        let draft = draft.map_err(|e| {
+            Error::Chart(String::from_utf8_lossy(&renderer::Error::from(e).text()).into_owned())
+        })?;
+        draft.with_crds(prepared).map_err(Error::Crds)
+    }
+}
+
+/// Why a render has no result.
+enum Failure {
+    Asked(Vec<Question>),
+    Error(Error),
 }
 
 /// A chart with a cluster to look things up in.
 pub struct Job<'a> {
+    /// The threads that render.
+    pub pool: &'a CpuPool,
+    /// Whether the resource rendered slowly the last time.
+    pub is_slow: &'a AtomicBool,
     /// The chart.
-    pub chart: &'a Chart,
+    pub chart: Arc<Chart>,
     /// The cluster.
     pub client: &'a Client,
     /// Its kinds.
     pub kinds: &'a Kinds,
     /// What templates see of it.
-    pub capabilities: &'a Capabilities,
+    pub capabilities: Arc<Capabilities>,
 }
 
 impl Job<'_> {
-    /// Renders; what templates look up is asked for, and then rendered again with the answers.
+    /// Renders on a thread of the pool. What templates look up is read from the cluster, and then the chart is rendered
+    /// again with the answers.
     pub async fn draft(&self, facts: &Facts, config: Map) -> Result<Draft, Error> {
-        let wrong =
-            |error: renderer::Error| Error::Chart(String::from_utf8_lossy(&error.text()).into_owned());
-        let renderer = &self.chart.renderer;
-        let set = Values::from_map(&config, podium_goyaml::Pos::default())
-            .map_err(|e| Error::Chart(e.to_string()))?;
-        let prepared = renderer.prepare(&set, true).map_err(wrong)?;
-        let mut answers = BTreeMap::new();
+        let input = Arc::new(Input {
+            chart: self.chart.clone(),
+            capabilities: self.capabilities.clone(),
+            facts: facts.clone(),
+            config,
+        });
+        let mut answers = Arc::new(Answers::new());
         for _ in 0..ROUNDS {
-            let world = Asking {
-                answers: &answers,
-                asked: RefCell::default(),
-                deadline: Deadline::after(Some(LONGEST)),
+            let (input, known) = (input.clone(), answers.clone());
+            let render = move |budget: &Budget| input.render(&known, budget);
+            let asked = match self.pool.run_within(LONGEST, self.is_slow, render).await? {
+                Ok(draft) => return Ok(draft),
+                Err(Failure::Error(error)) => return Err(error),
+                Err(Failure::Asked(asked)) => asked,
             };
-            let rendered = renderer.render(&prepared, facts, self.capabilities, &world, Limits::default());
-            let asked = world.asked.into_inner();
-            if asked.is_empty() {
-                return self.finish(&prepared, rendered.map_err(wrong)?, facts, config);
-            }
             for question in asked {
                 let answer = self.look_up(&question).await?;
-                answers.insert(question, answer);
+                Arc::make_mut(&mut answers).insert(question, answer);
             }
         }
         Err(Error::Restless)
-    }
-
-    fn finish(
-        &self,
-        prepared: &Prepared,
-        files: Vec<podium_chart::render::Rendered>,
-        facts: &Facts,
-        config: Map,
-    ) -> Result<Draft, Error> {
-        // Neither the operator nor Helm needs the templates of old revisions, and they would be most of a record.
-        let form = Form { dialect: self.chart.renderer.dialect(), extent: Extent::Slim, all_notes: false };
-        let draft = Draft::new(prepared, files, facts, config, form);
-        let draft = draft.map_err(|e| {
-            Error::Chart(String::from_utf8_lossy(&renderer::Error::from(e).text()).into_owned())
-        })?;
-        draft.with_crds(prepared).map_err(Error::Crds)
     }
 
     /// What a template asks for; nothing when it is not there, or its kind is not.

@@ -1,10 +1,12 @@
 //! Puts everything together and keeps it running.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use podium_chart::dialect::{Dialect, HELM3};
 use podium_client::client::Form;
+use podium_client::cpu_pool::CpuPool;
 use podium_client::events::Recorder;
 use podium_client::lease;
 use podium_client::log::Log;
@@ -110,7 +112,6 @@ pub async fn run(
 ) -> Result<(), Error> {
     let registry = Registry::default();
     let (alive, ready) = (Health::default(), Health::default());
-    ready.bad("cluster", "the resources are not known yet");
     measure::process(&registry, settings.version, "");
     let mut servers = Vec::new();
     let probes = Pages { alive: Some(alive), ready: Some(ready.clone()), metrics: None };
@@ -128,6 +129,7 @@ pub async fn run(
             servers.push((server, pages));
         }
     }
+    // The servers of probes and metrics are not part of the leader's work: a standby answers too.
     let local = tokio::task::LocalSet::new();
     for (server, pages) in servers {
         if settings.metrics_guarded && pages.metrics.is_some() {
@@ -145,21 +147,22 @@ pub async fn run(
         let (client, log, registry, roster) = (client.clone(), log.clone(), registry.clone(), roster.clone());
         async move { operate(client, settings, &roster, &log, &registry, &ready).await }
     };
-    let work = local.run_until(async {
+    let stop = async {
+        stop.await;
+        roster.leave(&client, &identity).await;
+    };
+    let work = async {
         tokio::select! {
             failed = work => failed,
-            () = stop => {
-                roster.leave(&client, &identity).await;
-                Ok(())
-            }
+            () = stop => Ok(()),
         }
-    });
-    let Some(Election { id, namespace }) = election else { return work.await };
+    };
+    let Some(Election { id, namespace }) = election else { return local.run_until(work).await };
     let election = lease::Election::new(&namespace, &id, &identity);
     measure::election(&registry, &election);
     log.info("waiting for the lease", &[("namespace", &namespace), ("name", &id)]);
     let trouble = |error: &client::Error| log.error("the lease cannot be had", &[("error", error)]);
-    match election.lead(&client, trouble, work).await {
+    match local.run_until(election.lead(&client, trouble, work)).await {
         lease::Ended::Done(ended) => ended,
         lease::Ended::Lost(reason) => Err(Error::Lost(reason)),
     }
@@ -205,13 +208,18 @@ async fn operate(
     registry: &Registry,
     ready: &Health,
 ) -> Result<(), Error> {
+    // A standby is ready: a rollout that waits for it would wait for the leader that it replaces.
+    ready.bad("cluster", "the resources are not known yet");
     let kinds = Rc::new(Kinds::new(client.clone()));
     let places: Vec<Option<String>> = match settings.namespaces.as_slice() {
         [] => vec![None],
         some => some.iter().cloned().map(Some).collect(),
     };
-    let load = |watch: &Entry| Chart::load(&watch.chart, DIALECT).map(Rc::new).map_err(|e| e.to_string());
-    let charts: Vec<_> = settings.watches.iter().map(load).collect();
+    let pool = CpuPool::default();
+    let mut charts = Vec::new();
+    for watch in &settings.watches {
+        charts.push(load(&pool, &watch.chart).await);
+    }
     let names = settings.watches.iter().zip(&charts).map(|(watch, chart)| match chart {
         Ok(chart) => chart.name.clone(),
         // What it will most likely be called when it is there.
@@ -228,6 +236,7 @@ async fn operate(
         roster.clone(),
         recorder.clone(),
         log.clone(),
+        pool,
     );
     context.history = settings.history;
     context.hide_overrides = settings.hide_overrides;
@@ -359,8 +368,7 @@ fn begin(
             }
         });
     }
-    let (controller, hub, log) = (controller.clone(), context.hub.clone(), context.log.clone());
-    tokio::task::spawn_local(reload(controller, hub, log, settings.reload));
+    tokio::task::spawn_local(reload(controller.clone(), context.clone(), settings.reload));
 }
 
 /// Looks for resources that no selector chooses. Their bodies are not needed: only whose they are.
@@ -393,7 +401,8 @@ fn orphans(controller: &Rc<Controller>, context: &Rc<Context>, client: &Client, 
 }
 
 /// Loads the chart of a controller anew when its files change; only until there is one, unless it is to be `followed`.
-async fn reload(controller: Rc<Controller>, hub: Rc<Hub>, log: Log, followed: bool) {
+async fn reload(controller: Rc<Controller>, context: Rc<Context>, followed: bool) {
+    let Context { hub, log, pool, .. } = &*context;
     let path = controller.watch.chart.clone();
     let mut seen = stamps(&path);
     let mut failed = String::new();
@@ -404,11 +413,11 @@ async fn reload(controller: Rc<Controller>, hub: Rc<Hub>, log: Log, followed: bo
             continue;
         }
         seen = now;
-        match Chart::load(&path, DIALECT) {
+        match load(pool, &path).await {
             Ok(chart) if chart.digest != controller.digest() => {
                 log.info("the chart has changed", &[("chart", &path)]);
                 hub.add_chart(&chart.name);
-                *controller.chart.borrow_mut() = Ok(Rc::new(chart));
+                *controller.chart.borrow_mut() = Ok(chart);
                 controller.wake_all();
                 failed.clear();
                 hub.missing.set(&controller.watch.kind, "chart", None);
@@ -417,8 +426,8 @@ async fn reload(controller: Rc<Controller>, hub: Rc<Hub>, log: Log, followed: bo
                 failed.clear();
                 hub.missing.set(&controller.watch.kind, "chart", None);
             }
-            Err(error) if error.to_string() != failed => {
-                failed = error.to_string();
+            Err(error) if error != failed => {
+                failed = error;
                 hub.missing.set(&controller.watch.kind, "chart", Some(What::Chart));
                 let mut chart = controller.chart.borrow_mut();
                 let what = match &mut *chart {
@@ -432,6 +441,15 @@ async fn reload(controller: Rc<Controller>, hub: Rc<Hub>, log: Log, followed: bo
             }
             Err(_) => {}
         }
+    }
+}
+
+/// Loads a chart on a thread of the pool.
+async fn load(pool: &CpuPool, path: &str) -> Result<Arc<Chart>, String> {
+    let path = path.to_owned();
+    match pool.run(move || Chart::load(&path, DIALECT)).await {
+        Ok(loaded) => loaded.map(Arc::new).map_err(|e| e.to_string()),
+        Err(error) => Err(error.to_string()),
     }
 }
 

@@ -91,7 +91,15 @@ impl Context {
         let chart = Self::chart(controller)?;
         // What was made for another kind of resource is not what this one wants.
         let kind = owner(&controller.watch.kind);
-        let digest = values::digest(&found.values, &format!("{kind} {}", chart.digest));
+        let (values, digest, warnings) = {
+            let (values, chart) = (found.values, chart.clone());
+            let hash = move || {
+                let digest = values::digest(&values, &format!("{kind} {}", chart.digest));
+                let warnings = warnings(&values, &chart);
+                (values, digest, warnings)
+            };
+            self.pool.run(hash).await.map_err(|e| Trouble::irreconcilable("ReconcileError", e))?
+        };
         let intact = self.intact(controller, key);
         let keeper = Owned { custom: &custom, kind: &controller.watch.kind, chart: &chart.name, intact };
         let store = self.store(controller.place(key));
@@ -102,7 +110,7 @@ impl Context {
             generation: custom.generation(),
             chart: chart.digest.clone(),
             sources: found.sources,
-            warnings: warnings(&found.values, &chart),
+            warnings,
             period: wishes.period,
             turn: turn.unwrap_or_default(),
             ..Done::default()
@@ -114,7 +122,7 @@ impl Context {
             done.deployed = deployed_before(&custom, done.revision);
         } else {
             let steps =
-                self.install_or_upgrade(controller, &custom, &engine, &wishes, found.values, &digest).await?;
+                self.install_or_upgrade(controller, &custom, &engine, &wishes, values, &digest).await?;
             done.revision = steps.release.revision;
             done.deployed = deployed(done.revision, &steps.release.info.notes);
             done.held = held(&steps.steps);
@@ -219,8 +227,16 @@ impl Context {
         let facts =
             Facts { name: name.to_owned(), namespace: place, is_upgrade: !install, revision: past.next() };
         let capabilities = self.capabilities().await?;
-        let job =
-            Job { chart: &chart, client: &self.client, kinds: &self.kinds, capabilities: &capabilities };
+        let is_slow =
+            controller.change(&custom.key(), |card| card.renders_slowly.clone()).unwrap_or_default();
+        let job = Job {
+            pool: &self.pool,
+            is_slow: &is_slow,
+            chart: chart.clone(),
+            client: &self.client,
+            kinds: &self.kinds,
+            capabilities,
+        };
         let draft = match job.draft(&facts, values).await {
             Err(crate::render::Error::Client(error)) => return Err(error.into()),
             draft => draft.map_err(|e| Trouble::irreconcilable("ReconcileError", e))?,

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use podium_chart::capabilities::{Capabilities, KubeVersion};
+use podium_client::cpu_pool::CpuPool;
 use podium_client::discovery::Version;
 use podium_client::events::{Mood, Recorder};
 use podium_client::log::Log;
@@ -44,6 +45,8 @@ pub struct Context {
     pub recorder: Recorder,
     /// Where lines go.
     pub log: Log,
+    /// The threads for rendering, hashing and loading charts.
+    pub pool: CpuPool,
     /// How many revisions are kept.
     pub history: usize,
     /// Whether override values are hidden in Events.
@@ -52,7 +55,7 @@ pub struct Context {
     pub period: Option<Duration>,
     /// Up to where records are known.
     records: Newest,
-    capabilities: RefCell<Option<(Arc<Discovery>, Rc<Capabilities>)>>,
+    capabilities: RefCell<Option<(Arc<Discovery>, Arc<Capabilities>)>>,
 }
 
 /// Why a resource is not as it should be.
@@ -120,6 +123,7 @@ impl Context {
         roster: Rc<Roster>,
         recorder: Recorder,
         log: Log,
+        pool: CpuPool,
     ) -> Self {
         Self {
             client,
@@ -128,6 +132,7 @@ impl Context {
             roster,
             recorder,
             log,
+            pool,
             history: 10,
             hide_overrides: false,
             period: None,
@@ -137,7 +142,7 @@ impl Context {
     }
 
     /// What templates see of the cluster; read anew when its kinds were.
-    async fn capabilities(&self) -> Result<Rc<Capabilities>, client::Error> {
+    async fn capabilities(&self) -> Result<Arc<Capabilities>, client::Error> {
         let discovery = self.kinds.known().await?;
         if let Some((of, known)) = &*self.capabilities.borrow()
             && Arc::ptr_eq(of, &discovery)
@@ -145,7 +150,7 @@ impl Context {
             return Ok(known.clone());
         }
         let Version { git, major, minor } = Version::read(&self.client).await?;
-        let read = Rc::new(Capabilities {
+        let read = Arc::new(Capabilities {
             kube_version: KubeVersion { version: git, normalized: String::new(), major, minor },
             api_versions: discovery.names().map(str::to_owned).collect(),
         });
@@ -222,7 +227,7 @@ impl Context {
     }
 
     /// The chart of a controller; a resource waits for one that cannot be used.
-    fn chart(controller: &Controller) -> Result<Rc<Chart>, Trouble> {
+    fn chart(controller: &Controller) -> Result<Arc<Chart>, Trouble> {
         controller.chart().map_err(|why| Trouble::irreconcilable("ReconcileError", why))
     }
 
