@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use podium_client::client::Form;
-use podium_client::events::{About, Mood, Recorder};
-use podium_client::lease::{Election, Ended};
-use podium_client::roster::{Presence, peers};
-use podium_client::store::{Change, Store};
 use podium_client::watch::{Event, Watch};
-use podium_client::{Access, Client, lease};
+use podium_client::{Access, Client};
+use podium_controller::events::{About, Mood, Recorder};
+use podium_controller::lease;
+use podium_controller::lease::{Election, Ended};
+use podium_controller::roster::{Presence, peers};
+use podium_controller::store::{Change, Store};
 use podium_meta::Resource;
 use podium_rig::cluster::{Cluster, Options, User, run};
 use podium_rig::tools;

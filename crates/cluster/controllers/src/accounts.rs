@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use podium_client::Key;
 use podium_client::client::Error;
-use podium_client::queue::Verdict;
 use podium_client::watch::Event;
+use podium_controller::queue::Verdict;
 use podium_meta::Resource;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;

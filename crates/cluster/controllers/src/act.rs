@@ -2,9 +2,9 @@
 
 use http::Method;
 use podium_client::client::{Error, Form};
-use podium_client::queue::Verdict;
 use podium_client::write::Propagation;
 use podium_client::{Client, Key};
+use podium_controller::queue::Verdict;
 use podium_meta::Resource;
 use serde_json::{Value, json};
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use podium_client::Key;
 use podium_client::client::{Error, Form};
-use podium_client::queue::Verdict;
 use podium_client::write::Propagation;
+use podium_controller::queue::Verdict;
 use podium_meta::Resource;
 use serde_json::{Value, json};
 

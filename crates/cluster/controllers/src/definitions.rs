@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use podium_client::Key;
 use podium_client::client::{Error, Form};
-use podium_client::queue::{Backoff, Verdict};
 use podium_client::watch::Event;
+use podium_controller::queue::{Backoff, Verdict};
 use podium_meta::{Kind, Resource};
 use serde_json::{Value, json};
 use tokio::time::Instant;

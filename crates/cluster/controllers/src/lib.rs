@@ -35,8 +35,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use podium_client::Client;
-use podium_client::log::Log;
-use podium_client::queue::{Queue, Verdict};
+use podium_controller::log::Log;
+use podium_controller::queue::{Queue, Verdict};
 use serde_json::{Value, json};
 
 use crate::world::World;

@@ -8,9 +8,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use podium_client::Key;
 use podium_client::client::{Client, Error, Form};
-use podium_client::queue::Verdict;
 use podium_client::watch::Event;
 use podium_client::write::Propagation;
+use podium_controller::queue::Verdict;
 use podium_meta::Resource;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use podium_client::client::{Apply, Error};
-use podium_client::queue::Verdict;
+use podium_controller::queue::Verdict;
 use podium_meta::{Kind, Resource, Selector};
 use serde_json::{Value, json};
 

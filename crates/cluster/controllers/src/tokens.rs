@@ -6,9 +6,9 @@ use std::rc::Rc;
 
 use podium_client::Key;
 use podium_client::client::Error;
-use podium_client::queue::Verdict;
 use podium_client::watch::Event;
 use podium_client::write::Propagation;
+use podium_controller::queue::Verdict;
 use podium_meta::{Resource, base64};
 use serde_json::{Value, json};
 

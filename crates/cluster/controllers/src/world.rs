@@ -14,10 +14,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use podium_client::client::{Error, Form};
-use podium_client::events::{About, Mood, Recorder};
-use podium_client::queue::{Backoff, Queue, Verdict};
 use podium_client::watch::{Event, TroubleKind, Watch};
 use podium_client::{Client, Key};
+use podium_controller::events::{About, Mood, Recorder};
+use podium_controller::queue::{Backoff, Queue, Verdict};
 use podium_meta::Resource;
 use serde_json::Value;
 use tokio::task::AbortHandle;

@@ -75,7 +75,7 @@ impl Client {
     }
 
     /// The result of a request, or an error if it takes too long.
-    pub(crate) async fn in_time<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    pub async fn in_time<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         match tokio::time::timeout(PATIENCE, work).await {
             Ok(result) => result,
             Err(_) => Err(self.away(format!("no answer in {} s", PATIENCE.as_secs()))),

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use podium_client::Key;
-use podium_client::log::Log;
-use podium_client::queue::{Backoff, Queue};
 use podium_client::watch::Event;
+use podium_controller::log::Log;
+use podium_controller::queue::{Backoff, Queue};
 use podium_meta::{Kind, Resource};
 use podium_project::watches::Watch;
 use podium_serve::metrics::Gauge;

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use podium_client::client::Form;
-use podium_client::log::Log;
-use podium_client::store::{Row, Store};
 use podium_client::watch::{Event, Watch};
 use podium_client::{Client, Key};
+use podium_controller::log::Log;
+use podium_controller::store::{Row, Store};
 use podium_deploy::Named;
 use podium_deploy::plan::signature;
 use podium_meta::{Kind, Resource};

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use podium_client::events::{About, Mood, Recorder};
 use podium_client::watch::{Trouble, TroubleKind};
+use podium_controller::events::{About, Mood, Recorder};
 use podium_meta::Kind;
 use podium_serve::Registry;
 use podium_serve::metrics::Gauge;

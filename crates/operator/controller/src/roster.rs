@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use podium_client::client::Form;
-use podium_client::events::About;
-use podium_client::log::Log;
-use podium_client::roster::Presence;
 use podium_client::watch::{Event, Watch};
-use podium_client::{Client, Key, lease};
+use podium_client::{Client, Key};
+use podium_controller::events::About;
+use podium_controller::lease;
+use podium_controller::log::Log;
+use podium_controller::roster::Presence;
 use podium_meta::{Kind, Selector};
 use podium_project::watches::Watch as Entry;
 use serde_json::{Value, json};

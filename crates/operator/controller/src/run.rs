@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use podium_chart::dialect::{Dialect, HELM3};
 use podium_client::client::Form;
-use podium_client::cpu_pool::CpuPool;
-use podium_client::events::Recorder;
-use podium_client::lease;
-use podium_client::log::Log;
-use podium_client::measure::{self, Reconciles};
 use podium_client::watch::{Event, Trouble, TroubleKind, Watch};
 use podium_client::{Client, Kinds, client};
+use podium_controller::cpu_pool::CpuPool;
+use podium_controller::events::Recorder;
+use podium_controller::lease;
+use podium_controller::log::Log;
+use podium_controller::measure::{self, Reconciles};
 use podium_meta::{Kind, Resource};
 use podium_project::watches::Watch as Entry;
 use podium_serve::pages::Pages;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
-use podium_client::log::{Level, Log, Style};
+use podium_controller::log::{Level, Log, Style};
 use podium_operator::{Election, Settings};
 use podium_project::watches::{Reader, Watches};
 use podium_sprig::gotime;

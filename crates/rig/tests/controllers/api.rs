@@ -6,8 +6,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use http::Method;
-use podium_client::log::{Level, Log, Style};
 use podium_client::{Access, Client, Error};
+use podium_controller::log::{Level, Log, Style};
 use podium_controllers::{Claims, Options};
 use podium_rig::cluster::Cluster;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Looks after what is there while what is wanted fails: the last revision that was deployed stays as it is.
 
 use podium_client::Key;
-use podium_client::events::Mood;
+use podium_controller::events::Mood;
 use podium_deploy::Named;
 use podium_deploy::plan::{Action, Step};
 use podium_release::engine;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use podium_client::Key;
-use podium_client::queue::{Backoff, Verdict};
+use podium_controller::queue::{Backoff, Verdict};
 use podium_deploy::place::Place;
 use podium_deploy::plan::{Action, Step};
 use podium_deploy::{Named, Owner};

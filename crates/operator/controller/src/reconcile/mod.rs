@@ -13,12 +13,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use podium_chart::capabilities::{Capabilities, KubeVersion};
-use podium_client::cpu_pool::CpuPool;
 use podium_client::discovery::Version;
-use podium_client::events::{Mood, Recorder};
-use podium_client::log::Log;
-use podium_client::queue::Verdict;
 use podium_client::{Client, Discovery, Key, Kinds, client};
+use podium_controller::cpu_pool::CpuPool;
+use podium_controller::events::{Mood, Recorder};
+use podium_controller::log::Log;
+use podium_controller::queue::Verdict;
 use podium_meta::Kind;
 use podium_release::engine::{self, Engine, Keeper, Listener};
 use podium_release::{Driver, Newest, Store};
@@ -232,7 +232,7 @@ impl Context {
     }
 
     fn say(&self, custom: &Custom, mood: Mood, reason: &str, message: &str) {
-        let mut about = podium_client::events::About::of(&custom.0);
+        let mut about = podium_controller::events::About::of(&custom.0);
         // An Event of something without a namespace is in the default one.
         about.namespace = about.namespace.or_else(|| Some("default".to_owned()));
         self.recorder.say(&about, mood, reason, message);

@@ -1,10 +1,10 @@
 //! Takes away what was made for a resource that is being deleted.
 
 use http::Method;
-use podium_client::events::Mood;
-use podium_client::queue::Verdict;
 use podium_client::write::Propagation;
 use podium_client::{Key, client};
+use podium_controller::events::Mood;
+use podium_controller::queue::Verdict;
 use podium_deploy::place::Place;
 use podium_deploy::plan::Action;
 use podium_deploy::wait::Until;

@@ -2,8 +2,8 @@
 
 use http::Method;
 use jiff::Timestamp;
-use podium_client::events::Mood;
 use podium_client::{Key, client};
+use podium_controller::events::Mood;
 use serde_json::{Map, Value, json};
 
 use super::{Context, Trouble, look};

@@ -7,8 +7,8 @@ use http::Method;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::client::{Apply, Client, Error, Form};
 use crate::lease::{micro, resource};
+use podium_client::client::{Apply, Client, Error, Form};
 
 /// What one process publishes of itself.
 #[derive(Clone, Debug)]

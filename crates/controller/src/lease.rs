@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use crate::client::{Client, Error, Form};
-use crate::watch::{Event, Watch};
+use podium_client::client::{Client, Error, Form};
+use podium_client::watch::{Event, Watch};
 
 /// Where Leases are.
 pub fn resource() -> Resource {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::client::{Client, Error};
+use podium_client::client::{Client, Error};
 
 /// How many different Events wait to be written, and how many written ones are remembered.
 const MOST: usize = 512;

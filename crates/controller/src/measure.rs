@@ -8,7 +8,7 @@ use podium_serve::metrics::{Counter, Histogram, SECONDS};
 
 use crate::lease::Election;
 use crate::queue::{Queue, Verdict};
-use crate::request;
+use podium_client::request;
 
 /// Counts the requests of this process, says what it is, and what the kernel says of it.
 pub fn process(registry: &Registry, version: &'static str, commit: &'static str) {

@@ -5,8 +5,8 @@ use std::collections::hash_map::Entry;
 
 use serde_json::Value;
 
-use crate::key::Key;
-use crate::watch::Event;
+use podium_client::Key;
+use podium_client::watch::Event;
 
 /// What is remembered of one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

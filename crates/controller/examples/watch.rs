@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use podium_client::client::Form;
-use podium_client::log::{Level, Log, Style};
-use podium_client::store::Store;
 use podium_client::watch::{Event, Watch};
 use podium_client::{Access, Client, Discovery, request};
+use podium_controller::log::{Level, Log, Style};
+use podium_controller::store::Store;
 use podium_meta::Kind;
 
 #[tokio::main(flavor = "current_thread")]

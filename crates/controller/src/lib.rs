@@ -1,0 +1,17 @@
+//! The controller kit: what every controller is made of.
+//!
+//! ```text
+//!  watch ──Event──▶ store ──Change──▶ queue ──key──▶ reconcile ──▶ client, events
+//!                                       ▲                │
+//!                                       └─── backoff ────┘
+//!  lease: leader election      roster: other processes      log, measure: logs and metrics      cpu_pool: CPU-bound work
+//! ```
+
+pub mod cpu_pool;
+pub mod events;
+pub mod lease;
+pub mod log;
+pub mod measure;
+pub mod queue;
+pub mod roster;
+pub mod store;
