@@ -6,11 +6,11 @@ use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use podium_client::client::Form;
-use podium_client::watch::{Event, Watch};
-use podium_client::{Access, Client, Discovery, request};
+use podium_client::client::Representation;
+use podium_client::watch::{ListWatch, WatchEvent};
+use podium_client::{Client, ClientConfig, Discovery, request};
 use podium_controller::log::{Level, Log, Style};
-use podium_controller::store::Store;
+use podium_controller::object_store::ObjectStore;
 use podium_meta::Kind;
 
 #[tokio::main(flavor = "current_thread")]
@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let log = Log::new(Level::Info, Style::Console);
     let mut args = std::env::args().skip(1);
     let seconds: u64 = args.next().unwrap_or_default().parse().unwrap_or(30);
-    let client = Client::new(&Access::default()).await?;
+    let client = Client::new(&ClientConfig::default()).await?;
     let known = Discovery::read(&client).await?;
     let log_costs = |message: &str, objects: usize| {
         let requests: u64 = request::sent().iter().map(|(.., count)| count).sum();
@@ -37,21 +37,21 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for name in args {
         let (version, kind) = name.rsplit_once('/').unwrap_or(("v1", &name));
         let resource = known.find(&Kind::new(version, kind)).ok_or("there is no such kind")?.clone();
-        let store = Arc::new(Mutex::new(Store::default()));
+        let store = Arc::new(Mutex::new(ObjectStore::default()));
         let (client, log) = (client.clone(), log.with("kind", &name));
         stores.push(store.clone());
         tokio::spawn(async move {
-            let tell = |event: Event| {
-                if let Event::Trouble(trouble) = &event {
+            let tell = |event: WatchEvent| {
+                if let WatchEvent::Failing(trouble) = &event {
                     log.error(&trouble.message, &[]);
                 }
                 let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
                 store.take(&event, |_| 0, |_| ());
             };
-            match Watch::new(resource, Form::Metadata).run(&client, tell).await {}
+            match ListWatch::new(resource, Representation::Metadata).run(&client, tell).await {}
         });
     }
-    let lock = |store: &Arc<Mutex<Store>>| store.lock().unwrap_or_else(PoisonError::into_inner).len();
+    let lock = |store: &Arc<Mutex<ObjectStore>>| store.lock().unwrap_or_else(PoisonError::into_inner).len();
     tokio::time::sleep(Duration::from_secs(3)).await;
     log_costs("listed", stores.iter().map(lock).sum());
     tokio::time::sleep(Duration::from_secs(seconds)).await;

@@ -1,6 +1,6 @@
 //! What `kubectl describe` shows at the end: Events about objects.
 //!
-//! Saying the same of the same object again raises the count of one Event. Who says it never waits and never fails:
+//! EventKey the same of the same object again raises the count of one Event. Who says it never waits and never fails:
 //! what cannot be written is counted, and an object that is spoken of too often is spoken of less.
 
 use std::collections::{HashMap, VecDeque};
@@ -33,7 +33,7 @@ const LONGEST: usize = 1024;
 
 /// What an Event is about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct About {
+pub struct ObjectReference {
     /// apiVersion.
     pub api_version: String,
     /// Kind.
@@ -46,9 +46,9 @@ pub struct About {
     pub uid: String,
 }
 
-impl About {
+impl ObjectReference {
     /// The object itself.
-    pub fn of(object: &Value) -> Self {
+    pub fn from_object(object: &Value) -> Self {
         let text = |path: &str| object.pointer(path).and_then(Value::as_str).map(str::to_owned);
         Self {
             api_version: text("/apiVersion").unwrap_or_default(),
@@ -62,7 +62,7 @@ impl About {
 
 /// How serious it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mood {
+pub enum EventType {
     /// As expected.
     Normal,
     /// Somebody should look.
@@ -71,9 +71,9 @@ pub enum Mood {
 
 /// What is said; the same again is the same Event.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Saying {
-    about: About,
-    mood: Mood,
+struct EventKey {
+    about: ObjectReference,
+    mood: EventType,
     reason: String,
     message: String,
 }
@@ -95,12 +95,12 @@ struct Pending {
 
 #[derive(Default)]
 struct State {
-    order: VecDeque<Saying>,
-    pending: HashMap<Saying, Pending>,
+    order: VecDeque<EventKey>,
+    pending: HashMap<EventKey, Pending>,
     buckets: HashMap<String, Bucket>,
     /// What is being written now.
-    writing: Option<Saying>,
-    tally: Tally,
+    writing: Option<EventKey>,
+    stats: RecorderStats,
 }
 
 struct Bucket {
@@ -110,7 +110,7 @@ struct Bucket {
 
 /// What became of what was said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct RecorderStats {
     /// Events written, new or raised.
     pub written: u64,
     /// Not said because the object was spoken of too often, or too much was waiting.
@@ -121,7 +121,7 @@ pub struct Tally {
 
 /// Says things about objects; copies are the same.
 #[derive(Clone)]
-pub struct Recorder(Arc<Inner>);
+pub struct EventRecorder(Arc<Inner>);
 
 struct Inner {
     component: String,
@@ -130,7 +130,7 @@ struct Inner {
     wake: Notify,
 }
 
-impl Recorder {
+impl EventRecorder {
     /// In the name of a component (what describes the Event's source) and of one of its processes.
     pub fn new(component: &str, instance: &str) -> Self {
         let (component, instance) = (component.to_owned(), instance.to_owned());
@@ -142,13 +142,13 @@ impl Recorder {
     }
 
     /// Says something; it is written soon.
-    pub fn say(&self, about: &About, mood: Mood, reason: &str, message: &str) {
+    pub fn record(&self, about: &ObjectReference, mood: EventType, reason: &str, message: &str) {
         let mut message = message.to_owned();
         if message.len() > LONGEST {
             message.truncate(message.floor_char_boundary(LONGEST - 3));
             message.push_str("...");
         }
-        let saying = Saying { about: about.clone(), mood, reason: reason.to_owned(), message };
+        let saying = EventKey { about: about.clone(), mood, reason: reason.to_owned(), message };
         self.state().say(saying, Timestamp::now(), Instant::now());
         self.0.wake.notify_one();
     }
@@ -160,8 +160,8 @@ impl Recorder {
     }
 
     /// What became of what was said.
-    pub fn tally(&self) -> Tally {
-        self.state().tally
+    pub fn stats(&self) -> RecorderStats {
+        self.state().stats
     }
 
     /// Writes what is said, for ever; what the server refuses is told.
@@ -173,9 +173,9 @@ impl Recorder {
                 let mut state = self.state();
                 state.writing = None;
                 match &result {
-                    Ok(()) => state.tally.written += 1,
+                    Ok(()) => state.stats.written += 1,
                     Err(error) => {
-                        state.tally.failed += 1;
+                        state.stats.failed += 1;
                         drop(state);
                         failed(error);
                     }
@@ -186,7 +186,7 @@ impl Recorder {
         }
     }
 
-    fn next(&self) -> Option<(Saying, Pending)> {
+    fn next(&self) -> Option<(EventKey, Pending)> {
         let mut state = self.state();
         let saying = state.order.pop_front()?;
         let pending = state.pending.remove(&saying)?;
@@ -197,8 +197,8 @@ impl Recorder {
     async fn write(
         &self,
         client: &Client,
-        written: &mut HashMap<Saying, Written>,
-        saying: &Saying,
+        written: &mut HashMap<EventKey, Written>,
+        saying: &EventKey,
         pending: &Pending,
     ) -> Result<(), Error> {
         let events = Resource::core("Event", "events", true);
@@ -214,7 +214,7 @@ impl Recorder {
                     return Ok(());
                 }
                 // Forgotten by the server, or deleted by somebody: a new one.
-                Err(Error::Refused(status)) if status.is_not_found() => {}
+                Err(Error::Api(status)) if status.is_not_found() => {}
                 Err(error) => return Err(error),
             }
         }
@@ -231,8 +231,8 @@ impl Recorder {
         Ok(())
     }
 
-    fn event(&self, saying: &Saying, pending: &Pending) -> Value {
-        let Saying { about, mood, reason, message } = saying;
+    fn event(&self, saying: &EventKey, pending: &Pending) -> Value {
+        let EventKey { about, mood, reason, message } = saying;
         let namespace = about.namespace.as_deref().unwrap_or("default");
         let mut involved = json!({"apiVersion": about.api_version, "kind": about.kind, "name": about.name, "uid": about.uid});
         if let Some(namespace) = &about.namespace {
@@ -246,7 +246,7 @@ impl Recorder {
             "kind": "Event",
             "metadata": {"name": name, "namespace": namespace},
             "involvedObject": involved,
-            "type": match mood { Mood::Normal => "Normal", Mood::Warning => "Warning" },
+            "type": match mood { EventType::Normal => "Normal", EventType::Warning => "Warning" },
             "reason": reason,
             "message": message,
             "count": pending.times,
@@ -260,16 +260,16 @@ impl Recorder {
 }
 
 impl State {
-    fn say(&mut self, saying: Saying, time: Timestamp, now: Instant) {
+    fn say(&mut self, saying: EventKey, time: Timestamp, now: Instant) {
         if !self.allowed(&saying.about.uid, now) {
-            self.tally.dropped += 1;
+            self.stats.dropped += 1;
             return;
         }
         if let Some(pending) = self.pending.get_mut(&saying) {
             pending.times += 1;
             pending.last = time;
         } else if self.order.len() >= MOST {
-            self.tally.dropped += 1;
+            self.stats.dropped += 1;
         } else {
             self.order.push_back(saying.clone());
             self.pending.insert(saying, Pending { times: 1, first: time, last: time });
@@ -305,7 +305,7 @@ impl Bucket {
     }
 }
 
-fn forget_oldest(written: &mut HashMap<Saying, Written>) {
+fn forget_oldest(written: &mut HashMap<EventKey, Written>) {
     written.retain(|_, known| known.at.elapsed() < FORGET);
     let mut times: Vec<Instant> = written.values().map(|known| known.at).collect();
     if times.len() >= MOST {
@@ -325,15 +325,15 @@ fn second(time: Timestamp) -> String {
 mod tests {
     use super::*;
 
-    fn saying(uid: &str, message: &str) -> Saying {
-        let about = About {
+    fn saying(uid: &str, message: &str) -> EventKey {
+        let about = ObjectReference {
             api_version: "v1".to_owned(),
             kind: "ConfigMap".to_owned(),
             namespace: Some("n".to_owned()),
             name: "a".to_owned(),
             uid: uid.to_owned(),
         };
-        Saying { about, mood: Mood::Normal, reason: "Tested".to_owned(), message: message.to_owned() }
+        EventKey { about, mood: EventType::Normal, reason: "Tested".to_owned(), message: message.to_owned() }
     }
 
     #[test]
@@ -367,7 +367,7 @@ mod tests {
         }
         assert_eq!((state.order.len(), state.pending.len()), (MOST, MOST));
         assert!(state.buckets.len() <= OBJECTS);
-        assert_eq!(state.tally.dropped, 5000 - MOST as u64);
+        assert_eq!(state.stats.dropped, 5000 - MOST as u64);
         let mut written = HashMap::new();
         for number in 0..5000_u32 {
             if written.len() >= MOST {
@@ -382,7 +382,7 @@ mod tests {
 
     #[test]
     fn an_event_is_what_describe_looks_for() {
-        let recorder = Recorder::new("demo-controller", "pod-1");
+        let recorder = EventRecorder::new("demo-controller", "pod-1");
         let time: Timestamp = "2026-01-02T03:04:05.6789Z".parse().unwrap();
         let event = recorder.event(&saying("u", "m"), &Pending { times: 2, first: time, last: time });
         assert_eq!(event["involvedObject"]["uid"], "u");

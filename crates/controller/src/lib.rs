@@ -9,9 +9,9 @@
 
 pub mod cpu_pool;
 pub mod events;
-pub mod lease;
+pub mod leader_election;
 pub mod log;
-pub mod measure;
-pub mod queue;
-pub mod roster;
-pub mod store;
+pub mod metrics;
+pub mod object_store;
+pub mod peers;
+pub mod work_queue;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 use clap::ArgMatches;
 use podium_chart::capabilities::{Capabilities, KubeVersion};
-use podium_client::discovery::Version;
-use podium_client::{Access, Client, Discovery, Error, Kinds, access};
+use podium_client::discovery::ServerVersion;
+use podium_client::{Client, ClientConfig, Discovery, DiscoveryCache, Error, config};
 use podium_meta::Kind;
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ pub const INERT: &[Flag] = &[
 ];
 
 /// What the flags, and the environment variables that Helm reads, say.
-fn said(matches: &ArgMatches) -> Access {
+fn said(matches: &ArgMatches) -> ClientConfig {
     let given = |name: &str, variable: &str| {
         let value = flag::one(matches, name).map(str::to_owned).or_else(|| std::env::var(variable).ok());
         value.filter(|value| !value.is_empty())
@@ -64,7 +64,7 @@ fn said(matches: &ArgMatches) -> Access {
         let list = std::env::var("HELM_KUBEASGROUPS").unwrap_or_default();
         groups = list.split(',').filter(|group| !group.is_empty()).map(str::to_owned).collect();
     }
-    Access {
+    ClientConfig {
         kubeconfig: flag::one(matches, "kubeconfig").map(Into::into),
         context: given("kube-context", "HELM_KUBECONTEXT"),
         server: given("kube-apiserver", "HELM_KUBEAPISERVER"),
@@ -83,7 +83,7 @@ fn said(matches: &ArgMatches) -> Access {
 pub async fn connect(matches: &ArgMatches) -> Result<Client> {
     let access = said(matches);
     let error = match Client::new(&access).await {
-        Err(Error::Access(error @ access::Error::Nowhere { .. })) => error,
+        Err(Error::Config(error @ config::Error::Nowhere { .. })) => error,
         client => return Ok(client?),
     };
     // A file that somebody named and that is not there is a mistake, and no reason to take another cluster.
@@ -94,7 +94,7 @@ pub async fn connect(matches: &ArgMatches) -> Result<Client> {
             if person_reads_errors() {
                 complain(&format!("(no kubeconfig: this is the cluster of podium up, {})", running.url));
             }
-            Ok(Client::new(&Access { kubeconfig: Some(home.kubeconfig()), ..access }).await?)
+            Ok(Client::new(&ClientConfig { kubeconfig: Some(home.kubeconfig()), ..access }).await?)
         }
         None => Err(anyhow!(
             "{error}. For a cluster on this machine: podium up -d, then export KUBECONFIG=$(podium kubeconfig --path)"
@@ -106,7 +106,7 @@ pub async fn connect(matches: &ArgMatches) -> Result<Client> {
 pub struct Cluster {
     runtime: tokio::runtime::Runtime,
     client: Client,
-    kinds: Kinds,
+    kinds: DiscoveryCache,
 }
 
 impl Cluster {
@@ -114,7 +114,7 @@ impl Cluster {
     pub fn open(matches: &ArgMatches) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let client = runtime.block_on(connect(matches))?;
-        let kinds = Kinds::new(client.clone());
+        let kinds = DiscoveryCache::new(client.clone());
         Ok(Self { runtime, client, kinds })
     }
 
@@ -124,18 +124,19 @@ impl Cluster {
     }
 
     /// The kinds of the cluster, for whoever waits himself.
-    pub fn kinds(&self) -> &Kinds {
+    pub fn kinds(&self) -> &DiscoveryCache {
         &self.kinds
     }
 
     /// The kinds of the cluster; asked once.
     pub fn discovery(&self) -> Result<Arc<Discovery>, Error> {
-        self.wait(async |_| self.kinds.known().await)
+        self.wait(async |_| self.kinds.get().await)
     }
 
     /// What templates see of the cluster.
     pub fn capabilities(&self) -> Result<Capabilities, Error> {
-        let Version { git, major, minor } = self.wait(async |client| Version::read(&client).await)?;
+        let ServerVersion { git, major, minor } =
+            self.wait(async |client| ServerVersion::read(&client).await)?;
         Ok(Capabilities {
             kube_version: KubeVersion { version: git, normalized: String::new(), major, minor },
             api_versions: self.discovery()?.names().map(str::to_owned).collect(),
@@ -155,7 +156,7 @@ impl Cluster {
         let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
         self.wait(async |client| {
             if name.is_empty() {
-                client.whole_list(resource, namespace, "").await.map(Some)
+                client.list_objects(resource, namespace, "").await.map(Some)
             } else {
                 client.get(resource, namespace, name).await
             }

@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use podium_client::client::Form;
-use podium_client::watch::{Event, Watch};
-use podium_client::{Access, Client};
-use podium_controller::events::{About, Mood, Recorder};
-use podium_controller::lease;
-use podium_controller::lease::{Election, Ended};
-use podium_controller::roster::{Presence, peers};
-use podium_controller::store::{Change, Store};
+use podium_client::client::Representation;
+use podium_client::watch::{ListWatch, WatchEvent};
+use podium_client::{Client, ClientConfig};
+use podium_controller::events::{EventRecorder, EventType, ObjectReference};
+use podium_controller::leader_election;
+use podium_controller::leader_election::{LeaderElection, LeadershipEnd};
+use podium_controller::object_store::{Change, ObjectStore};
+use podium_controller::peers::{PeerLease, peers};
 use podium_meta::Resource;
 use podium_rig::cluster::{Cluster, Options, User, run};
 use podium_rig::tools;
@@ -47,8 +47,8 @@ impl World {
         client(self.cluster, None).await
     }
 
-    fn maps(&self, form: Form) -> Watch {
-        Watch { namespace: Some(self.namespace.to_owned()), ..Watch::new(maps(), form) }
+    fn maps(&self, form: Representation) -> ListWatch {
+        ListWatch { namespace: Some(self.namespace.to_owned()), ..ListWatch::new(maps(), form) }
     }
 
     fn lease(&self, name: &str) -> Value {
@@ -58,7 +58,7 @@ impl World {
 
 async fn client(cluster: &Cluster, server: Option<String>) -> Client {
     let kubeconfig = Some(cluster.kubeconfig().to_owned());
-    Client::new(&Access { kubeconfig, server, ..Access::default() }).await.unwrap()
+    Client::new(&ClientConfig { kubeconfig, server, ..ClientConfig::default() }).await.unwrap()
 }
 
 fn maps() -> Resource {
@@ -67,19 +67,19 @@ fn maps() -> Resource {
 
 /// A watch that runs, and what it told.
 struct Story {
-    told: mpsc::UnboundedReceiver<Event>,
+    told: mpsc::UnboundedReceiver<WatchEvent>,
     task: JoinHandle<()>,
 }
 
 impl Story {
-    fn begin(client: Client, watch: Watch) -> Self {
+    fn begin(client: Client, watch: ListWatch) -> Self {
         let (tell, told) = mpsc::unbounded_channel();
         let task =
             tokio::spawn(async move { match watch.run(&client, |event| drop(tell.send(event))).await {} });
         Self { told, task }
     }
 
-    async fn next(&mut self) -> Event {
+    async fn next(&mut self) -> WatchEvent {
         timeout(PATIENCE, self.told.recv()).await.unwrap_or_else(|_| panic!("nothing was told")).unwrap()
     }
 
@@ -90,9 +90,9 @@ impl Story {
             object["metadata"]["name"].as_str().unwrap().to_owned()
         };
         match self.next().await {
-            Event::Applied(object) => format!("+{}", name(object)),
-            Event::Deleted(object) => format!("-{}", name(object)),
-            Event::Trouble(trouble) => format!("{:?}", trouble.kind),
+            WatchEvent::Applied(object) => format!("+{}", name(object)),
+            WatchEvent::Deleted(object) => format!("-{}", name(object)),
+            WatchEvent::Failing(trouble) => format!("{:?}", trouble.kind),
             other => format!("{other:?}").to_lowercase(),
         }
     }
@@ -115,11 +115,11 @@ impl Drop for Story {
 async fn a_watch_sees_what_happens_in_both_forms() {
     let world = World::new("watched");
     world.kubectl(&["create", "configmap", "a", "--from-literal=k=v"]);
-    for form in [Form::Whole, Form::Metadata] {
+    for form in [Representation::Full, Representation::Metadata] {
         let mut story = Story::begin(world.client().await, world.maps(form));
         story.tells(&["begin"]).await;
-        let Event::Applied(object) = story.next().await else { panic!("the list has an object") };
-        assert_eq!(object.get("data").is_some(), form == Form::Whole, "{object}");
+        let WatchEvent::Applied(object) = story.next().await else { panic!("the list has an object") };
+        assert_eq!(object.get("data").is_some(), form == Representation::Full, "{object}");
         assert_eq!((&object["kind"], &object["metadata"]["name"]), (&"ConfigMap".into(), &"a".into()));
         story.tells(&["end"]).await;
         world.kubectl(&["create", "configmap", "b"]);
@@ -137,8 +137,8 @@ async fn what_a_selector_no_longer_chooses_is_gone() {
         world.kubectl(&["create", "configmap", name]);
     }
     world.kubectl(&["label", "configmap", "a", "x=y"]);
-    let labelled = Watch { labels: "x=y".to_owned(), ..world.maps(Form::Metadata) };
-    let named = Watch { fields: "metadata.name=b".to_owned(), ..world.maps(Form::Metadata) };
+    let labelled = ListWatch { labels: "x=y".to_owned(), ..world.maps(Representation::Metadata) };
+    let named = ListWatch { fields: "metadata.name=b".to_owned(), ..world.maps(Representation::Metadata) };
     let mut labelled = Story::begin(world.client().await, labelled);
     let mut named = Story::begin(world.client().await, named);
     labelled.tells(&["begin", "+a", "end"]).await;
@@ -159,8 +159,8 @@ async fn a_list_of_many_pages_is_whole() {
     let file = world.cluster.folder().join("many.yaml");
     std::fs::write(&file, (0..1100).map(map).collect::<String>()).unwrap();
     world.kubectl(&["create", "-f", file.to_str().unwrap()]);
-    let mut story = Story::begin(world.client().await, world.maps(Form::Metadata));
-    let mut store = Store::default();
+    let mut story = Story::begin(world.client().await, world.maps(Representation::Metadata));
+    let mut store = ObjectStore::default();
     let mut new = 0;
     while !store.is_complete() {
         store.take(&story.next().await, |_| 0, |change| new += usize::from(change.before.is_none()));
@@ -221,7 +221,7 @@ async fn what_happened_while_the_connection_was_cut_is_told_without_a_new_list()
     world.kubectl(&["create", "configmap", "a"]);
     world.kubectl(&["create", "configmap", "b"]);
     let client = client(world.cluster, Some(format!("https://{}", relay.address))).await;
-    let mut story = Story::begin(client, world.maps(Form::Metadata));
+    let mut story = Story::begin(client, world.maps(Representation::Metadata));
     story.tells(&["begin", "+a", "+b", "end"]).await;
     relay.set(false);
     story.tells(&["Unreachable"]).await;
@@ -243,9 +243,12 @@ async fn a_restart_of_the_server_with_a_forgotten_past_is_survived() {
     }
     let relay = Relay::start(&cluster).await;
     let client = client(&cluster, Some(format!("https://{}", relay.address))).await;
-    let watch = Watch { namespace: Some("default".to_owned()), ..Watch::new(maps(), Form::Metadata) };
+    let watch = ListWatch {
+        namespace: Some("default".to_owned()),
+        ..ListWatch::new(maps(), Representation::Metadata)
+    };
     let mut story = Story::begin(client, watch);
-    let mut store = Store::default();
+    let mut store = ObjectStore::default();
     while !store.is_complete() {
         store.take(&story.next().await, |_| 0, |_| ());
     }
@@ -261,7 +264,7 @@ async fn a_restart_of_the_server_with_a_forgotten_past_is_survived() {
     let mut lists = 0;
     while seen.get("default/a") != Some(&"gone") || !seen.contains_key("default/c") {
         let event = story.next().await;
-        lists += usize::from(event == Event::Begin);
+        lists += usize::from(event == WatchEvent::ListStarted);
         store.take(
             &event,
             |_| 0,
@@ -279,11 +282,11 @@ async fn permission_and_kind_may_come_later() {
     let cluster = Cluster::with(Options { users: vec![User::weak("weak")], ..Options::default() }).unwrap();
     let kubectl = |args: &[&str]| run(cluster.kubectl().args(args)).unwrap();
     let kubeconfig = Some(cluster.kubeconfig_of("weak"));
-    let weak = Client::new(&Access { kubeconfig, ..Access::default() }).await.unwrap();
-    let mut maps = Story::begin(weak, Watch::new(maps(), Form::Metadata));
+    let weak = Client::new(&ClientConfig { kubeconfig, ..ClientConfig::default() }).await.unwrap();
+    let mut maps = Story::begin(weak, ListWatch::new(maps(), Representation::Metadata));
     let kind = podium_meta::Kind::new("own.io/v1", "Own");
     let owns = Resource { kind, plural: "owns".to_owned(), namespaced: true };
-    let mut owns = Story::begin(client(&cluster, None).await, Watch::new(owns, Form::Metadata));
+    let mut owns = Story::begin(client(&cluster, None).await, ListWatch::new(owns, Representation::Metadata));
     maps.tells(&["Forbidden"]).await;
     owns.tells(&["Missing"]).await;
     kubectl(&["create", "clusterrole", "maps", "--verb=list,watch", "--resource=configmaps"]);
@@ -299,8 +302,8 @@ async fn permission_and_kind_may_come_later() {
     while maps.short().await != "well" {}
 }
 
-fn quick(namespace: &str, name: &str, identity: &str) -> Election {
-    let mut election = Election::new(namespace, name, identity);
+fn quick(namespace: &str, name: &str, identity: &str) -> LeaderElection {
+    let mut election = LeaderElection::new(namespace, name, identity);
     election.duration = Duration::from_secs(4);
     election.deadline = Duration::from_secs(3);
     election.renew = Duration::from_secs(1);
@@ -311,8 +314,8 @@ fn quick(namespace: &str, name: &str, identity: &str) -> Election {
 /// Leads until told to stop; says when it began.
 fn candidate(
     client: Client,
-    election: Election,
-) -> (JoinHandle<Ended<()>>, mpsc::UnboundedReceiver<Instant>, mpsc::UnboundedSender<()>) {
+    election: LeaderElection,
+) -> (JoinHandle<LeadershipEnd<()>>, mpsc::UnboundedReceiver<Instant>, mpsc::UnboundedSender<()>) {
     let (began, begins) = mpsc::unbounded_channel();
     let (stop, mut stopped) = mpsc::unbounded_channel();
     let task = tokio::spawn(async move {
@@ -320,7 +323,7 @@ fn candidate(
             began.send(Instant::now()).unwrap();
             let _ = stopped.recv().await;
         };
-        election.lead(&client, |error| panic!("{error}"), work).await
+        election.run(&client, |error| panic!("{error}"), work).await
     });
     (task, begins, stop)
 }
@@ -332,7 +335,7 @@ async fn a_lease_goes_over_at_once_when_released_and_in_time_when_not() {
     let (one, two) = (quick("led", "lock", "one"), quick("led", "lock", "two"));
     let (first, mut first_begins, stop) = candidate(world.client().await, one.clone());
     first_begins.recv().await.unwrap();
-    assert!(one.leads());
+    assert!(one.is_leader());
     let (second, mut second_begins, _stop) = candidate(world.client().await, two.clone());
     // As long as one renews, the other waits.
     assert!(timeout(Duration::from_secs(6), second_begins.recv()).await.is_err());
@@ -341,10 +344,10 @@ async fn a_lease_goes_over_at_once_when_released_and_in_time_when_not() {
     assert_ne!(spec["acquireTime"], spec["renewTime"]);
     let released = Instant::now();
     stop.send(()).unwrap();
-    assert_eq!(first.await.unwrap(), Ended::Done(()));
+    assert_eq!(first.await.unwrap(), LeadershipEnd::Finished(()));
     let began = timeout(PATIENCE, second_begins.recv()).await.unwrap().unwrap();
     assert!(began - released < Duration::from_secs(1), "{:?}", began - released);
-    assert!(!one.leads() && two.leads());
+    assert!(!one.is_leader() && two.is_leader());
     assert_eq!(world.lease("lock")["spec"]["leaseTransitions"], 1);
 
     let (_third, mut third_begins, _stop) = candidate(world.client().await, quick("led", "lock", "three"));
@@ -423,7 +426,7 @@ async fn who_cannot_renew_stops_before_others_may_begin() {
             began.send(()).unwrap();
             std::future::pending::<()>().await;
         };
-        let ended = quick("lost", "lock", "one").lead(&behind, |_| (), work).await;
+        let ended = quick("lost", "lock", "one").run(&behind, |_| (), work).await;
         (ended, Instant::now())
     });
     begins.recv().await.unwrap();
@@ -431,7 +434,10 @@ async fn who_cannot_renew_stops_before_others_may_begin() {
     sleep(Duration::from_secs(2)).await;
     relay.set(false);
     let (ended, stopped) = timeout(PATIENCE, one).await.unwrap().unwrap();
-    assert!(matches!(&ended, Ended::Lost(reason) if reason.contains("not renewed in time")), "{ended:?}");
+    assert!(
+        matches!(&ended, LeadershipEnd::Lost(reason) if reason.contains("not renewed in time")),
+        "{ended:?}"
+    );
     let began = timeout(PATIENCE, second_begins.recv()).await.unwrap().unwrap();
     assert!(stopped < began);
 }
@@ -441,7 +447,7 @@ async fn who_cannot_renew_stops_before_others_may_begin() {
 async fn everybody_sees_who_is_there() {
     let world = World::new("roster");
     let client = world.client().await;
-    let presence = |name: &str| Presence {
+    let presence = |name: &str| PeerLease {
         namespace: "roster".to_owned(),
         name: name.to_owned(),
         identity: format!("{name}-1"),
@@ -464,7 +470,7 @@ async fn everybody_sees_who_is_there() {
     presence("x").withdraw(&client).await.unwrap();
     assert_eq!(peers(&client, Some("roster"), "team=blue").await.unwrap().len(), 1);
     assert!(peers(&client, None, "team=red").await.unwrap().is_empty());
-    assert_eq!(lease::resource().plural, "leases");
+    assert_eq!(leader_election::resource().plural, "leases");
 }
 
 #[tokio::test]
@@ -473,22 +479,22 @@ async fn events_are_shown_by_describe_and_counted() {
     let world = World::new("spoken");
     world.kubectl(&["create", "configmap", "a"]);
     let map: Value = serde_json::from_str(&world.kubectl(&["get", "configmap", "a", "-o", "json"])).unwrap();
-    let recorder = Recorder::new("demo-controller", "pod-1");
+    let recorder = EventRecorder::new("demo-controller", "pod-1");
     let (client, writer) = (world.client().await, recorder.clone());
     let task = tokio::spawn(async move { match writer.run(&client, |error| panic!("{error}")).await {} });
     let written = async |count| {
         let begin = Instant::now();
-        while recorder.tally().written < count {
-            assert!(begin.elapsed() < PATIENCE, "{:?}", recorder.tally());
+        while recorder.stats().written < count {
+            assert!(begin.elapsed() < PATIENCE, "{:?}", recorder.stats());
             sleep(Duration::from_millis(20)).await;
         }
     };
-    let about = About::of(&map);
+    let about = ObjectReference::from_object(&map);
     for count in 1..=4 {
-        recorder.say(&about, Mood::Warning, "OverrideValuesInUse", "Chart value \"x\" overridden");
+        recorder.record(&about, EventType::Warning, "OverrideValuesInUse", "Chart value \"x\" overridden");
         written(count).await;
     }
-    recorder.say(&about, Mood::Normal, "Other", "something else");
+    recorder.record(&about, EventType::Normal, "Other", "something else");
     written(5).await;
     let events = |args: &[&str]| {
         world.kubectl(&[&["get", "events", "--field-selector=involvedObject.name=a"], args].concat())
@@ -506,18 +512,18 @@ async fn events_are_shown_by_describe_and_counted() {
     assert!(described.contains("OverrideValuesInUse") && described.contains("(x4 over"), "{described}");
     // One that somebody has deleted is written anew.
     world.kubectl(&["delete", "events", "--all"]);
-    recorder.say(&about, Mood::Normal, "Other", "something else");
+    recorder.record(&about, EventType::Normal, "Other", "something else");
     written(6).await;
     assert!(events(&[]).contains("something else"));
-    // About an object without a namespace.
-    let node = About {
+    // ObjectReference an object without a namespace.
+    let node = ObjectReference {
         namespace: None,
         kind: "Node".to_owned(),
         name: "n".to_owned(),
         uid: "u".to_owned(),
         ..about
     };
-    recorder.say(&node, Mood::Normal, "Seen", "a node");
+    recorder.record(&node, EventType::Normal, "Seen", "a node");
     written(7).await;
     task.abort();
 }

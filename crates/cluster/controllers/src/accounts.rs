@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use podium_client::Key;
+use podium_client::ObjectKey;
 use podium_client::client::Error;
-use podium_client::watch::Event;
-use podium_controller::queue::Verdict;
+use podium_client::watch::WatchEvent;
+use podium_controller::work_queue::ReconcileResult;
 use podium_meta::Resource;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -39,16 +39,16 @@ pub struct Accounts {
 
 impl Accounts {
     /// Hears of accounts.
-    pub fn take_account(&self, world: &World, event: &Event) {
-        let lose = |key: &Key| {
+    pub fn take_account(&self, world: &World, event: &WatchEvent) {
+        let lose = |key: &ObjectKey| {
             if key.name() == ACCOUNT {
                 world.queues.homes.add(key.namespace().unwrap_or_default().into());
             }
             world.tokens.lose_account(world, key);
         };
         match event {
-            Event::Begin => self.all.borrow_mut().begin(),
-            Event::End => {
+            WatchEvent::ListStarted => self.all.borrow_mut().begin(),
+            WatchEvent::ListDone => {
                 let gone = self.all.borrow_mut().end();
                 gone.iter().for_each(|(key, _)| lose(key));
                 world.namespaces.look_at_homes(world);
@@ -59,10 +59,10 @@ impl Accounts {
         match object(event) {
             Some((object, true)) => {
                 let uid = text(object, "/metadata/uid").to_owned();
-                self.all.borrow_mut().put(Key::of(object), uid);
+                self.all.borrow_mut().put(ObjectKey::from_object(object), uid);
             }
             Some((object, false)) => {
-                let key = Key::of(object);
+                let key = ObjectKey::from_object(object);
                 self.all.borrow_mut().remove(&key);
                 lose(&key);
             }
@@ -71,11 +71,11 @@ impl Accounts {
     }
 
     /// Hears of maps.
-    pub fn take_map(&self, world: &World, event: &Event) {
-        let look = |key: &Key| world.queues.homes.add(key.namespace().unwrap_or_default().into());
+    pub fn take_map(&self, world: &World, event: &WatchEvent) {
+        let look = |key: &ObjectKey| world.queues.homes.add(key.namespace().unwrap_or_default().into());
         match event {
-            Event::Begin => self.maps.borrow_mut().begin(),
-            Event::End => {
+            WatchEvent::ListStarted => self.maps.borrow_mut().begin(),
+            WatchEvent::ListDone => {
                 let gone = self.maps.borrow_mut().end();
                 gone.iter().for_each(|(key, _)| look(key));
                 world.namespaces.look_at_homes(world);
@@ -86,7 +86,7 @@ impl Accounts {
         if text(object, "/metadata/name") != MAP {
             return;
         }
-        let key = Key::of(object);
+        let key = ObjectKey::from_object(object);
         let news = match there {
             true => self.maps.borrow_mut().put(key.clone(), version(object)),
             false => self.maps.borrow_mut().remove(&key).is_some(),
@@ -97,7 +97,7 @@ impl Accounts {
     }
 
     /// The uid of an account, if there is one; nothing if that is not known yet.
-    pub fn uid(&self, key: &Key) -> Option<Option<String>> {
+    pub fn uid(&self, key: &ObjectKey) -> Option<Option<String>> {
         let all = self.all.borrow();
         all.is_complete().then(|| all.get(key).cloned())
     }
@@ -109,13 +109,15 @@ impl Accounts {
 }
 
 /// Makes what a namespace lacks.
-pub async fn work(world: Rc<World>, name: Rc<str>) -> Verdict {
+pub async fn work(world: Rc<World>, name: Rc<str>) -> ReconcileResult {
     let accounts = &world.accounts;
     // Whoever ends a list has everything looked at again.
     if world.namespaces.is_active(&name) != Some(true) || !accounts.maps.borrow().is_complete() {
-        return Verdict::Done;
+        return ReconcileResult::Done;
     }
-    let Some(account) = accounts.uid(&Key::new(Some(&name), ACCOUNT)) else { return Verdict::Done };
+    let Some(account) = accounts.uid(&ObjectKey::new(Some(&name), ACCOUNT)) else {
+        return ReconcileResult::Done;
+    };
     let mut result = Ok(());
     if account.is_none() {
         result = make(&world, &name, &account_of(&name), &accounts_kind()).await.map(drop);
@@ -124,9 +126,9 @@ pub async fn work(world: Rc<World>, name: Rc<str>) -> Verdict {
         result = certificate(&world, &name).await;
     }
     match result {
-        Ok(()) => Verdict::Done,
+        Ok(()) => ReconcileResult::Done,
         // Read again what somebody else has written.
-        Err(error) if refused(&error, 409) => Verdict::Retry,
+        Err(error) if refused(&error, 409) => ReconcileResult::Retry,
         Err(error) => world.failed("accounts", &name, &error),
     }
 }
@@ -157,7 +159,7 @@ async fn make(world: &World, namespace: &str, body: &Value, kind: &Resource) -> 
 async fn certificate(world: &World, namespace: &str) -> Result<(), Error> {
     let (accounts, maps) = (&world.accounts, maps_kind());
     accounts.looked.get_or_try_init(|| look(world)).await?;
-    let key = Key::new(Some(namespace), MAP);
+    let key = ObjectKey::new(Some(namespace), MAP);
     let there = accounts.maps.borrow().get(&key).copied();
     let Some(there) = there else {
         let about = json!({"name": MAP, "namespace": namespace, "annotations": {DESCRIPTION: DESCRIBED}});
@@ -189,7 +191,7 @@ async fn certificate(world: &World, namespace: &str) -> Result<(), Error> {
 /// Looks at all maps of the beginning in one request.
 async fn look(world: &World) -> Result<(), Error> {
     let query = format!("?fieldSelector=metadata.name%3D{MAP}");
-    let list = world.client.whole_list(&maps_kind(), None, &query).await?;
+    let list = world.client.list_objects(&maps_kind(), None, &query).await?;
     let mut right = world.accounts.right.borrow_mut();
     for map in items(&list, "/items").filter(|map| is_right(world, map)) {
         right.insert(text(map, "/metadata/namespace").to_owned(), version(map));

@@ -1,10 +1,10 @@
 //! The writes of the controllers. Each says which object it means, or which version of it.
 
 use http::Method;
-use podium_client::client::{Error, Form};
+use podium_client::client::{Error, Representation};
 use podium_client::write::Propagation;
-use podium_client::{Client, Key};
-use podium_controller::queue::Verdict;
+use podium_client::{Client, ObjectKey};
+use podium_controller::work_queue::ReconcileResult;
 use podium_meta::Resource;
 use serde_json::{Value, json};
 
@@ -30,11 +30,11 @@ pub fn is_ending(error: &Error) -> bool {
 }
 
 /// What becomes of a write whose object may have changed or gone meanwhile: who watches hears of that.
-pub fn written(result: Result<Value, Error>) -> Result<Verdict, Error> {
+pub fn written(result: Result<Value, Error>) -> Result<ReconcileResult, Error> {
     match result {
-        Ok(_) => Ok(Verdict::Done),
-        Err(error) if refused(&error, 404) => Ok(Verdict::Done),
-        Err(error) if refused(&error, 409) => Ok(Verdict::Retry),
+        Ok(_) => Ok(ReconcileResult::Done),
+        Err(error) if refused(&error, 404) => Ok(ReconcileResult::Done),
+        Err(error) if refused(&error, 409) => Ok(ReconcileResult::Retry),
         Err(error) => Err(error),
     }
 }
@@ -60,23 +60,28 @@ pub fn options(propagation: Propagation, uid: Option<&str>, version: u64) -> Val
 pub async fn delete(
     client: &Client,
     resource: &Resource,
-    key: &Key,
+    key: &ObjectKey,
     options: &Value,
 ) -> Result<Value, Error> {
     let path = resource.object(key.namespace(), key.name());
     let body = Some((JSON, options.to_string().into_bytes()));
-    client.request_as(Method::DELETE, &path, &Form::Metadata.accept(false), body).await
+    client.request_as(Method::DELETE, &path, &Representation::Metadata.accept(false), body).await
 }
 
 /// Deletes all objects of a kind in a namespace, or in the cluster.
 pub async fn delete_all(client: &Client, resource: &Resource, namespace: Option<&str>) -> Result<(), Error> {
     let body = Some((JSON, options(Propagation::Background, None, 0).to_string().into_bytes()));
-    let accept = Form::Metadata.accept(true);
+    let accept = Representation::Metadata.accept(true);
     client.request_as(Method::DELETE, &resource.collection(namespace), &accept, body).await.map(drop)
 }
 
 /// Changes fields of an object.
-pub async fn merge(client: &Client, resource: &Resource, key: &Key, patch: &Value) -> Result<Value, Error> {
+pub async fn merge(
+    client: &Client,
+    resource: &Resource,
+    key: &ObjectKey,
+    patch: &Value,
+) -> Result<Value, Error> {
     patch_as(client, resource, key, patch, MERGE).await
 }
 
@@ -84,7 +89,7 @@ pub async fn merge(client: &Client, resource: &Resource, key: &Key, patch: &Valu
 pub async fn strategic(
     client: &Client,
     resource: &Resource,
-    key: &Key,
+    key: &ObjectKey,
     patch: &Value,
 ) -> Result<Value, Error> {
     patch_as(client, resource, key, patch, STRATEGIC).await
@@ -93,20 +98,20 @@ pub async fn strategic(
 async fn patch_as(
     client: &Client,
     resource: &Resource,
-    key: &Key,
+    key: &ObjectKey,
     patch: &Value,
     kind: &str,
 ) -> Result<Value, Error> {
     let path = format!("{}?fieldManager={MANAGER}", resource.object(key.namespace(), key.name()));
     let body = Some((kind, patch.to_string().into_bytes()));
-    client.request_as(Method::PATCH, &path, &Form::Metadata.accept(false), body).await
+    client.request_as(Method::PATCH, &path, &Representation::Metadata.accept(false), body).await
 }
 
 /// Puts an object, or a part of it with a name of its own, in the place of the version that it was made from.
 pub async fn put(
     client: &Client,
     resource: &Resource,
-    key: &Key,
+    key: &ObjectKey,
     part: &str,
     object: &Value,
 ) -> Result<Value, Error> {

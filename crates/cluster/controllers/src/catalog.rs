@@ -68,7 +68,7 @@ impl Catalog {
         for (path, answer) in [("/api", core?), ("/apis", groups?)] {
             if text(&answer, "/kind") != "APIGroupDiscoveryList" {
                 let reason = "it lists no kinds; Kubernetes 1.30 or newer is needed".to_owned();
-                return Err(Error::Answer { path: path.to_owned(), reason });
+                return Err(Error::InvalidResponse { path: path.to_owned(), reason });
             }
             catalog.add(&answer);
         }

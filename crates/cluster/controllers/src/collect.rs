@@ -3,10 +3,10 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use podium_client::Key;
-use podium_client::client::{Error, Form};
+use podium_client::ObjectKey;
+use podium_client::client::{Error, Representation};
 use podium_client::write::Propagation;
-use podium_controller::queue::Verdict;
+use podium_controller::work_queue::ReconcileResult;
 use podium_meta::Resource;
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ struct Spot {
     uid: Uid,
     kind: Number,
     resource: Resource,
-    key: Key,
+    key: ObjectKey,
     version: u64,
 }
 
@@ -33,11 +33,11 @@ struct Spot {
 const UNSAID: Duration = Duration::from_millis(200);
 
 /// Does what there is to do with an object.
-pub async fn work(world: Rc<World>, uid: Uid) -> Verdict {
+pub async fn work(world: Rc<World>, uid: Uid) -> ReconcileResult {
     // Before everything was listed once, an owner that was not seen means nothing.
     if !world.is_listed() {
         world.park(uid);
-        return Verdict::Done;
+        return ReconcileResult::Done;
     }
     match step(&world, uid).await {
         Ok(verdict) => verdict,
@@ -45,23 +45,23 @@ pub async fn work(world: Rc<World>, uid: Uid) -> Verdict {
     }
 }
 
-async fn step(world: &Rc<World>, uid: Uid) -> Result<Verdict, Error> {
+async fn step(world: &Rc<World>, uid: Uid) -> Result<ReconcileResult, Error> {
     // A look at owners may be followed by what it makes possible.
     for _ in 0..2 {
         let step = world.graph.borrow().decide(uid);
-        let Some(spot) = spot(world, uid) else { return Ok(Verdict::Done) };
+        let Some(spot) = spot(world, uid) else { return Ok(ReconcileResult::Done) };
         return match step {
-            Step::Rest => Ok(Verdict::Done),
+            Step::Rest => Ok(ReconcileResult::Done),
             Step::Look(suspects) => {
                 if look(world, &suspects).await? {
                     continue;
                 }
                 // It is there, but its kind's watch has not told yet: until then it could go unseen.
-                Ok(Verdict::Retry)
+                Ok(ReconcileResult::Retry)
             }
             Step::Delete(propagation, unblock) => {
-                if unblock && self::unblock(world, &spot).await? != Verdict::Done {
-                    return Ok(Verdict::Retry);
+                if unblock && self::unblock(world, &spot).await? != ReconcileResult::Done {
+                    return Ok(ReconcileResult::Retry);
                 }
                 delete(world, &spot, propagation, !unblock).await
             }
@@ -70,7 +70,7 @@ async fn step(world: &Rc<World>, uid: Uid) -> Result<Verdict, Error> {
             Step::Orphan(dependents) => orphan(world, &spot, dependents).await,
         };
     }
-    Ok(Verdict::Retry)
+    Ok(ReconcileResult::Retry)
 }
 
 fn spot(world: &World, uid: Uid) -> Option<Spot> {
@@ -86,7 +86,7 @@ async fn look(world: &World, suspects: &[Suspect]) -> Result<bool, Error> {
     for suspect in suspects {
         let Some(resource) = world.resource(suspect.kind) else { return Ok(false) };
         let (namespace, name) = (suspect.key.namespace(), suspect.key.name());
-        let found = world.client.get_as(&resource, namespace, name, Form::Metadata).await?;
+        let found = world.client.get_as(&resource, namespace, name, Representation::Metadata).await?;
         match found {
             Some(found) if Uid::read(text(&found, "/metadata/uid")) == suspect.owner => all = false,
             _ => world.graph.borrow_mut().set_absent(suspect),
@@ -96,22 +96,27 @@ async fn look(world: &World, suspects: &[Suspect]) -> Result<bool, Error> {
 }
 
 /// Deletes an object if it still has the owners that it was judged by.
-async fn delete(world: &World, spot: &Spot, propagation: Propagation, same: bool) -> Result<Verdict, Error> {
-    let Some(uid) = spot.uid.text() else { return Ok(Verdict::Done) };
+async fn delete(
+    world: &World,
+    spot: &Spot,
+    propagation: Propagation,
+    same: bool,
+) -> Result<ReconcileResult, Error> {
+    let Some(uid) = spot.uid.text() else { return Ok(ReconcileResult::Done) };
     if world.recorder.is_waiting(&uid) {
         // Afterwards nobody would know why it went.
-        return Ok(Verdict::After(UNSAID));
+        return Ok(ReconcileResult::RequeueAfter(UNSAID));
     }
     let version = if same { spot.version } else { 0 };
     let options = act::options(propagation, Some(&uid), version);
     match act::delete(&world.client, &spot.resource, &spot.key, &options).await {
-        Ok(_) => Ok(Verdict::Done),
+        Ok(_) => Ok(ReconcileResult::Done),
         Err(error) if refused(&error, 404) => Ok(gone(world, spot)),
         Err(error) if refused(&error, 409) => {
             let Some(found) = find(world, spot).await? else { return Ok(gone(world, spot)) };
             let meta = Meta::of(&found);
             if version == 0 || meta.version == version || !world.graph.borrow().has_owners(&meta) {
-                return Ok(Verdict::Retry);
+                return Ok(ReconcileResult::Retry);
             }
             // Something else of it has changed: whoever changes it all the time shall not keep it.
             let options = act::options(propagation, Some(&uid), 0);
@@ -124,19 +129,19 @@ async fn delete(world: &World, spot: &Spot, propagation: Propagation, same: bool
 /// The object itself, unless there is another one in its place.
 async fn find(world: &World, spot: &Spot) -> Result<Option<Value>, Error> {
     let (namespace, name) = (spot.key.namespace(), spot.key.name());
-    let found = world.client.get_as(&spot.resource, namespace, name, Form::Metadata).await?;
+    let found = world.client.get_as(&spot.resource, namespace, name, Representation::Metadata).await?;
     Ok(found.filter(|found| Uid::read(text(found, "/metadata/uid")) == spot.uid))
 }
 
 /// It went before its watch has told.
-fn gone(world: &World, spot: &Spot) -> Verdict {
+fn gone(world: &World, spot: &Spot) -> ReconcileResult {
     let todo = world.graph.borrow_mut().delete(spot.kind, spot.uid);
     world.queue(todo);
-    Verdict::Done
+    ReconcileResult::Done
 }
 
 /// Takes references away from an object.
-async fn detach(world: &World, spot: &Spot, owners: &[Uid]) -> Result<Verdict, Error> {
+async fn detach(world: &World, spot: &Spot, owners: &[Uid]) -> Result<ReconcileResult, Error> {
     let texts: Option<Vec<String>> = owners.iter().map(|owner| owner.text()).collect();
     if let (Some(uid), Some(owners)) = (spot.uid.text(), texts)
         && world.is_strategic(spot.kind)
@@ -154,7 +159,7 @@ async fn detach(world: &World, spot: &Spot, owners: &[Uid]) -> Result<Verdict, E
 }
 
 /// Lets no owner of an object wait for it.
-async fn unblock(world: &World, spot: &Spot) -> Result<Verdict, Error> {
+async fn unblock(world: &World, spot: &Spot) -> Result<ReconcileResult, Error> {
     let free = |mut reference: Value| {
         if reference.get("blockOwnerDeletion").is_some() {
             reference["blockOwnerDeletion"] = false.into();
@@ -169,12 +174,12 @@ async fn rewrite(
     world: &World,
     spot: &Spot,
     change: impl FnOnce(Vec<Value>) -> Vec<Value>,
-) -> Result<Verdict, Error> {
+) -> Result<ReconcileResult, Error> {
     let Some(found) = find(world, spot).await? else { return Ok(gone(world, spot)) };
     let before: Vec<Value> = items(&found, "/metadata/ownerReferences").cloned().collect();
     let after = change(before.clone());
     if after == before {
-        return Ok(Verdict::Done);
+        return Ok(ReconcileResult::Done);
     }
     let version = text(&found, "/metadata/resourceVersion");
     let patch = json!({"metadata": {"resourceVersion": version, "ownerReferences": after}});
@@ -182,29 +187,29 @@ async fn rewrite(
 }
 
 /// Takes a finalizer away from an object.
-async fn release(world: &World, spot: &Spot, finalizer: &str) -> Result<Verdict, Error> {
+async fn release(world: &World, spot: &Spot, finalizer: &str) -> Result<ReconcileResult, Error> {
     let Some(found) = find(world, spot).await? else { return Ok(gone(world, spot)) };
     match act::without_finalizer(&found, finalizer) {
         Some(patch) => written(act::merge(&world.client, &spot.resource, &spot.key, &patch).await),
-        None => Ok(Verdict::Done),
+        None => Ok(ReconcileResult::Done),
     }
 }
 
 /// Lets the dependents of an object stay, and then the object go.
-async fn orphan(world: &Rc<World>, spot: &Spot, dependents: Vec<Uid>) -> Result<Verdict, Error> {
+async fn orphan(world: &Rc<World>, spot: &Spot, dependents: Vec<Uid>) -> Result<ReconcileResult, Error> {
     let owner = spot.uid;
     let let_go = |dependent: Uid| {
         let world = world.clone();
         async move {
             match self::spot(&world, dependent) {
                 Some(spot) => detach(&world, &spot, &[owner]).await,
-                None => Ok(Verdict::Done),
+                None => Ok(ReconcileResult::Done),
             }
         }
     };
     for result in gather(dependents, ORPHANS, let_go).await {
-        if result? != Verdict::Done {
-            return Ok(Verdict::Retry);
+        if result? != ReconcileResult::Done {
+            return Ok(ReconcileResult::Retry);
         }
     }
     unheard(world, spot).await?;
@@ -218,7 +223,9 @@ async fn unheard(world: &Rc<World>, spot: &Spot) -> Result<(), Error> {
     let let_go = |(kind, resource): (Number, Resource)| {
         let (world, namespace) = (world.clone(), namespace.clone());
         async move {
-            for found in world.client.list(&resource, namespace.as_deref(), "", Form::Metadata).await? {
+            for found in
+                world.client.list(&resource, namespace.as_deref(), "", Representation::Metadata).await?
+            {
                 let Meta { uid, key, version, owners, .. } = Meta::of(&found);
                 if owners.iter().any(|reference| reference.uid == owner) {
                     let spot = Spot { uid, kind, resource: resource.clone(), key, version };

@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Duration;
 
-use podium_client::Key;
-use podium_client::client::{Error, Form};
-use podium_client::watch::Event;
-use podium_controller::queue::{Backoff, Verdict};
+use podium_client::ObjectKey;
+use podium_client::client::{Error, Representation};
+use podium_client::watch::WatchEvent;
+use podium_controller::work_queue::{Backoff, ReconcileResult};
 use podium_meta::{Kind, Resource};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -45,15 +45,15 @@ pub struct Definitions {
 
 impl Definitions {
     /// Hears of definitions.
-    pub fn take(&self, world: &World, event: &Event) {
-        let lose = |key: &Key| {
+    pub fn take(&self, world: &World, event: &WatchEvent) {
+        let lose = |key: &ObjectKey| {
             self.empty.borrow_mut().remove(key.name());
             self.leaving.borrow_mut().insert(key.name().to_owned());
             self.renew(world);
         };
         match event {
-            Event::Begin => self.all.borrow_mut().begin(),
-            Event::End => {
+            WatchEvent::ListStarted => self.all.borrow_mut().begin(),
+            WatchEvent::ListDone => {
                 let gone = self.all.borrow_mut().end();
                 gone.iter().for_each(|(key, _)| lose(key));
             }
@@ -63,7 +63,7 @@ impl Definitions {
             Some((object, true)) => {
                 let generation = object.pointer("/metadata/generation").and_then(Value::as_u64).unwrap_or(0);
                 let ends = is_deleting(object) && finalizers(object).any(|name| name == CLEANUP);
-                let key = Key::of(object);
+                let key = ObjectKey::from_object(object);
                 if self.all.borrow_mut().put(key.clone(), (generation, ends)) {
                     self.renew(world);
                     if ends {
@@ -72,7 +72,7 @@ impl Definitions {
                 }
             }
             Some((object, false)) => {
-                let key = Key::of(object);
+                let key = ObjectKey::from_object(object);
                 self.all.borrow_mut().remove(&key);
                 lose(&key);
             }
@@ -103,31 +103,31 @@ impl Definitions {
             catalog.find(group, plural).is_some() || catalog.is_stale(group)
         };
         let mut leaving = self.leaving.borrow_mut();
-        leaving.retain(|name| all.get(&Key::new(None, name)).is_none() && found(name));
+        leaving.retain(|name| all.get(&ObjectKey::new(None, name)).is_none() && found(name));
         leaving.is_empty() && all.iter().all(|(key, (_, ends))| *ends || found(key.name()))
     }
 }
 
 /// Asks for the kinds, again and again until they are those that are defined.
-pub async fn renew(world: Rc<World>, _: ()) -> Verdict {
+pub async fn renew(world: Rc<World>, _: ()) -> ReconcileResult {
     let definitions = &world.definitions;
     match world.refresh().await {
-        Ok(catalog) if definitions.is_served(&catalog) => Verdict::Done,
+        Ok(catalog) if definitions.is_served(&catalog) => ReconcileResult::Done,
         Ok(_) => {
             definitions.tries.set(definitions.tries.get().saturating_add(1));
-            Verdict::After(SERVED.after(definitions.tries.get()))
+            ReconcileResult::RequeueAfter(SERVED.after(definitions.tries.get()))
         }
         Err(error) => world.failed("kinds", "", &error),
     }
 }
 
 /// Brings a definition nearer to its end.
-pub async fn work(world: Rc<World>, name: Rc<str>) -> Verdict {
+pub async fn work(world: Rc<World>, name: Rc<str>) -> ReconcileResult {
     match end(&world, &name).await {
         Ok(verdict) => verdict,
         // Somebody else has written it: what it is now is read again.
-        Err(error) if refused(&error, 409) => Verdict::Retry,
-        Err(error) if refused(&error, 404) => Verdict::Done,
+        Err(error) if refused(&error, 409) => ReconcileResult::Retry,
+        Err(error) if refused(&error, 404) => ReconcileResult::Done,
         Err(error) => world.failed("definition", &name, &error),
     }
 }
@@ -137,11 +137,11 @@ fn definitions() -> Resource {
     Resource { kind, plural: "customresourcedefinitions".to_owned(), namespaced: false }
 }
 
-async fn end(world: &World, name: &str) -> Result<Verdict, Error> {
-    let (client, kind, key) = (&world.client, definitions(), Key::new(None, name));
-    let Some(mut definition) = client.get(&kind, None, name).await? else { return Ok(Verdict::Done) };
+async fn end(world: &World, name: &str) -> Result<ReconcileResult, Error> {
+    let (client, kind, key) = (&world.client, definitions(), ObjectKey::new(None, name));
+    let Some(mut definition) = client.get(&kind, None, name).await? else { return Ok(ReconcileResult::Done) };
     if !is_deleting(&definition) || !finalizers(&definition).any(|name| name == CLEANUP) {
-        return Ok(Verdict::Done);
+        return Ok(ReconcileResult::Done);
     }
     let mut last = ("NeverEstablished", "resource was never established");
     if is_established(&definition) {
@@ -160,7 +160,7 @@ async fn end(world: &World, name: &str) -> Result<Verdict, Error> {
     }
     match act::without_finalizer(&definition, CLEANUP) {
         Some(patch) => written(act::merge(client, &kind, &key, &patch).await),
-        None => Ok(Verdict::Done),
+        None => Ok(ReconcileResult::Done),
     }
 }
 
@@ -169,8 +169,8 @@ async fn empty(
     world: &World,
     definition: &mut Value,
     kind: &Resource,
-    key: &Key,
-) -> Result<Option<Verdict>, Error> {
+    key: &ObjectKey,
+) -> Result<Option<ReconcileResult>, Error> {
     // A kind without a version that is served cannot be asked for its objects.
     let Some(resource) = defined(definition) else { return Ok(None) };
     let left = match clear(world, &resource).await {
@@ -186,17 +186,17 @@ async fn empty(
     let mut empty = world.definitions.empty.borrow_mut();
     if left > 0 {
         empty.remove(key.name());
-        return Ok(Some(Verdict::After(PERIOD)));
+        return Ok(Some(ReconcileResult::RequeueAfter(PERIOD)));
     }
     let since = empty.entry(key.name().to_owned()).or_insert_with(Instant::now).elapsed();
     let Kind { group, kind, .. } = &resource.kind;
     let garbage = !world.is_listed() || world.graph.borrow().has_dependents_of(group, kind);
-    Ok((garbage && since < GARBAGE.1).then_some(Verdict::After(GARBAGE.0)))
+    Ok((garbage && since < GARBAGE.1).then_some(ReconcileResult::RequeueAfter(GARBAGE.0)))
 }
 
 /// Deletes all objects of a kind, and says how many are left.
 async fn clear(world: &World, resource: &Resource) -> Result<usize, Error> {
-    let objects = match world.client.list(resource, None, "", Form::Metadata).await {
+    let objects = match world.client.list(resource, None, "", Representation::Metadata).await {
         // The server has no such kind any more, or not yet again.
         Err(error) if refused(&error, 404) => return Ok(0),
         result => result?,
@@ -209,7 +209,7 @@ async fn clear(world: &World, resource: &Resource) -> Result<usize, Error> {
     for space in spaces {
         act::delete_all(&world.client, resource, Some(space).filter(|space| !space.is_empty())).await?;
     }
-    Ok(world.client.list(resource, None, "", Form::Metadata).await?.len())
+    Ok(world.client.list(resource, None, "", Representation::Metadata).await?.len())
 }
 
 /// Where the objects of a defined kind are.

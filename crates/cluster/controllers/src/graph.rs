@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use podium_client::Key;
+use podium_client::ObjectKey;
 use podium_client::write::Propagation;
 use podium_meta::Kind;
 
@@ -25,7 +25,7 @@ pub struct Node {
     /// Its kind.
     pub kind: Number,
     /// Where it is.
-    pub key: Key,
+    pub key: ObjectKey,
     /// The version that all this is of.
     pub version: u64,
     deleting: bool,
@@ -125,7 +125,7 @@ pub struct Suspect {
     /// Its kind.
     pub kind: Number,
     /// Where it should be.
-    pub key: Key,
+    pub key: ObjectKey,
     /// The same in short.
     pub claim: Claim,
 }
@@ -484,7 +484,7 @@ impl Graph {
             },
             None if !table.complete => Standing::Unknown,
             _ => {
-                let key = Key::new(node.key.namespace().filter(|_| table.namespaced), &link.name);
+                let key = ObjectKey::new(node.key.namespace().filter(|_| table.namespaced), &link.name);
                 Standing::Suspect(Suspect { owner: link.owner, kind: number, key, claim })
             }
         }

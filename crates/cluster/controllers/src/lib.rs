@@ -36,7 +36,7 @@ use std::time::Duration;
 
 use podium_client::Client;
 use podium_controller::log::Log;
-use podium_controller::queue::{Queue, Verdict};
+use podium_controller::work_queue::{ReconcileResult, WorkQueue};
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -122,10 +122,10 @@ async fn keep(world: Rc<World>) -> Infallible {
 }
 
 /// Works on the keys of a queue, so many at once.
-fn serve<K, W>(world: &Rc<World>, queue: &Queue<K>, workers: usize, work: fn(Rc<World>, K) -> W)
+fn serve<K, W>(world: &Rc<World>, queue: &WorkQueue<K>, workers: usize, work: fn(Rc<World>, K) -> W)
 where
     K: Clone + Eq + Hash + 'static,
-    W: Future<Output = Verdict> + 'static,
+    W: Future<Output = ReconcileResult> + 'static,
 {
     for _ in 0..workers {
         let (world, queue) = (world.clone(), queue.clone());

@@ -1,6 +1,6 @@
 //! What is read of an object's metadata.
 
-use podium_client::Key;
+use podium_client::ObjectKey;
 use podium_meta::Kind;
 use serde_json::Value;
 
@@ -64,7 +64,7 @@ pub struct Meta<'v> {
     /// Which object.
     pub uid: Uid,
     /// Where it is.
-    pub key: Key,
+    pub key: ObjectKey,
     /// Its version, or 0.
     pub version: u64,
     /// Whether it is on its way out.
@@ -88,7 +88,7 @@ impl<'v> Meta<'v> {
         };
         Self {
             uid: Uid::read(text(object, "/metadata/uid")),
-            key: Key::of(object),
+            key: ObjectKey::from_object(object),
             version: version(object),
             deleting: is_deleting(object),
             foreground: finalizers(object).any(|name| name == FOREGROUND),

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use podium_client::Key;
+use podium_client::ObjectKey;
 
 /// The objects of a kind that matter to somebody, with what matters of them.
 #[derive(Debug)]
 pub struct Mirror<T> {
-    there: HashMap<Key, T>,
+    there: HashMap<ObjectKey, T>,
     /// What was there before the list that is under way.
-    before: Option<HashMap<Key, T>>,
+    before: Option<HashMap<ObjectKey, T>>,
     complete: bool,
 }
 
@@ -30,7 +30,7 @@ impl<T: PartialEq> Mirror<T> {
     }
 
     /// An object is there; says whether that is news.
-    pub fn put(&mut self, key: Key, value: T) -> bool {
+    pub fn put(&mut self, key: ObjectKey, value: T) -> bool {
         let before = self.before.as_mut().and_then(|before| before.remove(&key));
         let news = self.there.get(&key).or(before.as_ref()) != Some(&value);
         self.there.insert(key, value);
@@ -38,13 +38,13 @@ impl<T: PartialEq> Mirror<T> {
     }
 
     /// An object is gone.
-    pub fn remove(&mut self, key: &Key) -> Option<T> {
+    pub fn remove(&mut self, key: &ObjectKey) -> Option<T> {
         let before = self.before.as_mut().and_then(|before| before.remove(key));
         self.there.remove(key).or(before)
     }
 
     /// The list is complete; gives what has gone unseen.
-    pub fn end(&mut self) -> Vec<(Key, T)> {
+    pub fn end(&mut self) -> Vec<(ObjectKey, T)> {
         self.complete = true;
         self.before.take().into_iter().flatten().collect()
     }
@@ -55,12 +55,12 @@ impl<T: PartialEq> Mirror<T> {
     }
 
     /// What is known of an object; while a list is under way also what was known before.
-    pub fn get(&self, key: &Key) -> Option<&T> {
+    pub fn get(&self, key: &ObjectKey) -> Option<&T> {
         self.there.get(key).or_else(|| self.before.as_ref()?.get(key))
     }
 
     /// Everything that is known.
-    pub fn iter(&self) -> impl Iterator<Item = (&Key, &T)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&ObjectKey, &T)> {
         self.there.iter().chain(self.before.iter().flatten())
     }
 }
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_list_shows_what_went_unseen_even_if_it_begins_twice() {
-        let key = |name: &str| Key::new(Some("n"), name);
+        let key = |name: &str| ObjectKey::new(Some("n"), name);
         let mut mirror = Mirror::default();
         mirror.begin();
         assert!(mirror.put(key("a"), 1) && mirror.put(key("b"), 1) && mirror.end().is_empty());

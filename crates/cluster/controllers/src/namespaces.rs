@@ -6,11 +6,11 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use podium_client::Key;
-use podium_client::client::{Client, Error, Form};
-use podium_client::watch::Event;
+use podium_client::ObjectKey;
+use podium_client::client::{Client, Error, Representation};
+use podium_client::watch::WatchEvent;
 use podium_client::write::Propagation;
-use podium_controller::queue::Verdict;
+use podium_controller::work_queue::ReconcileResult;
 use podium_meta::Resource;
 use serde_json::{Value, json};
 
@@ -51,10 +51,10 @@ struct Ending {
 
 impl Namespaces {
     /// Hears of namespaces.
-    pub fn take(&self, world: &World, event: &Event) {
+    pub fn take(&self, world: &World, event: &WatchEvent) {
         match event {
-            Event::Begin => self.all.borrow_mut().begin(),
-            Event::End => {
+            WatchEvent::ListStarted => self.all.borrow_mut().begin(),
+            WatchEvent::ListDone => {
                 let gone = self.all.borrow_mut().end();
                 gone.iter().for_each(|(key, _)| self.forget(world, key.name()));
                 self.look_at_homes(world);
@@ -62,7 +62,7 @@ impl Namespaces {
             _ => {}
         }
         let Some((object, there)) = object(event) else { return };
-        let key = Key::of(object);
+        let key = ObjectKey::from_object(object);
         if !there {
             self.all.borrow_mut().remove(&key);
             return self.forget(world, key.name());
@@ -84,7 +84,7 @@ impl Namespaces {
     /// Whether a namespace is there and stays; nothing if that is not known yet.
     pub fn is_active(&self, name: &str) -> Option<bool> {
         let all = self.all.borrow();
-        all.is_complete().then(|| all.get(&Key::new(None, name)) == Some(&false))
+        all.is_complete().then(|| all.get(&ObjectKey::new(None, name)) == Some(&false))
     }
 
     /// Has all namespaces looked at that stay.
@@ -106,21 +106,21 @@ impl Namespaces {
 }
 
 /// Brings a namespace nearer to its end.
-pub async fn work(world: Rc<World>, name: Rc<str>) -> Verdict {
+pub async fn work(world: Rc<World>, name: Rc<str>) -> ReconcileResult {
     match end(&world, &name).await {
         Ok(verdict) => verdict,
         // Somebody else has written it: what it is now is read again.
-        Err(error) if refused(&error, 409) => Verdict::Retry,
-        Err(error) if refused(&error, 404) => Verdict::Done,
+        Err(error) if refused(&error, 409) => ReconcileResult::Retry,
+        Err(error) if refused(&error, 404) => ReconcileResult::Done,
         Err(error) => world.failed("namespace", &name, &error),
     }
 }
 
-async fn end(world: &Rc<World>, name: &str) -> Result<Verdict, Error> {
-    let (client, spaces, key) = (&world.client, spaces(), Key::new(None, name));
-    let Some(mut space) = client.get(&spaces, None, name).await? else { return Ok(Verdict::Done) };
+async fn end(world: &Rc<World>, name: &str) -> Result<ReconcileResult, Error> {
+    let (client, spaces, key) = (&world.client, spaces(), ObjectKey::new(None, name));
+    let Some(mut space) = client.get(&spaces, None, name).await? else { return Ok(ReconcileResult::Done) };
     if !is_deleting(&space) {
-        return Ok(Verdict::Done);
+        return Ok(ReconcileResult::Done);
     }
     if text(&space, "/status/phase") != "Terminating" {
         space["status"]["phase"] = "Terminating".into();
@@ -129,7 +129,7 @@ async fn end(world: &Rc<World>, name: &str) -> Result<Verdict, Error> {
     let others: Vec<Value> =
         items(&space, "/spec/finalizers").filter(|name| name.as_str() != Some(CONTENT)).cloned().collect();
     if others.len() == items(&space, "/spec/finalizers").count() {
-        return Ok(Verdict::Done);
+        return Ok(ReconcileResult::Done);
     }
     let mut findings = Findings::default();
     let uid = text(&space, "/metadata/uid").to_owned();
@@ -161,14 +161,14 @@ async fn end(world: &Rc<World>, name: &str) -> Result<Verdict, Error> {
         for failure in &findings.failures {
             world.options.log.error(failure, &[("work", &"namespace"), ("name", &name)]);
         }
-        return Ok(Verdict::Retry);
+        return Ok(ReconcileResult::Retry);
     }
     if !findings.is_empty() {
-        return Ok(Verdict::After(PERIOD));
+        return Ok(ReconcileResult::RequeueAfter(PERIOD));
     }
     let last = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": space["metadata"], "spec": {"finalizers": others}});
     act::put(client, &spaces, &key, "/finalize", &last).await?;
-    Ok(Verdict::Done)
+    Ok(ReconcileResult::Done)
 }
 
 fn spaces() -> Resource {
@@ -276,7 +276,7 @@ async fn clear(client: &Client, served: &Served, namespace: &str) -> Result<Left
     let resource = &served.resource;
     if served.can(Verb::List) {
         let path = format!("{}?limit={PAGE}", resource.collection(Some(namespace)));
-        let page = match client.read(&path, &Form::Metadata.accept(true)).await {
+        let page = match client.read(&path, &Representation::Metadata.accept(true)).await {
             Ok(page) => page,
             // Named, but not there.
             Err(error) if refused(&error, 404) || refused(&error, 405) => return Ok(Left::default()),
@@ -298,16 +298,16 @@ async fn clear(client: &Client, served: &Served, namespace: &str) -> Result<Left
     if !served.can(Verb::List) {
         return Ok(Left::default());
     }
-    let mut objects = client.list(resource, Some(namespace), "", Form::Metadata).await?;
+    let mut objects = client.list(resource, Some(namespace), "", Representation::Metadata).await?;
     if !all_at_once {
         let options = act::options(Propagation::Background, None, 0);
         for object in objects.iter().filter(|object| !is_deleting(object)) {
-            match act::delete(client, resource, &Key::of(object), &options).await {
+            match act::delete(client, resource, &ObjectKey::from_object(object), &options).await {
                 Err(error) if refused(&error, 404) || refused(&error, 405) => {}
                 result => drop(result?),
             }
         }
-        objects = client.list(resource, Some(namespace), "", Form::Metadata).await?;
+        objects = client.list(resource, Some(namespace), "", Representation::Metadata).await?;
     }
     Ok(Left::of(&objects, Timestamp::now()))
 }

@@ -5,10 +5,10 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use podium_client::Key;
+use podium_client::ObjectKey;
 use podium_client::client::Error;
-use podium_client::watch::Event;
-use podium_controller::queue::Verdict;
+use podium_client::watch::WatchEvent;
+use podium_controller::work_queue::ReconcileResult;
 use podium_meta::Resource;
 use serde_json::Value;
 
@@ -44,58 +44,58 @@ impl Kept {
 /// The claims that are deleted while pods have them.
 #[derive(Default)]
 pub struct Protection {
-    waiting: RefCell<HashSet<Key>>,
+    waiting: RefCell<HashSet<ObjectKey>>,
 }
 
 impl Protection {
     /// Hears of claims or volumes.
-    pub fn take(&self, world: &World, kept: Kept, event: &Event) {
+    pub fn take(&self, world: &World, kept: Kept, event: &WatchEvent) {
         match object(event) {
             Some((object, true)) => {
                 let held = finalizers(object).any(|name| name == kept.finalizer());
                 if is_deleting(object) && held {
-                    world.queues.kept.add((kept, Key::of(object)));
+                    world.queues.kept.add((kept, ObjectKey::from_object(object)));
                 }
             }
-            Some((object, false)) => drop(self.waiting.borrow_mut().remove(&Key::of(object))),
+            Some((object, false)) => drop(self.waiting.borrow_mut().remove(&ObjectKey::from_object(object))),
             None => {}
         }
     }
 
     /// Hears of pods: whatever one of them had may be free.
-    pub fn take_pod(&self, world: &World, event: &Event) {
-        let look = |chosen: &dyn Fn(&Key) -> bool| {
+    pub fn take_pod(&self, world: &World, event: &WatchEvent) {
+        let look = |chosen: &dyn Fn(&ObjectKey) -> bool| {
             let waiting = self.waiting.borrow();
             waiting.iter().filter(|key| chosen(key)).for_each(|key| {
                 world.queues.kept.add((Kept::Claim, key.clone()));
             });
         };
         match event {
-            Event::Deleted(object) => {
+            WatchEvent::Deleted(object) => {
                 let namespace = text(object, "/metadata/namespace");
                 look(&|key| key.namespace() == Some(namespace));
             }
-            Event::End => look(&|_| true),
+            WatchEvent::ListDone => look(&|_| true),
             _ => {}
         }
     }
 }
 
 /// Lets a claim or a volume go that nobody has.
-pub async fn work(world: Rc<World>, (kept, key): (Kept, Key)) -> Verdict {
+pub async fn work(world: Rc<World>, (kept, key): (Kept, ObjectKey)) -> ReconcileResult {
     match release(&world, kept, &key).await {
         Ok(verdict) => verdict,
         Err(error) => world.failed("protection", &key, &error),
     }
 }
 
-async fn release(world: &World, kept: Kept, key: &Key) -> Result<Verdict, Error> {
+async fn release(world: &World, kept: Kept, key: &ObjectKey) -> Result<ReconcileResult, Error> {
     let resource = kept.resource();
     let Some(found) = world.client.get(&resource, key.namespace(), key.name()).await? else {
-        return Ok(Verdict::Done);
+        return Ok(ReconcileResult::Done);
     };
     let Some(patch) = without_finalizer(&found, kept.finalizer()).filter(|_| is_deleting(&found)) else {
-        return Ok(Verdict::Done);
+        return Ok(ReconcileResult::Done);
     };
     let used = match kept {
         Kept::Volume => text(&found, "/status/phase") == "Bound",
@@ -103,12 +103,12 @@ async fn release(world: &World, kept: Kept, key: &Key) -> Result<Verdict, Error>
             // A pod that goes from now on has it looked at again.
             world.protection.waiting.borrow_mut().insert(key.clone());
             let pods = Resource::core("Pod", "pods", true);
-            let list = world.client.whole_list(&pods, key.namespace(), "").await?;
+            let list = world.client.list_objects(&pods, key.namespace(), "").await?;
             items(&list, "/items").any(|pod| uses(pod, key.name()))
         }
     };
     if used {
-        return Ok(Verdict::Done);
+        return Ok(ReconcileResult::Done);
     }
     written(merge(&world.client, &resource, key, &patch).await)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use podium_client::client::{Apply, Error};
-use podium_controller::queue::Verdict;
+use podium_controller::work_queue::ReconcileResult;
 use podium_meta::{Kind, Resource, Selector};
 use serde_json::{Value, json};
 
@@ -15,9 +15,9 @@ use crate::world::World;
 const MANAGER: &str = "clusterrole-aggregation-controller";
 
 /// Makes all such roles what the others are.
-pub async fn work(world: Rc<World>, _: ()) -> Verdict {
+pub async fn work(world: Rc<World>, _: ()) -> ReconcileResult {
     match step(&world).await {
-        Ok(()) => Verdict::Done,
+        Ok(()) => ReconcileResult::Done,
         Err(error) => world.failed("roles", "", &error),
     }
 }
@@ -25,7 +25,7 @@ pub async fn work(world: Rc<World>, _: ()) -> Verdict {
 async fn step(world: &World) -> Result<(), Error> {
     let kind = Kind::new("rbac.authorization.k8s.io/v1", "ClusterRole");
     let resource = Resource { kind, plural: "clusterroles".to_owned(), namespaced: false };
-    let list = world.client.whole_list(&resource, None, "").await?;
+    let list = world.client.list_objects(&resource, None, "").await?;
     for (name, rules) in outdated(items(&list, "/items")) {
         let mut body = json!({"apiVersion": resource.kind.api_version(), "kind": resource.kind.kind, "metadata": {"name": name}});
         if !rules.is_empty() {

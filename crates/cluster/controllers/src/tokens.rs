@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use podium_client::Key;
+use podium_client::ObjectKey;
 use podium_client::client::Error;
-use podium_client::watch::Event;
+use podium_client::watch::WatchEvent;
 use podium_client::write::Propagation;
-use podium_controller::queue::Verdict;
+use podium_controller::work_queue::ReconcileResult;
 use podium_meta::{Resource, base64};
 use serde_json::{Value, json};
 
@@ -36,29 +36,29 @@ struct Secret {
 pub struct Tokens {
     all: RefCell<Mirror<Secret>>,
     /// Those that are gone, until their accounts do not name them any more.
-    gone: RefCell<HashMap<Key, Secret>>,
+    gone: RefCell<HashMap<ObjectKey, Secret>>,
     /// The versions that need nothing.
-    right: RefCell<HashMap<Key, u64>>,
+    right: RefCell<HashMap<ObjectKey, u64>>,
 }
 
 impl Tokens {
     /// Hears of secrets.
-    pub fn take(&self, world: &World, event: &Event) {
-        let lose = |key: Key, secret: Secret| {
+    pub fn take(&self, world: &World, event: &WatchEvent) {
+        let lose = |key: ObjectKey, secret: Secret| {
             self.right.borrow_mut().remove(&key);
             self.gone.borrow_mut().insert(key.clone(), secret);
             world.queues.tokens.add(key);
         };
         match event {
-            Event::Begin => self.all.borrow_mut().begin(),
-            Event::End => {
+            WatchEvent::ListStarted => self.all.borrow_mut().begin(),
+            WatchEvent::ListDone => {
                 let gone = self.all.borrow_mut().end();
                 gone.into_iter().for_each(|(key, secret)| lose(key, secret));
             }
             _ => {}
         }
         let Some((object, there)) = object(event) else { return };
-        let (key, account) = (Key::of(object), annotation(object, NAME));
+        let (key, account) = (ObjectKey::from_object(object), annotation(object, NAME));
         if !there || account.is_empty() {
             let known = self.all.borrow_mut().remove(&key);
             if let Some(secret) = known {
@@ -83,7 +83,7 @@ impl Tokens {
     }
 
     /// An account is gone.
-    pub fn lose_account(&self, world: &World, account: &Key) {
+    pub fn lose_account(&self, world: &World, account: &ObjectKey) {
         for (key, secret) in self.all.borrow().iter() {
             if key.namespace() == account.namespace() && secret.account == account.name() {
                 self.right.borrow_mut().remove(key);
@@ -94,35 +94,35 @@ impl Tokens {
 }
 
 /// Fills a secret, or deletes it with its account.
-pub async fn work(world: Rc<World>, key: Key) -> Verdict {
+pub async fn work(world: Rc<World>, key: ObjectKey) -> ReconcileResult {
     match step(&world, &key).await {
         Ok(verdict) => verdict,
         Err(error) => world.failed("token", &key, &error),
     }
 }
 
-async fn step(world: &World, key: &Key) -> Result<Verdict, Error> {
+async fn step(world: &World, key: &ObjectKey) -> Result<ReconcileResult, Error> {
     let tokens = &world.tokens;
     let gone = tokens.gone.borrow().get(key).cloned();
     if let Some(gone) = gone {
-        if strike(world, key, &gone).await? != Verdict::Done {
-            return Ok(Verdict::Retry);
+        if strike(world, key, &gone).await? != ReconcileResult::Done {
+            return Ok(ReconcileResult::Retry);
         }
         tokens.gone.borrow_mut().remove(key);
     }
-    let Some(secret) = tokens.all.borrow().get(key).cloned() else { return Ok(Verdict::Done) };
-    let account = Key::new(key.namespace(), &secret.account);
+    let Some(secret) = tokens.all.borrow().get(key).cloned() else { return Ok(ReconcileResult::Done) };
+    let account = ObjectKey::new(key.namespace(), &secret.account);
     // When the accounts are known, all secrets are looked at again.
-    let Some(mut uid) = world.accounts.uid(&account) else { return Ok(Verdict::Done) };
+    let Some(mut uid) = world.accounts.uid(&account) else { return Ok(ReconcileResult::Done) };
     let is_meant = |uid: &String| secret.account_uid.is_empty() || secret.account_uid == *uid;
     if uid.as_ref().is_some_and(is_meant) && tokens.right.borrow().get(key) == Some(&secret.version) {
-        return Ok(Verdict::Done);
+        return Ok(ReconcileResult::Done);
     }
     let Some(body) = world.client.get(&secrets(), key.namespace(), key.name()).await? else {
-        return Ok(Verdict::Done);
+        return Ok(ReconcileResult::Done);
     };
     if text(&body, "/type") != TYPE || text(&body, "/metadata/uid") != secret.uid {
-        return Ok(Verdict::Done);
+        return Ok(ReconcileResult::Done);
     }
     if !uid.as_ref().is_some_and(is_meant) {
         // It may only not have been heard of yet.
@@ -147,8 +147,14 @@ fn accounts() -> Resource {
 }
 
 /// Writes into a secret what it lacks.
-async fn fill(world: &World, key: &Key, mut body: Value, account: &str, uid: &str) -> Result<Verdict, Error> {
-    let Some(signer) = &world.options.signer else { return Ok(Verdict::Done) };
+async fn fill(
+    world: &World,
+    key: &ObjectKey,
+    mut body: Value,
+    account: &str,
+    uid: &str,
+) -> Result<ReconcileResult, Error> {
+    let Some(signer) = &world.options.signer else { return Ok(ReconcileResult::Done) };
     let namespace = key.namespace().unwrap_or_default();
     let mut lacks = false;
     let certificate = base64::encode(world.options.root_ca.as_bytes());
@@ -171,7 +177,7 @@ async fn fill(world: &World, key: &Key, mut body: Value, account: &str, uid: &st
             Ok(token) => body["data"]["token"] = base64::encode(token.as_bytes()).into(),
             Err(reason) => {
                 world.options.log.error("a token cannot be signed", &[("name", key), ("reason", &reason)]);
-                return Ok(Verdict::Retry);
+                return Ok(ReconcileResult::Retry);
             }
         }
         lacks = true;
@@ -186,23 +192,23 @@ async fn fill(world: &World, key: &Key, mut body: Value, account: &str, uid: &st
         }
     }
     world.tokens.right.borrow_mut().insert(key.clone(), right);
-    Ok(Verdict::Done)
+    Ok(ReconcileResult::Done)
 }
 
 /// Takes a secret that is gone out of the list of its account.
-async fn strike(world: &World, key: &Key, secret: &Secret) -> Result<Verdict, Error> {
-    let account = Key::new(key.namespace(), &secret.account);
+async fn strike(world: &World, key: &ObjectKey, secret: &Secret) -> Result<ReconcileResult, Error> {
+    let account = ObjectKey::new(key.namespace(), &secret.account);
     if world.accounts.uid(&account).flatten().is_none() {
-        return Ok(Verdict::Done);
+        return Ok(ReconcileResult::Done);
     }
     let Some(body) = world.client.get(&accounts(), account.namespace(), account.name()).await? else {
-        return Ok(Verdict::Done);
+        return Ok(ReconcileResult::Done);
     };
     let is_other = |reference: &&Value| text(reference, "/name") != key.name();
     let rest: Vec<&Value> = items(&body, "/secrets").filter(is_other).collect();
     let meant = secret.account_uid.is_empty() || text(&body, "/metadata/uid") == secret.account_uid;
     if !meant || rest.len() == items(&body, "/secrets").count() {
-        return Ok(Verdict::Done);
+        return Ok(ReconcileResult::Done);
     }
     let version = text(&body, "/metadata/resourceVersion");
     let patch = json!({"metadata": {"resourceVersion": version}, "secrets": rest});

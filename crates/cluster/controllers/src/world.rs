@@ -13,11 +13,11 @@ use std::hash::Hash;
 use std::rc::Rc;
 use std::time::Duration;
 
-use podium_client::client::{Error, Form};
-use podium_client::watch::{Event, TroubleKind, Watch};
-use podium_client::{Client, Key};
-use podium_controller::events::{About, Mood, Recorder};
-use podium_controller::queue::{Backoff, Queue, Verdict};
+use podium_client::client::{Error, Representation};
+use podium_client::watch::{ListWatch, WatchEvent, WatchFailureKind};
+use podium_client::{Client, ObjectKey};
+use podium_controller::events::{EventRecorder, EventType, ObjectReference};
+use podium_controller::work_queue::{Backoff, ReconcileResult, WorkQueue};
 use podium_meta::Resource;
 use serde_json::Value;
 use tokio::task::AbortHandle;
@@ -105,21 +105,21 @@ impl Interest {
 /// The queues of the controllers.
 pub struct Queues {
     /// Objects that may be garbage.
-    pub garbage: Queue<Uid>,
+    pub garbage: WorkQueue<Uid>,
     /// Namespaces that end.
-    pub endings: Queue<Rc<str>>,
+    pub endings: WorkQueue<Rc<str>>,
     /// Namespaces that need accounts and certificates.
-    pub homes: Queue<Rc<str>>,
+    pub homes: WorkQueue<Rc<str>>,
     /// Secrets with tokens.
-    pub tokens: Queue<Key>,
+    pub tokens: WorkQueue<ObjectKey>,
     /// Claims and volumes that are deleted.
-    pub kept: Queue<(Kept, Key)>,
+    pub kept: WorkQueue<(Kept, ObjectKey)>,
     /// All roles.
-    pub roles: Queue<()>,
+    pub roles: WorkQueue<()>,
     /// Definitions that end.
-    pub definitions: Queue<Rc<str>>,
+    pub definitions: WorkQueue<Rc<str>>,
     /// All kinds.
-    pub kinds: Queue<()>,
+    pub kinds: WorkQueue<()>,
 }
 
 /// What the controllers know and share.
@@ -129,7 +129,7 @@ pub struct World {
     /// How they run.
     pub options: Options,
     /// What they say about objects.
-    pub recorder: Recorder,
+    pub recorder: EventRecorder,
     /// Who owns whom.
     pub graph: RefCell<Graph>,
     /// The queues.
@@ -156,13 +156,13 @@ pub struct World {
 impl World {
     /// Of a cluster that has not been asked anything.
     pub fn new(client: Client, options: Options) -> Rc<Self> {
-        fn queue<K: Clone + Eq + Hash>() -> Queue<K> {
-            Queue::new(BACKOFF)
+        fn queue<K: Clone + Eq + Hash>() -> WorkQueue<K> {
+            WorkQueue::new(BACKOFF)
         }
         Rc::new(Self {
             client,
             options,
-            recorder: Recorder::new("garbage-collector-controller", ""),
+            recorder: EventRecorder::new("garbage-collector-controller", ""),
             graph: RefCell::default(),
             queues: Queues {
                 garbage: queue(),
@@ -241,8 +241,8 @@ impl World {
         let state = Rc::new(State::default());
         let (world, heard, interest) = (self.clone(), state.clone(), Interest::of(served));
         let task = tokio::task::spawn_local(async move {
-            let watch = Watch::new(resource, Form::Metadata);
-            let tell = |event: Event| world.take(&watch.resource, number, interest, &heard, &event);
+            let watch = ListWatch::new(resource, Representation::Metadata);
+            let tell = |event: WatchEvent| world.take(&watch.resource, number, interest, &heard, &event);
             match watch.run(&world.client, tell).await {}
         });
         let task = task.abort_handle();
@@ -301,38 +301,45 @@ impl World {
     }
 
     /// Says what went wrong; it is tried again.
-    pub fn failed(&self, what: &str, name: impl Display, error: &Error) -> Verdict {
+    pub fn failed(&self, what: &str, name: impl Display, error: &Error) -> ReconcileResult {
         self.options.log.error(&error.to_string(), &[("work", &what), ("name", &name)]);
-        Verdict::Retry
+        ReconcileResult::Retry
     }
 
-    fn take(&self, resource: &Resource, number: Number, interest: Interest, state: &State, event: &Event) {
+    fn take(
+        &self,
+        resource: &Resource,
+        number: Number,
+        interest: Interest,
+        state: &State,
+        event: &WatchEvent,
+    ) {
         let todo = match event {
-            Event::Begin => {
+            WatchEvent::ListStarted => {
                 self.graph.borrow_mut().begin(number);
                 Todo::default()
             }
-            Event::Applied(object) => self.graph.borrow_mut().apply(number, &Meta::of(object)),
-            Event::Deleted(object) => {
+            WatchEvent::Applied(object) => self.graph.borrow_mut().apply(number, &Meta::of(object)),
+            WatchEvent::Deleted(object) => {
                 let uid = Uid::read(text(object, "/metadata/uid"));
                 self.graph.borrow_mut().delete(number, uid)
             }
-            Event::End => {
+            WatchEvent::ListDone => {
                 state.trouble.set(false);
                 self.graph.borrow_mut().end(number)
             }
-            Event::Trouble(trouble) => {
+            WatchEvent::Failing(trouble) => {
                 state.trouble.set(true);
                 self.unpark();
                 // A kind that goes is no trouble; whether it went is asked.
                 match trouble.kind {
-                    TroubleKind::Missing => self.queues.kinds.nudge_after((), GATHER),
+                    WatchFailureKind::NotFound => self.queues.kinds.nudge_after((), GATHER),
                     _ => self.options.log.error(&trouble.message, &[("kind", &resource.kind)]),
                 }
                 return;
             }
-            Event::Well => return state.trouble.set(false),
-            Event::Broken(key) => {
+            WatchEvent::Recovered => return state.trouble.set(false),
+            WatchEvent::TooDeep(key) => {
                 self.options
                     .log
                     .error("its metadata is too deep", &[("kind", &resource.kind), ("name", key)]);
@@ -340,14 +347,14 @@ impl World {
             }
         };
         self.queue(todo);
-        if matches!(event, Event::End) {
+        if matches!(event, WatchEvent::ListDone) {
             self.unpark();
         }
         self.tell(resource, interest, event);
     }
 
     /// Tells a change to whom it matters.
-    fn tell(&self, resource: &Resource, interest: Interest, event: &Event) {
+    fn tell(&self, resource: &Resource, interest: Interest, event: &WatchEvent) {
         match interest {
             Interest::None => {}
             Interest::Namespaces => self.namespaces.take(self, event),
@@ -356,13 +363,13 @@ impl World {
             Interest::Secrets => self.tokens.take(self, event),
             Interest::Kept(kept) => self.protection.take(self, kept, event),
             Interest::Pods => self.protection.take_pod(self, event),
-            Interest::Roles if matches!(event, Event::Begin) => {}
+            Interest::Roles if matches!(event, WatchEvent::ListStarted) => {}
             Interest::Roles => self.queues.roles.nudge_after((), ROLES),
             Interest::Definitions => self.definitions.take(self, event),
-            Interest::Services if matches!(event, Event::Begin | Event::End) => {}
+            Interest::Services if matches!(event, WatchEvent::ListStarted | WatchEvent::ListDone) => {}
             Interest::Services => self.queues.kinds.nudge_after((), GATHER),
         }
-        if let Event::Deleted(object) = event {
+        if let WatchEvent::Deleted(object) = event {
             self.namespaces.lost(self, text(object, "/metadata/namespace"));
             self.definitions.lost(self, resource);
         }
@@ -377,7 +384,7 @@ impl World {
         let Some(resource) = self.resource(node.kind) else { return };
         let uid = |uid: Uid| uid.text().unwrap_or_default();
         let namespace = node.key.namespace().unwrap_or_default();
-        let about = About {
+        let about = ObjectReference {
             api_version: resource.kind.api_version(),
             kind: resource.kind.kind.clone(),
             namespace: node.key.namespace().map(str::to_owned),
@@ -390,15 +397,15 @@ impl World {
             kind.kind,
             uid(owner)
         );
-        self.recorder.say(&about, Mood::Warning, "OwnerRefInvalidNamespace", &message);
+        self.recorder.record(&about, EventType::Warning, "OwnerRefInvalidNamespace", &message);
     }
 }
 
 /// The object of an event about one object, and whether it is there.
-pub fn object(event: &Event) -> Option<(&Value, bool)> {
+pub fn object(event: &WatchEvent) -> Option<(&Value, bool)> {
     match event {
-        Event::Applied(object) => Some((object, true)),
-        Event::Deleted(object) => Some((object, false)),
+        WatchEvent::Applied(object) => Some((object, true)),
+        WatchEvent::Deleted(object) => Some((object, false)),
         _ => None,
     }
 }

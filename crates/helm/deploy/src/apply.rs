@@ -56,7 +56,7 @@ impl Place<'_> {
         rules: Rules,
     ) -> Result<Vec<Seen<'o>>, Error> {
         let all = self.observe(objects, rules).await?;
-        let discovery = self.kinds.known().await?;
+        let discovery = self.kinds.get().await?;
         let unknown = |seen: &&Seen<'_>| {
             let kind = &seen.named.kind;
             seen.resource.is_none() && !defined(crds, kind) && !defined(objects, kind)
@@ -104,7 +104,7 @@ impl Place<'_> {
             if first.resource.is_none() {
                 self.wait_for_kind(kind, until, patience).await?;
             }
-            let known = self.kinds.known().await?;
+            let known = self.kinds.get().await?;
             let tasks = wave.iter().map(async |seen| {
                 if seen.resource.is_some() {
                     return self.apply(seen, rules).await;
@@ -131,7 +131,7 @@ impl Place<'_> {
 
     /// Waits until the cluster knows a kind that was just defined.
     async fn wait_for_kind(&self, kind: &Kind, until: Instant, patience: Duration) -> Result<(), Error> {
-        while self.kinds.renew().await?.find(kind).is_none() {
+        while self.kinds.refresh().await?.find(kind).is_none() {
             if Instant::now() > until {
                 return Err(Error::Kind { kind: kind.clone(), after: patience });
             }
@@ -167,7 +167,7 @@ impl Place<'_> {
         objects: &[Named],
         propagation: Propagation,
     ) -> Result<Vec<Named>, client::Error> {
-        let discovery = self.kinds.known().await?;
+        let discovery = self.kinds.get().await?;
         let mut gone = Vec::new();
         for object in objects.iter().filter(|object| !object.name.is_empty()) {
             let Some(resource) = discovery.find(&object.kind) else { continue };

@@ -17,7 +17,7 @@ fn is_of_a_release(live: &Value) -> bool {
 
 /// What becomes of a CRD, and where it is; nothing when it is right as it is, or the cluster has no CRDs.
 pub(crate) async fn plan(place: &Place<'_>, crd: &Object) -> Result<Option<(Step, Resource)>, client::Error> {
-    let discovery = place.kinds.known().await?;
+    let discovery = place.kinds.get().await?;
     let Some(resource) = discovery.find(&crd.named.kind) else { return Ok(None) };
     let named = place.placed(&crd.named, Some(resource));
     let step = match place.live(resource, &named).await? {
@@ -26,7 +26,7 @@ pub(crate) async fn plan(place: &Place<'_>, crd: &Object) -> Result<Option<(Step
             let how = Apply { manager: MANAGER, force: true, dry_run: true };
             let changes = match place.client.apply(resource, None, &named.name, &crd.body, how).await {
                 Ok(after) => changes(&live, &after),
-                Err(client::Error::Refused(status)) => {
+                Err(client::Error::Api(status)) => {
                     let why = format!("from crds/: the server refuses it: {status}");
                     return Ok(Some((Step::new(named, Action::Blocked).because(why), resource.clone())));
                 }
@@ -67,7 +67,7 @@ impl Place<'_> {
 
     /// Writes the CRDs that are to be made or changed.
     pub async fn apply_crds(&self, crds: &[Object], steps: &[Step]) -> Result<(), client::Error> {
-        let discovery = self.kinds.known().await?;
+        let discovery = self.kinds.get().await?;
         for step in steps.iter().filter(|step| matches!(step.action, Action::Create | Action::Change(_))) {
             let crd = crds.iter().find(|crd| self.same(&crd.named, &step.object));
             let Some((crd, resource)) = crd.zip(discovery.find(&step.object.kind)) else { continue };

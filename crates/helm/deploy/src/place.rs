@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::stream::{StreamExt, iter};
 use podium_client::client;
-use podium_client::{Client, Discovery, Kinds};
+use podium_client::{Client, Discovery, DiscoveryCache};
 use podium_meta::Resource;
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ pub struct Place<'a> {
     /// The cluster.
     pub client: &'a Client,
     /// Its kinds.
-    pub kinds: &'a Kinds,
+    pub kinds: &'a DiscoveryCache,
     /// Whose objects are meant.
     pub owner: &'a Owner,
     /// The uid of what the release is made for, if it is made for something.
@@ -74,14 +74,14 @@ impl Place<'_> {
     }
 
     /// The same; what is not there is not there for sure.
-    pub(crate) async fn surely(
+    pub(crate) async fn get_from_storage(
         &self,
         resource: &Resource,
         named: &Named,
     ) -> Result<Option<Value>, client::Error> {
         match self.live(resource, named).await? {
             None if !named.name.is_empty() => {
-                self.client.surely(resource, named.namespace.as_deref(), &named.name).await
+                self.client.get_from_storage(resource, named.namespace.as_deref(), &named.name).await
             }
             found => Ok(found),
         }
@@ -93,7 +93,7 @@ impl Place<'_> {
         objects: &'o [Object],
         rules: Rules,
     ) -> Result<Vec<Seen<'o>>, client::Error> {
-        let discovery = self.kinds.known().await?;
+        let discovery = self.kinds.get().await?;
         let looks = objects.iter().map(|object| self.look(object, discovery.clone(), rules));
         let answers: Vec<_> = iter(looks).buffered(AT_ONCE).collect().await;
         answers.into_iter().collect()

@@ -128,7 +128,7 @@ pub async fn preview(
     before: &[Named],
     adopt: bool,
 ) -> Result<Vec<Step>, client::Error> {
-    let discovery = place.kinds.known().await?;
+    let discovery = place.kinds.get().await?;
     let rules = Rules { adopt, dry_run: true, fresh: false };
     let mut steps = Vec::new();
     for crd in crds {
@@ -185,11 +185,11 @@ impl Place<'_> {
             metadata.insert("resourceVersion".to_owned(), NO_VERSION.into());
         }
         let how = Apply { manager: MANAGER, force: false, dry_run: false };
-        let client = self.client.terse();
+        let client = self.client.with_metadata_responses();
         let mut after =
             match client.apply(resource, named.namespace.as_deref(), &named.name, &body, how).await {
-                Err(client::Error::Refused(_)) => {
-                    let live = self.surely(resource, named).await?;
+                Err(client::Error::Api(_)) => {
+                    let live = self.get_from_storage(resource, named).await?;
                     let seen = Seen { live, ..seen.clone() };
                     return match self.barred(&seen, rules) {
                         Some(step) => Ok(step),
@@ -236,13 +236,13 @@ impl Place<'_> {
                 };
                 Ok(outcome(named, action, &after, notes))
             }
-            Err(client::Error::Refused(status))
+            Err(client::Error::Api(status))
                 if rules.dry_run && live.is_none() && is_missing_namespace(&status, namespace) =>
             {
                 Ok(Step::new(named.clone(), Action::Create)
                     .because(format!("the namespace {namespace} is not there yet")))
             }
-            Err(client::Error::Refused(status)) => {
+            Err(client::Error::Api(status)) => {
                 let body = if object.named.name.is_empty() { "" } else { " it" };
                 Ok(Step::new(named.clone(), Action::Blocked)
                     .because(format!("the server refuses{body}: {}", readable(&status.to_string()))))
@@ -281,7 +281,7 @@ impl Place<'_> {
         let apply =
             async |body: &Value, how| self.client.apply(resource, namespace, &named.name, body, how).await;
         let conflict = match apply(&object.body, how).await {
-            Err(client::Error::Refused(status)) if status.code == 409 && !status.causes.is_empty() => status,
+            Err(client::Error::Api(status)) if status.code == 409 && !status.causes.is_empty() => status,
             other => return other.map(|after| (after, notes)),
         };
         let mut body = object.body.clone();
@@ -298,7 +298,7 @@ impl Place<'_> {
 
     /// Makes fields that a client wrote ours, in objects that are there: nobody who applies them next has a conflict.
     pub async fn take_over(&self, objects: &[Named]) -> Result<(), client::Error> {
-        let discovery = self.kinds.known().await?;
+        let discovery = self.kinds.get().await?;
         for object in objects {
             let Some(resource) = discovery.find(&object.kind) else { continue };
             let named = self.placed(object, Some(resource));
@@ -320,8 +320,8 @@ impl Place<'_> {
         let namespace = named.namespace.as_deref();
         for _ in 1..TRIES {
             match self.client.merge(resource, namespace, &named.name, &patch, MANAGER).await {
-                Err(client::Error::Refused(status)) if status.code == 409 => {}
-                Err(client::Error::Refused(status)) if status.is_not_found() => return Ok(None),
+                Err(client::Error::Api(status)) if status.code == 409 => {}
+                Err(client::Error::Api(status)) if status.is_not_found() => return Ok(None),
                 other => return other.map(Some),
             }
             let live = self.live(resource, named).await?;
@@ -339,14 +339,17 @@ impl Place<'_> {
         before: &[Named],
         objects: &[Object],
     ) -> Result<Vec<(Step, Leaving)>, client::Error> {
-        let discovery = self.kinds.known().await?;
+        let discovery = self.kinds.get().await?;
         let old = before.iter().rev().filter(|old| !objects.iter().any(|new| self.same(&new.named, old)));
-        let looks = old.filter(|old| !old.name.is_empty()).filter_map(|old| {
-            let resource = discovery.find(&old.kind)?;
-            let named = self.placed(old, Some(resource));
-            // What is there and counts as gone would stay for ever.
-            Some(async move { self.surely(resource, &named).await.map(|live| (named, resource, live)) })
-        });
+        let looks =
+            old.filter(|old| !old.name.is_empty()).filter_map(|old| {
+                let resource = discovery.find(&old.kind)?;
+                let named = self.placed(old, Some(resource));
+                // What is there and counts as gone would stay for ever.
+                Some(async move {
+                    self.get_from_storage(resource, &named).await.map(|live| (named, resource, live))
+                })
+            });
         let answers: Vec<_> = iter(looks).buffered(AT_ONCE).collect().await;
         let mut out = Vec::new();
         for answer in answers {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::stream::{StreamExt, iter};
-use podium_client::client::{self, Form};
+use podium_client::client::{self, Representation};
 use podium_meta::Resource;
 use podium_resources::{Health, completion, health_with_jobs, health_with_pods, paused, pod_selector};
 use serde_json::Value;
@@ -94,7 +94,7 @@ impl Place<'_> {
         patience: Duration,
         say: Watcher<'_>,
     ) -> Result<(), Error> {
-        let discovery = self.kinds.known().await?;
+        let discovery = self.kinds.get().await?;
         let place = |object: &Named| {
             let resource = discovery.find(&object.kind)?;
             Some((self.placed(object, Some(resource)), resource.clone(), None))
@@ -160,7 +160,7 @@ impl Place<'_> {
         until: Until,
     ) -> Result<Health, client::Error> {
         let live = match until {
-            Until::Gone => self.surely(resource, named).await?,
+            Until::Gone => self.get_from_storage(resource, named).await?,
             _ => self.live(resource, named).await?,
         };
         Ok(match (live, until) {
@@ -188,9 +188,9 @@ impl Place<'_> {
         }
         let Some(selector) = pod_selector(live) else { return Ok(Vec::new()) };
         let pods = Resource::core("Pod", "pods", true);
-        match self.client.list(&pods, named.namespace.as_deref(), &selector, Form::Whole).await {
+        match self.client.list(&pods, named.namespace.as_deref(), &selector, Representation::Full).await {
             // Who may not see pods is told less.
-            Err(client::Error::Refused(_)) => Ok(Vec::new()),
+            Err(client::Error::Api(_)) => Ok(Vec::new()),
             answer => answer,
         }
     }

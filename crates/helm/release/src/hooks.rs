@@ -126,7 +126,7 @@ impl Engine<'_> {
     async fn show_logs(&self, namespace: &str, query: &str) -> Result<(), client::Error> {
         let pods = Resource::core("Pod", "pods", true);
         let client = &self.store.client;
-        let list = client.whole_list(&pods, Some(namespace), query).await?;
+        let list = client.list_objects(&pods, Some(namespace), query).await?;
         for pod in list.get("items").and_then(Value::as_array).into_iter().flatten() {
             let name = pod.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
             let containers = pod.pointer("/spec/containers").and_then(Value::as_array);
@@ -134,7 +134,7 @@ impl Engine<'_> {
                 let container = container.get("name").and_then(Value::as_str).unwrap_or_default();
                 let path =
                     format!("{}/log?container={}", pods.object(Some(namespace), name), escape(container));
-                self.listener.output(name, container, &client.read_text(&path).await?);
+                self.listener.output(name, container, &client.get_raw(&path).await?);
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use podium_client::client::{Error, Form};
+use podium_client::client::{Error, Representation};
 use podium_client::{Client, Discovery};
 use podium_deploy::named::{Named, named};
 use podium_meta::kind::escape;
@@ -29,7 +29,12 @@ const RELATED: &str = "v1/Pod(related)";
 impl Live {
     /// Asks for every object of a manifest, and for the pods that belong to them; where the manifest names no
     /// namespace, they are looked for in this one.
-    pub async fn read(client: &Client, manifest: &str, namespace: &str, form: Form) -> Result<Self, Error> {
+    pub async fn read(
+        client: &Client,
+        manifest: &str,
+        namespace: &str,
+        form: Representation,
+    ) -> Result<Self, Error> {
         let discovery = Discovery::read(client).await?;
         let mut live = Self::default();
         let mut related = Vec::new();
@@ -39,7 +44,7 @@ impl Live {
             let found = match discovery.find(&object.kind) {
                 None => None,
                 Some(resource) => match client.get(resource, Some(place), &object.name).await {
-                    Err(Error::Refused(status)) => {
+                    Err(Error::Api(status)) => {
                         live.refused.push(status);
                         continue;
                     }
@@ -58,14 +63,14 @@ impl Live {
                 related.push((pods.clone(), place.to_owned(), query));
             }
             let shown = match form {
-                Form::Whole => Some(whole),
+                Representation::Full => Some(whole),
                 _ => client.get_as(resource, Some(place), &object.name, form).await?,
             };
             live.add(&format!("{}/{}", object.kind.version, object.kind.kind), shown);
         }
         for (pods, place, query) in related {
             let answer = match form {
-                Form::Whole => client.whole_list(&pods, Some(&place), &query).await,
+                Representation::Full => client.list_objects(&pods, Some(&place), &query).await,
                 _ => {
                     client
                         .read(&format!("{}{query}", pods.collection(Some(&place))), &form.accept(true))
@@ -73,7 +78,7 @@ impl Live {
                 }
             };
             match answer {
-                Err(Error::Refused(status)) => live.refused.push(status),
+                Err(Error::Api(status)) => live.refused.push(status),
                 answer => live.add(RELATED, Some(answer?)),
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use podium_client::client::{self, Client, Form};
+use podium_client::client::{self, Client, Representation};
 use podium_client::write::Propagation;
 use podium_meta::Resource;
 use podium_meta::kind::escape;
@@ -208,7 +208,10 @@ impl Store {
 
     async fn entries(&self, selector: &str, since: u64) -> Result<Vec<Entry>, Error> {
         let (resource, place) = (self.driver.resource(), self.namespace.as_deref());
-        let found = self.client.list_since(&resource, place, selector, Form::Metadata, since).await?;
+        let found = self
+            .client
+            .list_not_older_than(&resource, place, selector, Representation::Metadata, since)
+            .await?;
         Ok(found.iter().map(Entry::read).collect())
     }
 
@@ -284,7 +287,7 @@ impl Store {
     /// Looks for a record in a list: what answers the reading of one may be behind.
     async fn find(&self, entry: &Entry) -> Result<Option<Value>, Error> {
         let query = format!("?fieldSelector=metadata.name%3D{}", escape(&entry.key));
-        let list = self.client.whole_list(&self.driver.resource(), Some(&entry.namespace), &query).await?;
+        let list = self.client.list_objects(&self.driver.resource(), Some(&entry.namespace), &query).await?;
         Ok(list.get("items").and_then(Value::as_array).and_then(|items| items.first()).cloned())
     }
 
@@ -304,8 +307,13 @@ impl Store {
     /// Writes a new record; says so when somebody has written one with this number.
     pub async fn create(&self, release: &Release, object: Value) -> Result<(), Error> {
         let resource = self.driver.resource();
-        match self.client.terse().create(&resource, Some(&release.namespace), &object, MANAGER).await {
-            Err(client::Error::Refused(status)) if status.code == 409 => {
+        match self
+            .client
+            .with_metadata_responses()
+            .create(&resource, Some(&release.namespace), &object, MANAGER)
+            .await
+        {
+            Err(client::Error::Api(status)) if status.code == 409 => {
                 Err(Error::Exists { name: release.name.clone(), revision: release.revision })
             }
             answer => {
@@ -321,7 +329,8 @@ impl Store {
         let resource = self.driver.resource();
         let key = key(&release.name, release.revision);
         let place = Some(release.namespace.as_str());
-        let written = self.client.terse().replace(&resource, place, &key, &object, MANAGER).await?;
+        let written =
+            self.client.with_metadata_responses().replace(&resource, place, &key, &object, MANAGER).await?;
         let version = version(&written);
         self.newest.tell(version);
         Ok(version)

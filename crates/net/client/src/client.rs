@@ -6,7 +6,7 @@ use http_body_util::{BodyExt, Limited};
 use podium_meta::{Resource, Status};
 use serde_json::Value;
 
-use crate::access::{self, Access};
+use crate::config::{self, ClientConfig};
 use crate::connection::{self, Purpose};
 use crate::reason::innermost;
 
@@ -17,24 +17,24 @@ const PAGE: usize = 500;
 
 /// The forms in which a server can give objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum Representation {
     /// Whole.
-    Whole,
+    Full,
     /// Names, labels and annotations only.
     Metadata,
     /// A table for people.
     Table,
 }
 
-impl Form {
+impl Representation {
     /// The media type to ask for.
     pub fn accept(self, list: bool) -> String {
         let of = |kind: &str| format!("application/json;as={kind};g=meta.k8s.io;v=v1,application/json");
         match self {
-            Form::Whole => "application/json".to_owned(),
-            Form::Metadata if list => of("PartialObjectMetadataList"),
-            Form::Metadata => of("PartialObjectMetadata"),
-            Form::Table => of("Table"),
+            Representation::Full => "application/json".to_owned(),
+            Representation::Metadata if list => of("PartialObjectMetadataList"),
+            Representation::Metadata => of("PartialObjectMetadata"),
+            Representation::Table => of("Table"),
         }
     }
 }
@@ -55,7 +55,7 @@ pub struct Apply<'a> {
 pub enum Error {
     /// It is not known whom to ask.
     #[error(transparent)]
-    Access(#[from] access::Error),
+    Config(#[from] config::Error),
     /// Nobody answers.
     #[error("kubernetes cluster unreachable: {url}: {reason}")]
     Unreachable {
@@ -66,10 +66,10 @@ pub enum Error {
     },
     /// The server refuses.
     #[error("{0}")]
-    Refused(Status),
+    Api(Status),
     /// The server answers with something else than what was asked for.
     #[error("{path}: the server's answer cannot be read: {reason}")]
-    Answer {
+    InvalidResponse {
         /// What was asked for.
         path: String,
         /// What is wrong with the answer.
@@ -81,7 +81,7 @@ impl Error {
     /// What the server said when it refused.
     pub fn status(&self) -> Option<&Status> {
         match self {
-            Error::Refused(status) => Some(status),
+            Error::Api(status) => Some(status),
             _ => None,
         }
     }
@@ -94,13 +94,13 @@ pub struct Client {
     pub(crate) watches: kube::Client,
     pub(crate) url: String,
     /// How writes are answered.
-    pub(crate) echo: Form,
+    pub(crate) echo: Representation,
 }
 
 impl Client {
     /// Prepares to talk to a cluster; nothing is sent yet.
-    pub async fn new(access: &Access) -> Result<Self, Error> {
-        Self::with(access.config().await?)
+    pub async fn new(config: &ClientConfig) -> Result<Self, Error> {
+        Self::with(config.load().await?)
     }
 
     pub(crate) fn with(config: kube::Config) -> Result<Self, Error> {
@@ -110,12 +110,12 @@ impl Client {
             connection::client(config, purpose).map_err(wrong)
         };
         let answers = client(config.clone(), Purpose::Answers)?;
-        Ok(Self { answers, watches: client(config, Purpose::Watches)?, url, echo: Form::Whole })
+        Ok(Self { answers, watches: client(config, Purpose::Watches)?, url, echo: Representation::Full })
     }
 
     /// The same, but what is written is answered with its metadata only: less to write, to send and to read.
-    pub fn terse(&self) -> Self {
-        Self { echo: Form::Metadata, ..self.clone() }
+    pub fn with_metadata_responses(&self) -> Self {
+        Self { echo: Representation::Metadata, ..self.clone() }
     }
 
     /// The namespace of whoever does not say otherwise.
@@ -130,7 +130,7 @@ impl Client {
         namespace: Option<&str>,
         name: &str,
     ) -> Result<Option<Value>, Error> {
-        self.get_as(resource, namespace, name, Form::Whole).await
+        self.get_as(resource, namespace, name, Representation::Full).await
     }
 
     /// The object at an address in some form, or nothing.
@@ -139,11 +139,11 @@ impl Client {
         resource: &Resource,
         namespace: Option<&str>,
         name: &str,
-        form: Form,
+        form: Representation,
     ) -> Result<Option<Value>, Error> {
         match self.read(&resource.object(namespace, name), &form.accept(false)).await {
             Ok(value) => Ok(Some(value)),
-            Err(Error::Refused(status)) if status.is_not_found() => Ok(None),
+            Err(Error::Api(status)) if status.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -154,18 +154,18 @@ impl Client {
         resource: &Resource,
         namespace: Option<&str>,
         selector: &str,
-        form: Form,
+        form: Representation,
     ) -> Result<Vec<Value>, Error> {
-        self.list_since(resource, namespace, selector, form, 0).await
+        self.list_not_older_than(resource, namespace, selector, form, 0).await
     }
 
     /// The same, from a state that has everything up to a version: what answers may be behind what was written.
-    pub async fn list_since(
+    pub async fn list_not_older_than(
         &self,
         resource: &Resource,
         namespace: Option<&str>,
         selector: &str,
-        form: Form,
+        form: Representation,
         version: u64,
     ) -> Result<Vec<Value>, Error> {
         let place = resource.collection(namespace);
@@ -181,7 +181,7 @@ impl Client {
             match page.get_mut("items").map(Value::take) {
                 Some(Value::Array(more)) => items.extend(more),
                 Some(Value::Null) => {}
-                _ => return Err(Error::Answer { path, reason: "it is no list".to_owned() }),
+                _ => return Err(Error::InvalidResponse { path, reason: "it is no list".to_owned() }),
             }
             match page.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default() {
                 "" => return Ok(items),
@@ -191,14 +191,14 @@ impl Client {
     }
 
     /// All objects of a kind as the one list that a server gives, each with its kind.
-    pub async fn whole_list(
+    pub async fn list_objects(
         &self,
         resource: &Resource,
         namespace: Option<&str>,
         query: &str,
     ) -> Result<Value, Error> {
         let path = format!("{}{query}", resource.collection(namespace));
-        let mut list = self.read(&path, &Form::Whole.accept(true)).await?;
+        let mut list = self.read(&path, &Representation::Full.accept(true)).await?;
         for item in list.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten() {
             // The items of a list do not repeat what they are.
             if let Some(fields) = item.as_object_mut() {
@@ -233,7 +233,7 @@ impl Client {
     }
 
     /// What is at a path, as text.
-    pub async fn read_text(&self, path: &str) -> Result<Vec<u8>, Error> {
+    pub async fn get_raw(&self, path: &str) -> Result<Vec<u8>, Error> {
         self.exchange(Method::GET, path, "*/*", None).await
     }
 
@@ -244,9 +244,9 @@ impl Client {
         accept: &str,
         body: Option<(&str, Vec<u8>)>,
     ) -> Result<Value, Error> {
-        let bytes = self.in_time(self.exchange(method, path, accept, body)).await?;
+        let bytes = self.with_timeout(self.exchange(method, path, accept, body)).await?;
         serde_json::from_slice(&bytes)
-            .map_err(|e| Error::Answer { path: path.to_owned(), reason: e.to_string() })
+            .map_err(|e| Error::InvalidResponse { path: path.to_owned(), reason: e.to_string() })
     }
 
     async fn exchange(
@@ -256,7 +256,7 @@ impl Client {
         accept: &str,
         body: Option<(&str, Vec<u8>)>,
     ) -> Result<Vec<u8>, Error> {
-        let unreadable = |reason: String| Error::Answer { path: path.to_owned(), reason };
+        let unreadable = |reason: String| Error::InvalidResponse { path: path.to_owned(), reason };
         let tally = crate::request::tally(&method);
         let mut request = Request::builder().method(method).uri(path).header(ACCEPT, accept);
         let body = match body {
@@ -275,7 +275,7 @@ impl Client {
         let body = Limited::new(answer.into_body(), LONGEST);
         let bytes = body.collect().await.map_err(|e| unreadable(e.to_string()))?.to_bytes();
         if !status.is_success() {
-            return Err(Error::Refused(Status::read(status.as_u16(), &bytes)));
+            return Err(Error::Api(Status::read(status.as_u16(), &bytes)));
         }
         Ok(bytes.into())
     }

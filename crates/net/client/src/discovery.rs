@@ -20,7 +20,7 @@ pub struct Discovery {
 
 /// The version of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Version {
+pub struct ServerVersion {
     /// The whole version.
     pub git: String,
     /// The major part.
@@ -29,7 +29,7 @@ pub struct Version {
     pub minor: String,
 }
 
-impl Version {
+impl ServerVersion {
     /// Asks the cluster.
     pub async fn read(client: &Client) -> Result<Self, Error> {
         let answer = client.read("/version", "application/json").await?;
@@ -49,7 +49,7 @@ impl Discovery {
             let answer = client.read(path, ACCEPT).await?;
             if answer.get("kind").and_then(Value::as_str) != Some("APIGroupDiscoveryList") {
                 let reason = "it lists no kinds; Kubernetes 1.30 or newer is needed".to_owned();
-                return Err(Error::Answer { path: path.to_owned(), reason });
+                return Err(Error::InvalidResponse { path: path.to_owned(), reason });
             }
             all.add(&answer);
         }
@@ -99,28 +99,28 @@ impl Discovery {
 }
 
 /// The kinds of a cluster as they were last seen, for everybody who asks.
-pub struct Kinds {
+pub struct DiscoveryCache {
     client: Client,
     seen: Mutex<Option<Arc<Discovery>>>,
 }
 
-impl Kinds {
+impl DiscoveryCache {
     /// Of a cluster that has not been asked yet.
     pub fn new(client: Client) -> Self {
         Self { client, seen: Mutex::new(None) }
     }
 
     /// As they were last seen; the cluster is asked when they never were.
-    pub async fn known(&self) -> Result<Arc<Discovery>, Error> {
+    pub async fn get(&self) -> Result<Arc<Discovery>, Error> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match seen {
             Some(seen) => Ok(seen),
-            None => self.renew().await,
+            None => self.refresh().await,
         }
     }
 
     /// As they are now.
-    pub async fn renew(&self) -> Result<Arc<Discovery>, Error> {
+    pub async fn refresh(&self) -> Result<Arc<Discovery>, Error> {
         let found = Arc::new(Discovery::read(&self.client).await?);
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(found.clone());
         Ok(found)

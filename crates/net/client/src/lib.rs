@@ -2,17 +2,17 @@
 //!
 //! Objects come and go as JSON values; a caller that needs types has them in a crate of its own.
 
-pub mod access;
 pub mod client;
+pub mod config;
 mod connection;
 pub mod discovery;
-mod key;
+mod object_key;
 mod reason;
 pub mod request;
 pub mod watch;
 pub mod write;
 
-pub use access::Access;
 pub use client::{Client, Error};
-pub use discovery::{Discovery, Kinds};
-pub use key::Key;
+pub use config::ClientConfig;
+pub use discovery::{Discovery, DiscoveryCache};
+pub use object_key::ObjectKey;

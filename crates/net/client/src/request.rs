@@ -45,10 +45,10 @@ impl Client {
 
     /// An answer that is read piece by piece.
     pub(crate) async fn open(&self, path: &str, accept: &str) -> Result<Body, Error> {
-        let unreadable = |reason: String| Error::Answer { path: path.to_owned(), reason };
+        let unreadable = |reason: String| Error::InvalidResponse { path: path.to_owned(), reason };
         let request = Request::get(path).header(ACCEPT, accept);
         let request = request.body(Body::empty()).map_err(|e| unreadable(e.to_string()))?;
-        self.in_time(async {
+        self.with_timeout(async {
             let tally = tally(&Method::GET);
             let answer = self.watches.send(request).await.map_err(|error| self.away(innermost(&error)))?;
             let status = answer.status();
@@ -58,7 +58,7 @@ impl Client {
             }
             let body = Limited::new(answer.into_body(), REFUSAL).collect().await;
             let body = body.map(|body| body.to_bytes()).unwrap_or_default();
-            Err(Error::Refused(Status::read(status.as_u16(), &body)))
+            Err(Error::Api(Status::read(status.as_u16(), &body)))
         })
         .await
     }
@@ -66,8 +66,8 @@ impl Client {
     /// A whole answer as it came.
     pub(crate) async fn raw(&self, path: &str, accept: &str) -> Result<impl AsRef<[u8]> + use<>, Error> {
         let body = self.open(path, accept).await?;
-        let unreadable = |reason: String| Error::Answer { path: path.to_owned(), reason };
-        self.in_time(async {
+        let unreadable = |reason: String| Error::InvalidResponse { path: path.to_owned(), reason };
+        self.with_timeout(async {
             Limited::new(body, PAGE).collect().await.map_err(|e| unreadable(innermost(&*e)))
         })
         .await
@@ -75,7 +75,7 @@ impl Client {
     }
 
     /// The result of a request, or an error if it takes too long.
-    pub async fn in_time<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    pub async fn with_timeout<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         match tokio::time::timeout(PATIENCE, work).await {
             Ok(result) => result,
             Err(_) => Err(self.away(format!("no answer in {} s", PATIENCE.as_secs()))),

@@ -24,8 +24,8 @@ use podium_meta::{Resource, Status};
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::client::{Client, Error, Form};
-use crate::key::Key;
+use crate::client::{Client, Error, Representation};
+use crate::object_key::ObjectKey;
 
 /// How many objects the first page of a list has, and how many the others may have.
 const PAGE: (usize, usize) = (100, 500);
@@ -44,7 +44,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from
 
 /// What is watched.
 #[derive(Clone, Debug)]
-pub struct Watch {
+pub struct ListWatch {
     /// The kind.
     pub resource: Resource,
     /// One namespace, or all.
@@ -54,50 +54,50 @@ pub struct Watch {
     /// A field selector, or nothing.
     pub fields: String,
     /// Whole objects, or what is known of them without their body.
-    pub form: Form,
+    pub form: Representation,
 }
 
 /// What a consumer is told. Every object carries its apiVersion and kind.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum WatchEvent {
     /// A list begins: what is not named until its end is gone.
-    Begin,
+    ListStarted,
     /// An object is there, new or changed.
     Applied(Value),
     /// An object is gone, or no longer chosen by a selector.
     Deleted(Value),
     /// An object is there, but cannot be held because it is nested too deeply.
-    Broken(Key),
+    TooDeep(ObjectKey),
     /// The list is complete.
-    End,
+    ListDone,
     /// Nothing is heard of the cluster; said once, until the kind of trouble changes.
-    Trouble(Trouble),
+    Failing(WatchFailure),
     /// The trouble is over.
-    Well,
+    Recovered,
 }
 
 /// Why nothing is heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct WatchFailure {
     /// What kind of trouble it is.
-    pub kind: TroubleKind,
+    pub kind: WatchFailureKind,
     /// The sentence for people.
     pub message: String,
 }
 
 /// The kinds of trouble that somebody would act on differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TroubleKind {
+pub enum WatchFailureKind {
     /// We may not list or watch this.
     Forbidden,
     /// The cluster does not know the kind.
-    Missing,
+    NotFound,
     /// Nobody answers.
     Unreachable,
     /// The server refuses for another reason.
-    Refused,
+    Rejected,
     /// The server says something that cannot be read.
-    Unreadable,
+    Malformed,
 }
 
 /// Why a list or a stream ended before its time.
@@ -115,20 +115,20 @@ enum Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
-            Error::Refused(Status { code: 410, .. }) => Failure::Gone,
+            Error::Api(Status { code: 410, .. }) => Failure::Gone,
             other => Failure::Request(other),
         }
     }
 }
 
-impl Watch {
+impl ListWatch {
     /// All objects of a kind, in some form.
-    pub fn new(resource: Resource, form: Form) -> Self {
+    pub fn new(resource: Resource, form: Representation) -> Self {
         Self { resource, namespace: None, labels: String::new(), fields: String::new(), form }
     }
 
     /// Tells a function everything, for ever; dropping the future ends it.
-    pub async fn run(&self, client: &Client, tell: impl FnMut(Event)) -> Infallible {
+    pub async fn run(&self, client: &Client, tell: impl FnMut(WatchEvent)) -> Infallible {
         let mut run = Run { watch: self, client, tell, version: None, paged: true, trouble: None };
         let (mut failures, mut silences, mut unread) = (0_u32, 0, 0);
         loop {
@@ -197,16 +197,16 @@ struct Heard {
 }
 
 struct Run<'w, F> {
-    watch: &'w Watch,
+    watch: &'w ListWatch,
     client: &'w Client,
     tell: F,
     version: Option<String>,
     /// Whether lists come in pages.
     paged: bool,
-    trouble: Option<TroubleKind>,
+    trouble: Option<WatchFailureKind>,
 }
 
-impl<F: FnMut(Event)> Run<'_, F> {
+impl<F: FnMut(WatchEvent)> Run<'_, F> {
     /// A list if there is no version, and one stream.
     async fn turn(&mut self, heard: &mut Heard) -> Result<(), Failure> {
         let version = match self.version.take() {
@@ -217,7 +217,7 @@ impl<F: FnMut(Event)> Run<'_, F> {
     }
 
     async fn list(&mut self) -> Result<String, Failure> {
-        let Watch { resource, namespace, form, .. } = self.watch;
+        let ListWatch { resource, namespace, form, .. } = self.watch;
         let place = resource.collection(namespace.as_deref());
         let query = self.watch.query();
         let mut limit = if self.paged { PAGE.0 } else { 0 };
@@ -235,7 +235,7 @@ impl<F: FnMut(Event)> Run<'_, F> {
                 }
             };
             if next.is_empty() {
-                (self.tell)(Event::Begin);
+                (self.tell)(WatchEvent::ListStarted);
             }
             let tell = &mut self.tell;
             let page = json::read_page(bytes.as_ref(), &mut |read| tell(applied(read, resource)));
@@ -249,14 +249,14 @@ impl<F: FnMut(Event)> Run<'_, F> {
                 return Err(Failure::Unreadable(format!("{path}: the list has no resourceVersion")));
             }
             self.paged = true;
-            (self.tell)(Event::End);
+            (self.tell)(WatchEvent::ListDone);
             return Ok(page.version);
         }
     }
 
     /// One stream, to its end.
     async fn follow(&mut self, version: String, heard: &mut Heard) -> Result<(), Failure> {
-        let Watch { resource, namespace, form, .. } = self.watch;
+        let ListWatch { resource, namespace, form, .. } = self.watch;
         let place = resource.collection(namespace.as_deref());
         let query = self.watch.query();
         let lasts = LASTS / 2 + chance() % (LASTS / 2);
@@ -269,7 +269,7 @@ impl<F: FnMut(Event)> Run<'_, F> {
         let mut body = self.client.open(&path, &form.accept(false)).await?;
         heard.since = Some(Instant::now());
         // A stream that could not be read was open too.
-        if self.trouble != Some(TroubleKind::Unreadable) {
+        if self.trouble != Some(WatchFailureKind::Malformed) {
             self.well();
         }
         let mut lines = lines::Lines::new(LONGEST);
@@ -298,7 +298,7 @@ impl<F: FnMut(Event)> Run<'_, F> {
 
     /// One event.
     fn line(&mut self, line: &[u8]) -> Result<(), Failure> {
-        let Watch { resource, namespace, .. } = self.watch;
+        let ListWatch { resource, namespace, .. } = self.watch;
         let unreadable = |reason: &str| {
             Failure::Unreadable(format!("{}: {reason}", resource.collection(namespace.as_deref())))
         };
@@ -311,7 +311,7 @@ impl<F: FnMut(Event)> Run<'_, F> {
         let event = match value.get("type").and_then(Value::as_str).unwrap_or_default() {
             "ADDED" | "MODIFIED" => Some(applied(json::Read { value: object, cut }, resource)),
             // It is gone, however deep it was.
-            "DELETED" => Some(Event::Deleted(named(object, resource))),
+            "DELETED" => Some(WatchEvent::Deleted(named(object, resource))),
             "BOOKMARK" => None,
             "ERROR" => return Err(refusal(&object)),
             other => return Err(unreadable(&format!("an event of type {other:?}"))),
@@ -330,7 +330,7 @@ impl<F: FnMut(Event)> Run<'_, F> {
     fn well(&mut self) -> bool {
         let was = self.trouble.take().is_some();
         if was {
-            (self.tell)(Event::Well);
+            (self.tell)(WatchEvent::Recovered);
         }
         was
     }
@@ -339,12 +339,12 @@ impl<F: FnMut(Event)> Run<'_, F> {
     fn report(&mut self, failure: Failure) {
         let (kind, message) = match failure {
             Failure::Gone | Failure::Silent => return,
-            Failure::Unreadable(reason) => (TroubleKind::Unreadable, reason),
+            Failure::Unreadable(reason) => (WatchFailureKind::Malformed, reason),
             Failure::Request(error) => (kind(&error), error.to_string()),
         };
         if self.trouble != Some(kind) {
             self.trouble = Some(kind);
-            (self.tell)(Event::Trouble(Trouble { kind, message }));
+            (self.tell)(WatchEvent::Failing(WatchFailure { kind, message }));
         }
     }
 }
@@ -354,18 +354,22 @@ fn heavier(limit: usize, bytes: usize) -> usize {
     (limit.saturating_mul(WEIGHT) / bytes.max(1)).clamp(10, PAGE.1)
 }
 
-fn kind(error: &Error) -> TroubleKind {
+fn kind(error: &Error) -> WatchFailureKind {
     match error {
-        Error::Refused(Status { code: 401 | 403, .. }) => TroubleKind::Forbidden,
-        Error::Refused(Status { code: 404, .. }) => TroubleKind::Missing,
-        Error::Refused(_) => TroubleKind::Refused,
-        Error::Answer { .. } => TroubleKind::Unreadable,
-        Error::Unreachable { .. } | Error::Access(_) => TroubleKind::Unreachable,
+        Error::Api(Status { code: 401 | 403, .. }) => WatchFailureKind::Forbidden,
+        Error::Api(Status { code: 404, .. }) => WatchFailureKind::NotFound,
+        Error::Api(_) => WatchFailureKind::Rejected,
+        Error::InvalidResponse { .. } => WatchFailureKind::Malformed,
+        Error::Unreachable { .. } | Error::Config(_) => WatchFailureKind::Unreachable,
     }
 }
 
-fn applied(read: json::Read, resource: &Resource) -> Event {
-    if read.cut { Event::Broken(Key::of(&read.value)) } else { Event::Applied(named(read.value, resource)) }
+fn applied(read: json::Read, resource: &Resource) -> WatchEvent {
+    if read.cut {
+        WatchEvent::TooDeep(ObjectKey::from_object(&read.value))
+    } else {
+        WatchEvent::Applied(named(read.value, resource))
+    }
 }
 
 /// The object with its kind: the items of a list lack it, and objects without a body have another.
@@ -380,7 +384,7 @@ fn named(mut object: Value, resource: &Resource) -> Value {
 /// What an ERROR event says.
 fn refusal(object: &Value) -> Failure {
     let code = object.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
-    Error::Refused(Status::read(code.unwrap_or_default(), object.to_string().as_bytes())).into()
+    Error::Api(Status::read(code.unwrap_or_default(), object.to_string().as_bytes())).into()
 }
 
 /// How long to wait after so many failures: longer each time, half of it left to chance.

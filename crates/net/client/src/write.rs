@@ -75,7 +75,7 @@ impl Client {
 
     /// Reads an object that a read has not found, from the state that writes go to: what answers a read may be behind. A
     /// change of nothing that is not done needs no other right than a change. Who may not do that has to believe the read.
-    pub async fn surely(
+    pub async fn get_from_storage(
         &self,
         resource: &Resource,
         namespace: Option<&str>,
@@ -85,7 +85,7 @@ impl Client {
         let body = Some(("application/merge-patch+json", b"{}".to_vec()));
         match self.send(Method::PATCH, &path, JSON, body).await {
             Ok(found) => Ok(Some(found)),
-            Err(Error::Refused(status)) if (403..=405).contains(&status.code) => Ok(None),
+            Err(Error::Api(status)) if (403..=405).contains(&status.code) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -98,7 +98,7 @@ impl Client {
         name: &str,
     ) -> Result<Option<Value>, Error> {
         match self.get(resource, namespace, name).await? {
-            None => self.surely(resource, namespace, name).await,
+            None => self.get_from_storage(resource, namespace, name).await,
             found => Ok(found),
         }
     }
@@ -121,7 +121,7 @@ impl Client {
         let body = Some((JSON, options.to_string().into_bytes()));
         match self.send(Method::DELETE, &resource.object(namespace, name), JSON, body).await {
             Ok(_) => Ok(true),
-            Err(Error::Refused(status)) if status.is_not_found() => Ok(false),
+            Err(Error::Api(status)) if status.is_not_found() => Ok(false),
             Err(error) => Err(error),
         }
     }

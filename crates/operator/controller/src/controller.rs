@@ -6,10 +6,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use podium_client::Key;
-use podium_client::watch::Event;
+use podium_client::ObjectKey;
+use podium_client::watch::WatchEvent;
 use podium_controller::log::Log;
-use podium_controller::queue::{Backoff, Queue};
+use podium_controller::work_queue::{Backoff, WorkQueue};
 use podium_meta::{Kind, Resource};
 use podium_project::watches::Watch;
 use podium_serve::metrics::Gauge;
@@ -28,7 +28,7 @@ const PAUSES: Backoff = Backoff { base: Duration::from_millis(500), cap: Duratio
 pub struct Round {
     /// A namespace, or all.
     place: Option<String>,
-    listed: HashSet<Key>,
+    listed: HashSet<ObjectKey>,
     complete: bool,
 }
 
@@ -60,11 +60,11 @@ pub struct Controller {
     /// The chart that they are the values of, or why there is none.
     pub chart: RefCell<Result<Arc<Chart>, String>>,
     /// Those to look at.
-    pub queue: Queue<Key>,
+    pub queue: WorkQueue<ObjectKey>,
     /// Where the releases of resources without a namespace are.
     pub home: String,
-    cards: RefCell<HashMap<Key, Card>>,
-    failed: RefCell<HashMap<Key, Failed>>,
+    cards: RefCell<HashMap<ObjectKey, Card>>,
+    failed: RefCell<HashMap<ObjectKey, Failed>>,
     /// How many of its watches have not seen a whole list yet.
     incomplete: Cell<usize>,
     created: Gauge,
@@ -90,7 +90,7 @@ impl Controller {
             watch,
             resource,
             chart: RefCell::new(chart),
-            queue: Queue::new(PAUSES),
+            queue: WorkQueue::new(PAUSES),
             home,
             cards: RefCell::default(),
             failed: RefCell::default(),
@@ -116,7 +116,7 @@ impl Controller {
     }
 
     /// The namespace of a resource's release.
-    pub fn place<'k>(&'k self, key: &'k Key) -> &'k str {
+    pub fn place<'k>(&'k self, key: &'k ObjectKey) -> &'k str {
         key.namespace().unwrap_or(&self.home)
     }
 
@@ -126,17 +126,17 @@ impl Controller {
     }
 
     /// What is remembered of a resource.
-    pub fn card(&self, key: &Key) -> Option<Card> {
+    pub fn card(&self, key: &ObjectKey) -> Option<Card> {
         self.cards.borrow().get(key).cloned()
     }
 
     /// Changes what is remembered of a resource, if it is still there.
-    pub fn change<T>(&self, key: &Key, change: impl FnOnce(&mut Card) -> T) -> Option<T> {
+    pub fn change<T>(&self, key: &ObjectKey, change: impl FnOnce(&mut Card) -> T) -> Option<T> {
         self.cards.borrow_mut().get_mut(key).map(change)
     }
 
     /// Forgets a resource.
-    pub fn forget(&self, key: &Key) {
+    pub fn forget(&self, key: &ObjectKey) {
         self.cards.borrow_mut().remove(key);
         self.failed.borrow_mut().remove(key);
         self.missing.set(&self.watch.kind, &key.to_string(), None);
@@ -144,7 +144,7 @@ impl Controller {
     }
 
     /// Remembers that a resource cannot be brought about as it is now wanted, and until when it waits.
-    pub fn remember_failure(&self, key: &Key) {
+    pub fn remember_failure(&self, key: &ObjectKey) {
         let until = Instant::now() + self.queue.next_delay(key);
         if let Some(Card { wish, turn, .. }) = self.card(key) {
             let chart = self.digest();
@@ -155,12 +155,12 @@ impl Controller {
     }
 
     /// Forgets that.
-    pub fn forget_failure(&self, key: &Key) {
+    pub fn forget_failure(&self, key: &ObjectKey) {
         self.failed.borrow_mut().remove(key);
     }
 
     /// How long a resource that failed waits, unless something else is wanted now.
-    pub fn still_waits(&self, key: &Key) -> Option<Duration> {
+    pub fn still_waits(&self, key: &ObjectKey) -> Option<Duration> {
         let card = self.card(key)?;
         let failed = self.failed.borrow();
         let same = |failed: &&Failed| {
@@ -171,13 +171,13 @@ impl Controller {
     }
 
     /// What is known of the objects of a resource that failed: of a revision.
-    pub fn kept(&self, key: &Key, revision: i64) -> Option<Vec<Held>> {
+    pub fn kept(&self, key: &ObjectKey, revision: i64) -> Option<Vec<Held>> {
         let failed = self.failed.borrow();
         failed.get(key).filter(|failed| failed.kept.0 == revision).map(|failed| failed.kept.1.clone())
     }
 
     /// Remembers that.
-    pub fn remember_kept(&self, key: &Key, revision: i64, mut held: Vec<Held>) {
+    pub fn remember_kept(&self, key: &ObjectKey, revision: i64, mut held: Vec<Held>) {
         if let Some(failed) = self.failed.borrow_mut().get_mut(key) {
             heed(&mut held, &failed.kept.1);
             failed.kept = (revision, held);
@@ -185,7 +185,7 @@ impl Controller {
     }
 
     /// Looks at a resource: at what is wanted, or, as long as that failed and waits, at what is there.
-    pub fn nudge(&self, key: Key) {
+    pub fn nudge(&self, key: ObjectKey) {
         match self.still_waits(&key) {
             Some(_) => self.queue.add(key),
             None => self.queue.nudge(key),
@@ -198,43 +198,46 @@ impl Controller {
     }
 
     /// Takes an event of a watch of its resources in a place.
-    pub fn take(&self, round: &mut Round, event: Event) {
+    pub fn take(&self, round: &mut Round, event: WatchEvent) {
         match event {
-            Event::Begin => round.listed.clear(),
-            Event::Applied(object) => {
+            WatchEvent::ListStarted => round.listed.clear(),
+            WatchEvent::Applied(object) => {
                 let custom = Custom(object);
                 round.listed.insert(custom.key());
                 self.seen(custom);
             }
-            Event::Deleted(object) => {
-                let key = Key::of(&object);
+            WatchEvent::Deleted(object) => {
+                let key = ObjectKey::from_object(&object);
                 self.cards.borrow_mut().remove(&key);
                 self.failed.borrow_mut().remove(&key);
                 self.missing.set(&self.watch.kind, &key.to_string(), None);
                 self.created.remove(&self.labels(&key));
                 self.queue.add(key);
             }
-            Event::End => {
+            WatchEvent::ListDone => {
                 let listed = std::mem::take(&mut round.listed);
-                let here = |key: &Key| round.place.is_none() || round.place.as_deref() == key.namespace();
+                let here =
+                    |key: &ObjectKey| round.place.is_none() || round.place.as_deref() == key.namespace();
                 self.cards.borrow_mut().retain(|key, _| !here(key) || listed.contains(key));
                 if !std::mem::replace(&mut round.complete, true) {
                     self.incomplete.set(self.incomplete.get().saturating_sub(1));
                 }
             }
-            Event::Broken(key) => self.log.error("the resource is nested too deeply", &[("resource", &key)]),
-            Event::Trouble(trouble) => {
+            WatchEvent::TooDeep(key) => {
+                self.log.error("the resource is nested too deeply", &[("resource", &key)])
+            }
+            WatchEvent::Failing(trouble) => {
                 self.log.error(&trouble.message, &[]);
                 self.missing.trouble(&self.watch.kind, round.place.as_deref().unwrap_or_default(), &trouble);
             }
-            Event::Well => {
+            WatchEvent::Recovered => {
                 self.log.info("watching again", &[]);
                 self.missing.well(&self.watch.kind, round.place.as_deref().unwrap_or_default());
             }
         }
     }
 
-    fn labels<'k>(&'k self, key: &'k Key) -> [&'k str; 5] {
+    fn labels<'k>(&'k self, key: &'k ObjectKey) -> [&'k str; 5] {
         let Kind { group, version, kind } = &self.watch.kind;
         [key.name(), key.namespace().unwrap_or_default(), group, version, kind]
     }
@@ -269,10 +272,11 @@ impl Controller {
     }
 
     /// An object of a resource is gone.
-    pub fn lose(&self, key: &Key, kind: &Kind, object: &Key, version: u64) {
+    pub fn lose(&self, key: &ObjectKey, kind: &Kind, object: &ObjectKey, version: u64) {
         let lose = |held: &mut Held| {
             let named = &held.named;
-            let same = named.kind == *kind && Key::new(named.namespace.as_deref(), &named.name) == *object;
+            let same =
+                named.kind == *kind && ObjectKey::new(named.namespace.as_deref(), &named.name) == *object;
             if same && version >= held.version {
                 held.lost = Some(version);
             }
@@ -286,11 +290,11 @@ impl Controller {
     }
 
     /// The resources that have an object.
-    pub fn holders(&self, kind: &Kind, object: &Key) -> Vec<Key> {
+    pub fn holders(&self, kind: &Kind, object: &ObjectKey) -> Vec<ObjectKey> {
         let holds = |done: &Done| {
             done.held.iter().any(|held| {
                 held.named.kind == *kind
-                    && Key::new(held.named.namespace.as_deref(), &held.named.name) == *object
+                    && ObjectKey::new(held.named.namespace.as_deref(), &held.named.name) == *object
             })
         };
         let cards = self.cards.borrow();
@@ -302,11 +306,11 @@ impl Controller {
     }
 
     /// What a list of objects in a place has not named is lost.
-    pub fn lose_unlisted(&self, kind: &Kind, place: Option<&str>, listed: &dyn Fn(&Key) -> bool) {
+    pub fn lose_unlisted(&self, kind: &Kind, place: Option<&str>, listed: &dyn Fn(&ObjectKey) -> bool) {
         let lose = |held: &mut Held| {
             let named = &held.named;
             let here = named.kind == *kind && (place.is_none() || place == named.namespace.as_deref());
-            if here && !listed(&Key::new(named.namespace.as_deref(), &named.name)) {
+            if here && !listed(&ObjectKey::new(named.namespace.as_deref(), &named.name)) {
                 held.lost = held.lost.max(Some(held.version));
             }
         };
@@ -319,9 +323,10 @@ impl Controller {
     }
 
     /// A record of a release changed; or the revision is gone that it had.
-    pub fn record_changed(&self, release: &Key, gone: Option<i64>) {
+    pub fn record_changed(&self, release: &ObjectKey, gone: Option<i64>) {
         let mut cards = self.cards.borrow_mut();
-        let same = |key: &Key| key.name() == release.name() && release.namespace() == Some(self.place(key));
+        let same =
+            |key: &ObjectKey| key.name() == release.name() && release.namespace() == Some(self.place(key));
         if let Some((key, card)) = cards.iter_mut().find(|(key, _)| same(key)) {
             if card.done.as_ref().is_some_and(|done| gone == Some(done.revision)) {
                 card.turn += 1;
@@ -333,8 +338,9 @@ impl Controller {
     }
 
     /// Looks at the resource of a release at once, whatever became of it before.
-    pub fn wake_release(&self, release: &Key) {
-        let same = |key: &&Key| key.name() == release.name() && release.namespace() == Some(self.place(key));
+    pub fn wake_release(&self, release: &ObjectKey) {
+        let same =
+            |key: &&ObjectKey| key.name() == release.name() && release.namespace() == Some(self.place(key));
         for key in self.cards.borrow().keys().filter(same) {
             self.failed.borrow_mut().remove(key);
             self.queue.forget(key);
@@ -349,7 +355,7 @@ impl Controller {
 
     /// Looks at all resources; of those that wait because they failed, at what is there.
     pub fn nudge_all(&self) {
-        let keys: Vec<Key> = self.cards.borrow().keys().cloned().collect();
+        let keys: Vec<ObjectKey> = self.cards.borrow().keys().cloned().collect();
         keys.into_iter().for_each(|key| self.nudge(key));
     }
 

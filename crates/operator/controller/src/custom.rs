@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use podium_client::Key;
+use podium_client::ObjectKey;
 use podium_sprig::gotime;
 use serde_json::{Map, Value, json};
 
@@ -42,8 +42,8 @@ impl Custom {
     }
 
     /// Which one it is.
-    pub fn key(&self) -> Key {
-        Key::of(&self.0)
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey::from_object(&self.0)
     }
 
     /// Its name.

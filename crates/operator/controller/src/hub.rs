@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::time::Duration;
 
-use podium_client::client::Form;
-use podium_client::watch::{Event, Watch};
-use podium_client::{Client, Key};
+use podium_client::client::Representation;
+use podium_client::watch::{ListWatch, WatchEvent};
+use podium_client::{Client, ObjectKey};
 use podium_controller::log::Log;
-use podium_controller::store::{Row, Store};
+use podium_controller::object_store::{ObjectState, ObjectStore};
 use podium_deploy::Named;
 use podium_deploy::plan::signature;
 use podium_meta::{Kind, Resource};
@@ -35,7 +35,7 @@ pub enum Known {
     /// It is not there, in any version up to this one.
     Absent(u64),
     /// It is there.
-    There(Row),
+    There(ObjectState),
 }
 
 /// What is known of the last revision of a release without reading it.
@@ -64,8 +64,8 @@ pub struct Hub {
     /// The names of all charts that objects may be of.
     charts: RefCell<BTreeSet<String>>,
     followed: RefCell<Vec<(Resource, Vec<AbortHandle>)>>,
-    stores: RefCell<HashMap<Kind, Vec<Rc<RefCell<Store>>>>>,
-    records: RefCell<HashMap<Key, Record>>,
+    stores: RefCell<HashMap<Kind, Vec<Rc<RefCell<ObjectStore>>>>>,
+    records: RefCell<HashMap<ObjectKey, Record>>,
     controllers: RefCell<Vec<Rc<Controller>>>,
 }
 
@@ -102,7 +102,7 @@ impl Hub {
             return;
         }
         let stores: Vec<_> =
-            self.places(resource).iter().map(|_| Rc::new(RefCell::new(Store::default()))).collect();
+            self.places(resource).iter().map(|_| Rc::new(RefCell::new(ObjectStore::default()))).collect();
         self.stores.borrow_mut().insert(resource.kind.clone(), stores);
         self.follow(resource);
     }
@@ -118,17 +118,17 @@ impl Hub {
         let charts: Vec<String> = self.charts.borrow().iter().cloned().collect();
         let mut handles = Vec::new();
         for (place, store) in self.places(resource).iter().zip(stores) {
-            let watch = Watch {
+            let watch = ListWatch {
                 resource: resource.clone(),
                 namespace: place.clone(),
                 labels: format!("{CHART} in ({})", charts.join(",")),
                 fields: String::new(),
-                form: Form::Metadata,
+                form: Representation::Metadata,
             };
             let hub = self.clone();
             let task = tokio::task::spawn_local(async move {
                 let tell =
-                    |event: Event| hub.take(&watch.resource, watch.namespace.as_deref(), &store, &event);
+                    |event: WatchEvent| hub.take(&watch.resource, watch.namespace.as_deref(), &store, &event);
                 match watch.run(&hub.client, tell).await {}
             });
             handles.push(task.abort_handle());
@@ -154,7 +154,7 @@ impl Hub {
         if !self.is_watched(named) {
             return Known::Unwatched;
         }
-        let key = Key::new(named.namespace.as_deref(), &named.name);
+        let key = ObjectKey::new(named.namespace.as_deref(), &named.name);
         // Kinds without a namespace have one store, others one for each place.
         let here = |place: &Option<String>| stores.len() == 1 || place.is_none() || *place == named.namespace;
         let mut heard = 0;
@@ -197,41 +197,47 @@ impl Hub {
 
     /// Looks at once at all resources whose release has this name, also those that failed: it is free now.
     pub fn wake_namesakes(&self, namespace: &str, name: &str) {
-        let release = Key::new(Some(namespace), name);
+        let release = ObjectKey::new(Some(namespace), name);
         self.controllers.borrow().iter().for_each(|controller| controller.wake_release(&release));
     }
 
     /// What is known of a release.
     pub fn record(&self, namespace: &str, name: &str) -> Option<Record> {
-        self.records.borrow().get(&Key::new(Some(namespace), name)).cloned()
+        self.records.borrow().get(&ObjectKey::new(Some(namespace), name)).cloned()
     }
 
     /// Forgets a release.
     pub fn forget(&self, namespace: &str, name: &str) {
-        self.records.borrow_mut().remove(&Key::new(Some(namespace), name));
+        self.records.borrow_mut().remove(&ObjectKey::new(Some(namespace), name));
     }
 
-    fn take(&self, resource: &Resource, place: Option<&str>, store: &RefCell<Store>, event: &Event) {
+    fn take(
+        &self,
+        resource: &Resource,
+        place: Option<&str>,
+        store: &RefCell<ObjectStore>,
+        event: &WatchEvent,
+    ) {
         let kind = &resource.kind;
         match event {
-            Event::Trouble(trouble) => {
+            WatchEvent::Failing(trouble) => {
                 self.log.error(&trouble.message, &[("kind", &kind)]);
                 self.missing.trouble(kind, place.unwrap_or_default(), trouble);
                 self.nudge_all();
             }
-            Event::Well => {
+            WatchEvent::Recovered => {
                 self.log.info("watching again", &[("kind", &kind)]);
                 self.missing.well(kind, place.unwrap_or_default());
                 self.nudge_all();
             }
-            Event::Applied(object) if is_record(object) => self.take_record(object, true),
-            Event::Deleted(object) if is_record(object) => self.take_record(object, false),
+            WatchEvent::Applied(object) if is_record(object) => self.take_record(object, true),
+            WatchEvent::Deleted(object) if is_record(object) => self.take_record(object, false),
             _ => {}
         }
         let mut changes = Vec::new();
         store.borrow_mut().take(event, signature, |change| changes.push(change));
         let object = match event {
-            Event::Applied(object) | Event::Deleted(object) => Some(object),
+            WatchEvent::Applied(object) | WatchEvent::Deleted(object) => Some(object),
             _ => None,
         };
         for change in changes {
@@ -239,7 +245,8 @@ impl Hub {
             if object.is_none() && change.after.is_none() && kind.kind == "Secret" && kind.group.is_empty() {
                 self.lose_record(&change.key);
             }
-            let owners: Vec<(Rc<Controller>, Key)> = match object.and_then(|object| self.owner(object)) {
+            let owners: Vec<(Rc<Controller>, ObjectKey)> = match object.and_then(|object| self.owner(object))
+            {
                 Some(owner) => vec![owner],
                 None => self.holders(kind, &change.key),
             };
@@ -255,9 +262,9 @@ impl Hub {
                 }
             }
         }
-        if matches!(event, Event::End) {
+        if matches!(event, WatchEvent::ListDone) {
             let store = store.borrow();
-            let listed = |key: &Key| store.get(key).is_some();
+            let listed = |key: &ObjectKey| store.get(key).is_some();
             for controller in self.controllers.borrow().iter() {
                 controller.lose_unlisted(kind, place, &listed);
                 controller.nudge_all();
@@ -266,7 +273,7 @@ impl Hub {
     }
 
     /// The resource that an object names as its owner.
-    fn owner(&self, object: &Value) -> Option<(Rc<Controller>, Key)> {
+    fn owner(&self, object: &Value) -> Option<(Rc<Controller>, ObjectKey)> {
         let text = |value: &Value, path: &str| value.pointer(path).and_then(Value::as_str).map(str::to_owned);
         let controllers = self.controllers.borrow();
         let references = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
@@ -277,7 +284,10 @@ impl Hub {
             };
             if let Some(controller) = controllers.iter().find(same) {
                 let place = text(object, "/metadata/namespace").filter(|_| controller.namespaced());
-                return Some((controller.clone(), Key::new(place.as_deref(), &text(reference, "/name")?)));
+                return Some((
+                    controller.clone(),
+                    ObjectKey::new(place.as_deref(), &text(reference, "/name")?),
+                ));
             }
         }
         let annotations = object.pointer("/metadata/annotations")?;
@@ -287,11 +297,11 @@ impl Hub {
             format!("{}.{}", controller.watch.kind.kind, controller.watch.kind.group) == kind
         };
         let controller = controllers.iter().find(same)?.clone();
-        Some((controller, Key::new(Some(namespace).filter(|n| !n.is_empty()), name)))
+        Some((controller, ObjectKey::new(Some(namespace).filter(|n| !n.is_empty()), name)))
     }
 
     /// The resources that have an object, by what is remembered of them.
-    fn holders(&self, kind: &Kind, object: &Key) -> Vec<(Rc<Controller>, Key)> {
+    fn holders(&self, kind: &Kind, object: &ObjectKey) -> Vec<(Rc<Controller>, ObjectKey)> {
         let controllers = self.controllers.borrow();
         let holders = controllers.iter().flat_map(|controller| {
             controller.holders(kind, object).into_iter().map(|key| (controller.clone(), key))
@@ -301,7 +311,7 @@ impl Hub {
 
     fn take_record(&self, object: &Value, there: bool) {
         let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
-        let release = Key::new(Some(text("/metadata/namespace")), text("/metadata/labels/name"));
+        let release = ObjectKey::new(Some(text("/metadata/namespace")), text("/metadata/labels/name"));
         let revision = text("/metadata/labels/version").parse().unwrap_or(0);
         if !there {
             return self.drop_record(&release, revision);
@@ -337,16 +347,16 @@ impl Hub {
     }
 
     /// The record with this name is gone.
-    fn lose_record(&self, secret: &Key) {
+    fn lose_record(&self, secret: &ObjectKey) {
         let Some((name, revision)) =
             secret.name().strip_prefix(RECORD).and_then(|name| name.rsplit_once(".v"))
         else {
             return;
         };
-        self.drop_record(&Key::new(secret.namespace(), name), revision.parse().unwrap_or(0));
+        self.drop_record(&ObjectKey::new(secret.namespace(), name), revision.parse().unwrap_or(0));
     }
 
-    fn drop_record(&self, release: &Key, revision: i64) {
+    fn drop_record(&self, release: &ObjectKey, revision: i64) {
         let mut records = self.records.borrow_mut();
         if records.get(release).is_some_and(|known| known.revision == revision) {
             records.remove(release);
@@ -357,7 +367,7 @@ impl Hub {
         self.tell(release, Some(revision));
     }
 
-    fn tell(&self, release: &Key, gone: Option<i64>) {
+    fn tell(&self, release: &ObjectKey, gone: Option<i64>) {
         for controller in self.controllers.borrow().iter() {
             controller.record_changed(release, gone);
         }

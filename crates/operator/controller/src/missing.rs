@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use podium_client::watch::{Trouble, TroubleKind};
-use podium_controller::events::{About, Mood, Recorder};
+use podium_client::watch::{WatchFailure, WatchFailureKind};
+use podium_controller::events::{EventRecorder, EventType, ObjectReference};
 use podium_meta::Kind;
 use podium_serve::Registry;
 use podium_serve::metrics::Gauge;
@@ -50,9 +50,9 @@ impl What {
 /// All that is missing now.
 pub struct Missing {
     gauge: Gauge,
-    recorder: Recorder,
+    recorder: EventRecorder,
     /// What Events are about that no resource can be told of.
-    about: About,
+    about: ObjectReference,
     /// By the kind and what it is: who misses it.
     found: RefCell<BTreeMap<(String, What), BTreeSet<String>>>,
     /// The kinds whose objects cannot be watched, and why.
@@ -61,7 +61,7 @@ pub struct Missing {
 
 impl Missing {
     /// Nothing yet.
-    pub fn new(registry: &Registry, recorder: Recorder, about: About) -> Self {
+    pub fn new(registry: &Registry, recorder: EventRecorder, about: ObjectReference) -> Self {
         let help = "What is missing for a kind: how many watches and resources wait for it.";
         let gauge = registry.gauge("podium_missing", help, &["kind", "what"]);
         Self { gauge, recorder, about, found: RefCell::default(), unwatched: RefCell::default() }
@@ -90,16 +90,16 @@ impl Missing {
     }
 
     /// A watch hears nothing.
-    pub fn trouble(&self, kind: &Kind, place: &str, trouble: &Trouble) {
+    pub fn trouble(&self, kind: &Kind, place: &str, trouble: &WatchFailure) {
         let what = match trouble.kind {
-            TroubleKind::Forbidden => Some(What::Permission),
-            TroubleKind::Missing => Some(What::Crd),
+            WatchFailureKind::Forbidden => Some(What::Permission),
+            WatchFailureKind::NotFound => Some(What::Crd),
             _ => None,
         };
         self.set(kind, &format!("watch {place}"), what);
         if what.is_some() {
             let message = format!("{kind} cannot be watched: {}", trouble.message);
-            self.recorder.say(&self.about, Mood::Warning, "CannotWatch", &message);
+            self.recorder.record(&self.about, EventType::Warning, "CannotWatch", &message);
             self.unwatched.borrow_mut().insert(kind.clone(), message);
         }
     }
@@ -128,7 +128,8 @@ mod tests {
     #[test]
     fn what_is_missing_is_counted_until_it_is_there() {
         let registry = Registry::default();
-        let missing = Missing::new(&registry, Recorder::new("c", "i"), About::of(&json!({})));
+        let missing =
+            Missing::new(&registry, EventRecorder::new("c", "i"), ObjectReference::from_object(&json!({})));
         let kind = Kind::new("a.dev/v1", "Thing");
         let line = |what: &str| {
             let begin = format!("podium_missing{{kind=\"a.dev/v1/Thing\",what=\"{what}\"}} ");
@@ -142,7 +143,7 @@ mod tests {
         missing.set(&kind, "n/a", None);
         missing.set(&kind, "n/b", None);
         assert_eq!((line("permission"), line("namespace")), (None, None));
-        let trouble = Trouble { kind: TroubleKind::Forbidden, message: "no".to_owned() };
+        let trouble = WatchFailure { kind: WatchFailureKind::Forbidden, message: "no".to_owned() };
         missing.trouble(&kind, "n", &trouble);
         assert_eq!(line("permission").as_deref(), Some("1"));
         assert!(missing.unwatched([&kind].into_iter()).unwrap().contains("no"));

@@ -10,7 +10,7 @@ use podium_chart::capabilities::Capabilities;
 use podium_chart::render::Release as Facts;
 use podium_chart::renderer::{self, Prepared};
 use podium_chart::values::Values;
-use podium_client::{Client, Kinds, client};
+use podium_client::{Client, DiscoveryCache, client};
 use podium_controller::cpu_pool::{self, Budget, CpuPool, Outcome};
 use podium_deploy::object::tree;
 use podium_gotmpl::{Heap, Limits, Value as Template, World};
@@ -153,7 +153,7 @@ pub struct Job<'a> {
     /// The cluster.
     pub client: &'a Client,
     /// Its kinds.
-    pub kinds: &'a Kinds,
+    pub kinds: &'a DiscoveryCache,
     /// What templates see of it.
     pub capabilities: Arc<Capabilities>,
 }
@@ -187,11 +187,11 @@ impl Job<'_> {
 
     /// What a template asks for; nothing when it is not there, or its kind is not.
     async fn look_up(&self, (kind, namespace, name): &Question) -> Result<Option<Value>, client::Error> {
-        let known = self.kinds.known().await?;
+        let known = self.kinds.get().await?;
         let Some(resource) = known.find(kind) else { return Ok(None) };
         let namespace = Some(namespace.as_str()).filter(|namespace| !namespace.is_empty());
         if name.is_empty() {
-            return self.client.whole_list(resource, namespace, "").await.map(Some);
+            return self.client.list_objects(resource, namespace, "").await.map(Some);
         }
         self.client.get(resource, namespace, name).await
     }

@@ -9,13 +9,13 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use podium_client::client::Form;
-use podium_client::watch::{Event, Watch};
-use podium_client::{Client, Key};
-use podium_controller::events::About;
-use podium_controller::lease;
+use podium_client::client::Representation;
+use podium_client::watch::{ListWatch, WatchEvent};
+use podium_client::{Client, ObjectKey};
+use podium_controller::events::ObjectReference;
+use podium_controller::leader_election;
 use podium_controller::log::Log;
-use podium_controller::roster::Presence;
+use podium_controller::peers::PeerLease;
 use podium_meta::{Kind, Selector};
 use podium_project::watches::Watch as Entry;
 use serde_json::{Value, json};
@@ -93,10 +93,10 @@ pub enum Role {
 /// All operators that are heard of.
 pub struct Roster {
     /// The Lease of this one.
-    own: Key,
+    own: ObjectKey,
     own_claims: Vec<Claim>,
     born: Timestamp,
-    peers: RefCell<HashMap<Key, Peer>>,
+    peers: RefCell<HashMap<ObjectKey, Peer>>,
 }
 
 impl Roster {
@@ -116,7 +116,7 @@ impl Roster {
         claims.iter().for_each(|claim| hasher.update(claim.write().to_string()));
         let name = format!("podium-operator-{}", hex(&hasher.finalize()));
         Rc::new(Self {
-            own: Key::new(Some(home), &name),
+            own: ObjectKey::new(Some(home), &name),
             own_claims: claims,
             born: Timestamp::now(),
             peers: RefCell::default(),
@@ -124,8 +124,8 @@ impl Roster {
     }
 
     /// This operator, for Events that no resource can be told of: its Lease.
-    pub fn about(&self) -> About {
-        About {
+    pub fn about(&self) -> ObjectReference {
+        ObjectReference {
             api_version: "coordination.k8s.io/v1".to_owned(),
             kind: "Lease".to_owned(),
             namespace: self.own.namespace().map(str::to_owned),
@@ -154,15 +154,15 @@ impl Roster {
             };
             match presence.keep(&keeper, failed).await {}
         });
-        let watch = Watch {
+        let watch = ListWatch {
             namespace: place,
             labels: format!("{}={}", LABEL.0, LABEL.1),
-            ..Watch::new(lease::resource(), Form::Metadata)
+            ..ListWatch::new(leader_election::resource(), Representation::Metadata)
         };
         let (roster, client, log, heard) = (self.clone(), client.clone(), log.clone(), changed.clone());
         tokio::task::spawn_local(async move {
-            let tell = |event: Event| match event {
-                Event::Trouble(trouble) => log.error(&trouble.message, &[("for", &"other operators")]),
+            let tell = |event: WatchEvent| match event {
+                WatchEvent::Failing(trouble) => log.error(&trouble.message, &[("for", &"other operators")]),
                 event => {
                     if roster.take(&event) {
                         heard();
@@ -182,8 +182,8 @@ impl Roster {
         });
     }
 
-    fn presence(&self, identity: &str) -> Presence {
-        Presence {
+    fn presence(&self, identity: &str) -> PeerLease {
+        PeerLease {
             namespace: self.own.namespace().unwrap_or_default().to_owned(),
             name: self.own.name().to_owned(),
             identity: identity.to_owned(),
@@ -203,10 +203,12 @@ impl Roster {
     }
 
     /// Takes an event about a Lease; says whether somebody came or went.
-    fn take(&self, event: &Event) -> bool {
+    fn take(&self, event: &WatchEvent) -> bool {
         let object = match event {
-            Event::Applied(object) => object,
-            Event::Deleted(object) => return self.peers.borrow_mut().remove(&Key::of(object)).is_some(),
+            WatchEvent::Applied(object) => object,
+            WatchEvent::Deleted(object) => {
+                return self.peers.borrow_mut().remove(&ObjectKey::from_object(object)).is_some();
+            }
             _ => return false,
         };
         let annotations = object.pointer("/metadata/annotations");
@@ -216,7 +218,7 @@ impl Roster {
         let since = object.pointer("/metadata/creationTimestamp").and_then(Value::as_str);
         let since = since.and_then(|text| text.parse().ok()).unwrap_or(Timestamp::MAX);
         let peer = Peer { since, claims, heard: Instant::now() };
-        let key = Key::of(object);
+        let key = ObjectKey::from_object(object);
         let before = self.peers.borrow_mut().insert(key, peer.clone());
         before.is_none_or(|before| before.claims != peer.claims)
     }
@@ -230,12 +232,12 @@ impl Roster {
     }
 
     /// Everybody with a claim to a resource, the oldest first.
-    fn answering(&self, kind: &Kind, key: &Key, labels: &BTreeMap<String, String>) -> Vec<Key> {
+    fn answering(&self, kind: &Kind, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Vec<ObjectKey> {
         let peers = self.peers.borrow();
         let chooses = |claims: &[Claim]| {
             claims.iter().any(|claim| claim.is_about(kind, key.namespace()) && claim.chooses(labels))
         };
-        let mut all: Vec<(Timestamp, Key)> = peers
+        let mut all: Vec<(Timestamp, ObjectKey)> = peers
             .iter()
             .filter(|(name, peer)| **name != self.own && chooses(&peer.claims))
             .map(|(name, peer)| (peer.since, name.clone()))
@@ -249,7 +251,7 @@ impl Roster {
     }
 
     /// What this operator does about a resource that its own selector chooses.
-    pub fn role(&self, kind: &Kind, key: &Key, labels: &BTreeMap<String, String>) -> Role {
+    pub fn role(&self, kind: &Kind, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Role {
         let all = self.answering(kind, key, labels);
         match all.first() {
             Some(first) if *first != self.own => Role::StandBy(first.to_string()),
@@ -259,12 +261,12 @@ impl Roster {
     }
 
     /// Why nobody answers for a resource, if this operator is the one to say so: the oldest that handles its kind.
-    pub fn orphan(&self, kind: &Kind, key: &Key, labels: &BTreeMap<String, String>) -> Option<String> {
+    pub fn orphan(&self, kind: &Kind, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Option<String> {
         if !self.answering(kind, key, labels).is_empty() {
             return None;
         }
         let peers = self.peers.borrow();
-        let mut all: Vec<(Timestamp, &Key, &[Claim])> =
+        let mut all: Vec<(Timestamp, &ObjectKey, &[Claim])> =
             peers.iter().map(|(name, peer)| (peer.since, name, peer.claims.as_slice())).collect();
         if !peers.contains_key(&self.own) {
             all.push((self.born, &self.own, &self.own_claims));
@@ -308,10 +310,13 @@ mod tests {
     fn roster(own: &str, others: &[(&str, i64, &str)]) -> Roster {
         let peers = others.iter().map(|(name, since, selector)| {
             let since = Timestamp::from_second(*since).unwrap();
-            (Key::new(Some("n"), name), Peer { since, claims: vec![claim(selector)], heard: Instant::now() })
+            (
+                ObjectKey::new(Some("n"), name),
+                Peer { since, claims: vec![claim(selector)], heard: Instant::now() },
+            )
         });
         Roster {
-            own: Key::new(Some("n"), "own"),
+            own: ObjectKey::new(Some("n"), "own"),
             own_claims: vec![claim(own)],
             born: Timestamp::from_second(100).unwrap(),
             peers: RefCell::new(peers.collect()),
@@ -325,7 +330,7 @@ mod tests {
     #[test]
     fn the_oldest_of_those_who_are_meant_answers() {
         let kind = Kind::new("g/v1", "K");
-        let key = Key::new(Some("n"), "r");
+        let key = ObjectKey::new(Some("n"), "r");
         let role = |others: &[(&str, i64, &str)]| roster("v=1", others).role(&kind, &key, &labels("1"));
         assert_eq!(role(&[]), Role::Act);
         assert_eq!(role(&[("other", 5, "v=2")]), Role::Act);
@@ -337,7 +342,7 @@ mod tests {
     #[test]
     fn one_says_that_nobody_answers() {
         let kind = Kind::new("g/v1", "K");
-        let key = Key::new(Some("n"), "r");
+        let key = ObjectKey::new(Some("n"), "r");
         let told = |others: &[(&str, i64, &str)], version| {
             roster("v=1", others).orphan(&kind, &key, &labels(version))
         };
@@ -356,6 +361,6 @@ mod tests {
             peer.heard = Instant::now().checked_sub(LASTS * 2).unwrap();
         }
         assert!(roster.bury());
-        assert_eq!(roster.role(&Kind::new("g/v1", "K"), &Key::new(None, "r"), &labels("1")), Role::Act);
+        assert_eq!(roster.role(&Kind::new("g/v1", "K"), &ObjectKey::new(None, "r"), &labels("1")), Role::Act);
     }
 }

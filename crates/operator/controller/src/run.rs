@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use podium_chart::dialect::{Dialect, HELM3};
-use podium_client::client::Form;
-use podium_client::watch::{Event, Trouble, TroubleKind, Watch};
-use podium_client::{Client, Kinds, client};
+use podium_client::client::Representation;
+use podium_client::watch::{ListWatch, WatchEvent, WatchFailure, WatchFailureKind};
+use podium_client::{Client, DiscoveryCache, client};
 use podium_controller::cpu_pool::CpuPool;
-use podium_controller::events::Recorder;
-use podium_controller::lease;
+use podium_controller::events::EventRecorder;
+use podium_controller::leader_election::{LeaderElection, LeadershipEnd};
 use podium_controller::log::Log;
-use podium_controller::measure::{self, Reconciles};
+use podium_controller::metrics::{self, ReconcileMetrics};
 use podium_meta::{Kind, Resource};
 use podium_project::watches::Watch as Entry;
 use podium_serve::pages::Pages;
@@ -112,7 +112,7 @@ pub async fn run(
 ) -> Result<(), Error> {
     let registry = Registry::default();
     let (alive, ready) = (Health::default(), Health::default());
-    measure::process(&registry, settings.version, "");
+    metrics::process(&registry, settings.version, "");
     let mut servers = Vec::new();
     let probes = Pages { alive: Some(alive), ready: Some(ready.clone()), metrics: None };
     let metrics = Pages { metrics: Some(registry.clone()), ..Pages::default() };
@@ -158,22 +158,22 @@ pub async fn run(
         }
     };
     let Some(Election { id, namespace }) = election else { return local.run_until(work).await };
-    let election = lease::Election::new(&namespace, &id, &identity);
-    measure::election(&registry, &election);
+    let election = LeaderElection::new(&namespace, &id, &identity);
+    metrics::election(&registry, &election);
     log.info("waiting for the lease", &[("namespace", &namespace), ("name", &id)]);
     let trouble = |error: &client::Error| log.error("the lease cannot be had", &[("error", error)]);
-    match local.run_until(election.lead(&client, trouble, work)).await {
-        lease::Ended::Done(ended) => ended,
-        lease::Ended::Lost(reason) => Err(Error::Lost(reason)),
+    match local.run_until(election.run(&client, trouble, work)).await {
+        LeadershipEnd::Finished(ended) => ended,
+        LeadershipEnd::Lost(reason) => Err(Error::Lost(reason)),
     }
 }
 
 /// Waits until the cluster knows a kind.
-async fn find(kinds: &Kinds, kind: &Kind, log: &Log, missing: &Missing) -> Resource {
+async fn find(kinds: &DiscoveryCache, kind: &Kind, log: &Log, missing: &Missing) -> Resource {
     let mut pause = PAUSES.0;
     let mut said = false;
     loop {
-        let why = match kinds.renew().await {
+        let why = match kinds.refresh().await {
             Ok(discovery) => match discovery.find(kind) {
                 Some(resource) => {
                     missing.well(kind, "");
@@ -191,7 +191,7 @@ async fn find(kinds: &Kinds, kind: &Kind, log: &Log, missing: &Missing) -> Resou
         };
         if !said {
             log.error(&why, &[("kind", kind)]);
-            missing.trouble(kind, "", &Trouble { kind: TroubleKind::Missing, message: why });
+            missing.trouble(kind, "", &WatchFailure { kind: WatchFailureKind::NotFound, message: why });
             said = true;
         }
         tokio::time::sleep(pause).await;
@@ -210,7 +210,7 @@ async fn operate(
 ) -> Result<(), Error> {
     // A standby is ready: a rollout that waits for it would wait for the leader that it replaces.
     ready.bad("cluster", "the resources are not known yet");
-    let kinds = Rc::new(Kinds::new(client.clone()));
+    let kinds = Rc::new(DiscoveryCache::new(client.clone()));
     let places: Vec<Option<String>> = match settings.namespaces.as_slice() {
         [] => vec![None],
         some => some.iter().cloned().map(Some).collect(),
@@ -226,7 +226,7 @@ async fn operate(
         Err(_) => watch.chart.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned(),
     });
     let names: Vec<String> = names.collect();
-    let recorder = Recorder::new("podium-operator", &settings.identity);
+    let recorder = EventRecorder::new("podium-operator", &settings.identity);
     let missing = Rc::new(Missing::new(registry, recorder.clone(), roster.about()));
     let hub = Hub::new(client.clone(), log.clone(), places.clone(), &names, missing.clone());
     let mut context = Context::new(
@@ -242,7 +242,7 @@ async fn operate(
     context.hide_overrides = settings.hide_overrides;
     context.period = settings.period;
     let context = Rc::new(context);
-    let reconciles = Reconciles::new(registry);
+    let reconciles = ReconcileMetrics::new(registry);
     let created = registry.gauge(
         "resource_created_at_seconds",
         "Timestamp at which a resource was created.",
@@ -279,7 +279,7 @@ async fn operate(
             let resource = find(&kinds, &entry.kind, &log, &missing).await;
             let home = settings.home.clone();
             let controller = Controller::new(entry, resource, chart, home, &log, created, missing);
-            measure::queue(&registry, &controller.name, &controller.queue);
+            metrics::queue(&registry, &controller.name, &controller.queue);
             hub.join(controller.clone());
             records_known(&hub).await;
             begin(&controller, &context, &client, &places, &reconciles, &settings);
@@ -313,19 +313,19 @@ fn begin(
     context: &Rc<Context>,
     client: &Client,
     places: &[Option<String>],
-    reconciles: &Reconciles,
+    reconciles: &ReconcileMetrics,
     settings: &Settings,
 ) {
     let everywhere = [None];
     let places = if controller.namespaced() { places } else { &everywhere };
     controller.expect(places.len());
     for place in places {
-        let watch = Watch {
+        let watch = ListWatch {
             resource: controller.resource.clone(),
             namespace: place.clone(),
             labels: controller.watch.selector_text.clone(),
             fields: String::new(),
-            form: Form::Whole,
+            form: Representation::Full,
         };
         let (controller, client) = (controller.clone(), client.clone());
         let mut round = Round::of(place.clone());
@@ -338,17 +338,17 @@ fn begin(
     }
     for source in &controller.watch.values_from {
         for place in places {
-            let watch = Watch {
+            let watch = ListWatch {
                 resource: holder(source.kind),
                 namespace: place.clone(),
                 labels: String::new(),
                 fields: format!("metadata.name={}", source.name),
-                form: Form::Metadata,
+                form: Representation::Metadata,
             };
             let (controller, client) = (controller.clone(), client.clone());
             tokio::task::spawn_local(async move {
-                let tell = |event: Event| {
-                    if let Event::Applied(object) | Event::Deleted(object) = &event {
+                let tell = |event: WatchEvent| {
+                    if let WatchEvent::Applied(object) | WatchEvent::Deleted(object) = &event {
                         controller.sources_changed(object);
                     }
                 };
@@ -373,11 +373,14 @@ fn begin(
 
 /// Looks for resources that no selector chooses. Their bodies are not needed: only whose they are.
 fn orphans(controller: &Rc<Controller>, context: &Rc<Context>, client: &Client, place: Option<String>) {
-    let watch = Watch { namespace: place, ..Watch::new(controller.resource.clone(), Form::Metadata) };
+    let watch = ListWatch {
+        namespace: place,
+        ..ListWatch::new(controller.resource.clone(), Representation::Metadata)
+    };
     let (controller, context, client) = (controller.clone(), context.clone(), client.clone());
     tokio::task::spawn_local(async move {
-        let tell = |event: Event| {
-            let Event::Applied(object) = event else { return };
+        let tell = |event: WatchEvent| {
+            let WatchEvent::Applied(object) = event else { return };
             let custom = Custom(object);
             let (labels, key) = (custom.labels(), custom.key());
             if controller.watch.selector.matches(&labels) {

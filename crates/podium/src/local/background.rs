@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use podium_client::{Access, Client};
+use podium_client::{Client, ClientConfig};
 
 use super::apply;
 use super::home::{Home, Process};
@@ -83,7 +83,7 @@ pub fn apply_all(home: &Home, matches: &ArgMatches) -> Result<()> {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let access = Access { kubeconfig: Some(home.kubeconfig()), ..Access::default() };
+        let access = ClientConfig { kubeconfig: Some(home.kubeconfig()), ..ClientConfig::default() };
         let client = Client::new(&access).await?;
         for file in files {
             apply::apply(&client, &file).await?;

@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
-use podium_client::client::Form;
-use podium_client::{Access, Client};
+use podium_client::client::Representation;
+use podium_client::{Client, ClientConfig};
 use podium_meta::{Kind, Resource};
 use podium_resources::print::since;
 use serde_json::{Value, json};
@@ -41,14 +41,14 @@ pub fn status(matches: &ArgMatches) -> Result<()> {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let counts = runtime.block_on(async {
-        let access = Access { kubeconfig: Some(home.kubeconfig()), ..Access::default() };
+        let access = ClientConfig { kubeconfig: Some(home.kubeconfig()), ..ClientConfig::default() };
         let client = Client::new(&access).await?;
         let mut counts = serde_json::Map::new();
         for (version, kind, plural) in COUNTED {
             let namespaced = !matches!(*kind, "Namespace" | "CustomResourceDefinition" | "Node");
             let kind = Kind::new(version, kind);
             let resource = Resource { kind, plural: (*plural).to_owned(), namespaced };
-            let all = client.list(&resource, None, "", Form::Metadata).await?;
+            let all = client.list(&resource, None, "", Representation::Metadata).await?;
             counts.insert((*plural).to_owned(), all.len().into());
         }
         Ok::<_, anyhow::Error>(counts)

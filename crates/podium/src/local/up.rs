@@ -12,7 +12,7 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use podium_apiserver::User;
 use podium_apiserver::server::{self, Error as ServerError};
-use podium_client::{Access, Client};
+use podium_client::{Client, ClientConfig};
 use podium_controller::log::{Level, Log, Style};
 use podium_controllers::Claims;
 use podium_operator::Settings;
@@ -119,7 +119,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         welcome(&home, &server.url, began.elapsed(), with_stacks)?;
         let applying = many(matches, "apply");
         let applied = async {
-            let access = Access { kubeconfig: Some(home.kubeconfig()), ..Access::default() };
+            let access = ClientConfig { kubeconfig: Some(home.kubeconfig()), ..ClientConfig::default() };
             let client = Client::new(&access).await?;
             for file in &applying {
                 apply::apply(&client, file).await?;
@@ -239,7 +239,7 @@ fn control(
         Err(error) => return complain(&format!("Error: {error}")),
     };
     let outcome = runtime.block_on(async {
-        let access = Access { kubeconfig: Some(root.join("kubeconfig")), ..Access::default() };
+        let access = ClientConfig { kubeconfig: Some(root.join("kubeconfig")), ..ClientConfig::default() };
         let client = Client::new(&access).await?;
         let mut ending = end.clone();
         let ended = async move {

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
 use podium_chart::dialect::HELM4;
 use podium_client::Client;
-use podium_client::client::Form;
+use podium_client::client::Representation;
 use podium_meta::Selector;
 use podium_re2::Regex;
 use podium_release::list::{STATES, Wanted};
@@ -160,7 +160,7 @@ pub fn list(matches: &ArgMatches) -> Result<()> {
 /// `release status`.
 pub fn status(matches: &ArgMatches) -> Result<()> {
     let format = format(matches)?;
-    let form = if format == Format::Table { Form::Table } else { Form::Whole };
+    let form = if format == Format::Table { Representation::Table } else { Representation::Full };
     let (release, live) = with_cluster(matches, async |client| {
         let release = release(&own(client.clone())?, matches).await?;
         let live = Live::read(&client, &release.manifest, client.namespace(), form).await?;

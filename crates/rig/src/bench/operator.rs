@@ -10,9 +10,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use podium_client::client::Form;
-use podium_client::watch::{Event, Watch};
-use podium_client::{Access, Client};
+use podium_client::client::Representation;
+use podium_client::watch::{ListWatch, WatchEvent};
+use podium_client::{Client, ClientConfig};
 use podium_meta::{Kind, Resource};
 use serde_json::{Value, json};
 
@@ -228,7 +228,7 @@ async fn versions(client: &Client, plan: &Plan) -> Answer<std::collections::BTre
         namespaced("apps/v1", "Deployment", "deployments"),
     ];
     for kind in kinds {
-        for object in client.list(&kind, Some(NAMESPACE), "", Form::Metadata).await? {
+        for object in client.list(&kind, Some(NAMESPACE), "", Representation::Metadata).await? {
             let key = format!("{}/{}", kind.plural, text(&object, "/metadata/name"));
             out.insert(key, text(&object, "/metadata/resourceVersion").to_owned());
         }
@@ -253,22 +253,23 @@ pub fn measure(subject: Subject, plan: &Plan) -> Answer<Figures> {
     cluster.namespace(NAMESPACE)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let access = Access { kubeconfig: Some(cluster.kubeconfig().into()), ..Access::default() };
+        let access =
+            ClientConfig { kubeconfig: Some(cluster.kubeconfig().into()), ..ClientConfig::default() };
         let client = Client::new(&access).await?;
         let seen = Arc::new(Mutex::new(Seen::default()));
-        watch(&client, &plan.resource, Form::Whole, &seen);
-        watch(&client, &Resource::core("ConfigMap", "configmaps", true), Form::Whole, &seen);
+        watch(&client, &plan.resource, Representation::Full, &seen);
+        watch(&client, &Resource::core("ConfigMap", "configmaps", true), Representation::Full, &seen);
         let bench = Bench { subject, plan, cluster: &cluster, client: &client, seen: &seen };
         bench.run().await
     })
 }
 
-fn watch(client: &Client, resource: &Resource, form: Form, seen: &Arc<Mutex<Seen>>) {
-    let watch = Watch { namespace: Some(NAMESPACE.to_owned()), ..Watch::new(resource.clone(), form) };
+fn watch(client: &Client, resource: &Resource, form: Representation, seen: &Arc<Mutex<Seen>>) {
+    let watch = ListWatch { namespace: Some(NAMESPACE.to_owned()), ..ListWatch::new(resource.clone(), form) };
     let (client, seen) = (client.clone(), seen.clone());
     tokio::spawn(async move {
-        let tell = |event: Event| {
-            let Event::Applied(object) = event else { return };
+        let tell = |event: WatchEvent| {
+            let WatchEvent::Applied(object) = event else { return };
             let now = Instant::now();
             let mut seen = lock(&seen);
             seen.last = Some(now);
@@ -433,10 +434,11 @@ pub fn growth(plan: &Plan, counts: &[usize]) -> Answer<Vec<(usize, f64, f64)>> {
         cluster.namespace(NAMESPACE)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         out.push(runtime.block_on(async {
-            let access = Access { kubeconfig: Some(cluster.kubeconfig().into()), ..Access::default() };
+            let access =
+                ClientConfig { kubeconfig: Some(cluster.kubeconfig().into()), ..ClientConfig::default() };
             let client = Client::new(&access).await?;
             let seen = Arc::new(Mutex::new(Seen::default()));
-            watch(&client, &plan.resource, Form::Whole, &seen);
+            watch(&client, &plan.resource, Representation::Full, &seen);
             let bench =
                 Bench { subject: Subject::Podium, plan, cluster: &cluster, client: &client, seen: &seen };
             let process = Process::start(Subject::Podium, plan, &cluster)?;

@@ -9,9 +9,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use http::Method;
-use podium_client::client::{self, Form};
-use podium_client::watch::{Event, Watch};
-use podium_client::{Access, Client};
+use podium_client::client::{self, Representation};
+use podium_client::watch::{ListWatch, WatchEvent};
+use podium_client::{Client, ClientConfig};
 use podium_meta::Resource;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -44,7 +44,7 @@ impl Node {
                 Err(error) => return drop(tell.send(Err(error.to_string()))),
             };
             runtime.block_on(async {
-                let access = Access { kubeconfig: Some(kubeconfig), ..Access::default() };
+                let access = ClientConfig { kubeconfig: Some(kubeconfig), ..ClientConfig::default() };
                 let client = match join(&access).await {
                     Ok(client) => client,
                     Err(error) => return drop(tell.send(Err(error.to_string()))),
@@ -75,7 +75,7 @@ impl Drop for Node {
 }
 
 /// Makes the node known.
-async fn join(access: &Access) -> Result<Client, client::Error> {
+async fn join(access: &ClientConfig) -> Result<Client, client::Error> {
     let client = Client::new(access).await?;
     let nodes = Resource::core("Node", "nodes", false);
     client.create(&nodes, None, &node_object(), NAME).await?;
@@ -87,9 +87,9 @@ async fn join(access: &Access) -> Result<Client, client::Error> {
 /// Hears of all pods, and does for one after the other what has to be done.
 async fn play(client: &Client) {
     let (tell, mut pods) = mpsc::unbounded_channel();
-    let watch = Watch::new(Resource::core("Pod", "pods", true), Form::Whole);
+    let watch = ListWatch::new(Resource::core("Pod", "pods", true), Representation::Full);
     let hear = watch.run(client, |event| {
-        if let Event::Applied(pod) = event {
+        if let WatchEvent::Applied(pod) = event {
             let _ = tell.send(pod);
         }
     });

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use http::Method;
-use podium_client::{Access, Client, Error};
+use podium_client::{Client, ClientConfig, Error};
 use podium_controller::log::{Level, Log, Style};
 use podium_controllers::{Claims, Options};
 use podium_rig::cluster::Cluster;
@@ -35,7 +35,9 @@ impl Api {
         loop {
             let body = (method != Method::GET).then(|| (kind, body.to_string().into_bytes()));
             match self.client.request(method.clone(), path, body).await {
-                Err(Error::Unreachable { .. } | Error::Answer { .. }) if begin.elapsed() < PATIENCE => {
+                Err(Error::Unreachable { .. } | Error::InvalidResponse { .. })
+                    if begin.elapsed() < PATIENCE =>
+                {
                     sleep(Duration::from_millis(200)).await;
                 }
                 result => return result,
@@ -47,7 +49,7 @@ impl Api {
     pub async fn post(&self, path: &str, body: Value) -> String {
         let made = match self.send(Method::POST, path, "application/json", &body).await {
             // The answer to the first try was lost.
-            Err(Error::Refused(status)) if status.code == 409 => {
+            Err(Error::Api(status)) if status.code == 409 => {
                 let name = body["metadata"]["name"].as_str().unwrap_or_default();
                 self.get(&format!("{path}/{name}")).await.unwrap_or_default()
             }
@@ -59,7 +61,7 @@ impl Api {
     pub async fn get(&self, path: &str) -> Option<Value> {
         match self.send(Method::GET, path, "application/json", &Value::Null).await {
             Ok(found) => Some(found),
-            Err(Error::Refused(status)) if status.code == 404 => None,
+            Err(Error::Api(status)) if status.code == 404 => None,
             Err(error) => panic!("GET {path}: {error}"),
         }
     }
@@ -73,7 +75,7 @@ impl Api {
         let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation});
         match self.send(Method::DELETE, path, "application/json", &options).await {
             // The answer to the first try was lost.
-            Err(Error::Refused(status)) if status.code == 404 => {}
+            Err(Error::Api(status)) if status.code == 404 => {}
             result => drop(result.unwrap_or_else(|e| panic!("DELETE {path}: {e}"))),
         }
     }
@@ -111,7 +113,7 @@ impl Api {
 }
 
 pub async fn client(kubeconfig: PathBuf) -> Client {
-    Client::new(&Access { kubeconfig: Some(kubeconfig), ..Access::default() }).await.unwrap()
+    Client::new(&ClientConfig { kubeconfig: Some(kubeconfig), ..ClientConfig::default() }).await.unwrap()
 }
 
 /// Our controllers, in a thread of their own.

@@ -195,7 +195,8 @@ async fn a_kind_may_come_later_go_and_come_again() {
     tale.vanishes("ConfigMap", "a").await;
     tale.create(crd("Late", "Namespaced")).await;
     tale.until("the kind", async || {
-        match tale.kinds.renew().await.unwrap().find(&podium_meta::Kind::new("tales.podium.dev/v1", "Late")) {
+        match tale.kinds.refresh().await.unwrap().find(&podium_meta::Kind::new("tales.podium.dev/v1", "Late"))
+        {
             Some(_) => Ok(()),
             None => Err(String::new()),
         }

@@ -6,9 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use podium_client::client::{Apply, Form};
+use podium_client::client::{Apply, Representation};
 use podium_client::write::Propagation;
-use podium_client::{Access, Client, Kinds};
+use podium_client::{Client, ClientConfig, DiscoveryCache};
 use podium_meta::{Kind, Resource};
 use podium_rig::cluster::{Cluster, Options, Server, User, run};
 use podium_rig::request::Dialect;
@@ -59,7 +59,7 @@ pub fn crd(kind: &str, scope: &str) -> Value {
 pub struct Tale {
     pub cluster: &'static Cluster,
     pub client: Client,
-    pub kinds: Kinds,
+    pub kinds: DiscoveryCache,
     /// The namespace, which is also the chart's name.
     pub name: String,
     /// The kind of its resources.
@@ -77,11 +77,11 @@ impl Tale {
     pub async fn of(kind: &str, name: &str, files: &[(&str, &str)]) -> Self {
         let cluster = &*CLUSTER;
         let kubeconfig = Some(cluster.kubeconfig().to_owned());
-        let client = Client::new(&Access { kubeconfig, ..Access::default() }).await.unwrap();
+        let client = Client::new(&ClientConfig { kubeconfig, ..ClientConfig::default() }).await.unwrap();
         let folder = cluster.folder().join("tales").join(name);
         let tale = Self {
             cluster,
-            kinds: Kinds::new(client.clone()),
+            kinds: DiscoveryCache::new(client.clone()),
             client,
             name: name.to_owned(),
             kind: kind.to_owned(),
@@ -223,7 +223,7 @@ impl Tale {
             None => (kind, [&groups[..], &[GROUP, "apiextensions.k8s.io", "coordination.k8s.io"]].concat()),
         };
         for renewed in [false, true] {
-            let known = if renewed { self.kinds.renew().await } else { self.kinds.known().await }.unwrap();
+            let known = if renewed { self.kinds.refresh().await } else { self.kinds.get().await }.unwrap();
             for group in &groups {
                 for version in ["v1", "v2"] {
                     let kind = Kind {
@@ -260,7 +260,10 @@ impl Tale {
 
     /// All objects of a kind in the namespace.
     pub async fn all(&self, kind: &str) -> Vec<Value> {
-        self.client.list(&self.resource(kind).await, Some(&self.name), "", Form::Whole).await.unwrap()
+        self.client
+            .list(&self.resource(kind).await, Some(&self.name), "", Representation::Full)
+            .await
+            .unwrap()
     }
 
     /// Waits until an object is there.
@@ -312,7 +315,7 @@ impl Tale {
     /// Creates any object.
     pub async fn create(&self, object: Value) {
         let kind = Kind::new(object["apiVersion"].as_str().unwrap(), object["kind"].as_str().unwrap());
-        let known = self.kinds.renew().await.unwrap();
+        let known = self.kinds.refresh().await.unwrap();
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or(&self.name).to_owned();
         let resource = known.find(&kind).unwrap();
         self.client.create(resource, Some(&namespace), &object, "story").await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use podium_client::{Access, Client, Kinds};
+use podium_client::{Client, ClientConfig, DiscoveryCache};
 use podium_deploy::wait::Until;
 use podium_release::engine::{Engine, Error, Listener, Options};
 use podium_release::{Driver, Store};
@@ -85,9 +85,12 @@ fn a_release_whose_objects_do_not_go_in_time_stays_until_they_do() {
         .kubectl("patch configmap one --type=merge -p {\"metadata\":{\"finalizers\":[\"rig.podium/stay\"]}}");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let access = Access { kubeconfig: Some(space.cluster.kubeconfig().to_owned()), ..Access::default() };
+        let access = ClientConfig {
+            kubeconfig: Some(space.cluster.kubeconfig().to_owned()),
+            ..ClientConfig::default()
+        };
         let client = Client::new(&access).await.unwrap();
-        let kinds = Kinds::new(client.clone());
+        let kinds = DiscoveryCache::new(client.clone());
         let store = Store::new(client, Driver::Secrets, Some("lingering".to_owned()), Location::UTC);
         let engine = Engine { store: &store, kinds: &kinds, listener: &Silent, keeper: None };
         let options = Options {

@@ -10,9 +10,9 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use http::Method;
-use podium_client::client::Form;
-use podium_client::watch::{Event, Watch};
-use podium_client::{Access, Client};
+use podium_client::client::Representation;
+use podium_client::watch::{ListWatch, WatchEvent};
+use podium_client::{Client, ClientConfig};
 use podium_meta::{Kind, Resource};
 use podium_rig::cluster::Cluster;
 use podium_rig::tools;
@@ -38,9 +38,9 @@ pub fn stage() -> &'static Cluster {
 async fn finish_jobs(client: &Client) {
     let jobs = resource("batch/v1", "Job", "jobs");
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
-    let watch = Watch::new(jobs.clone(), Form::Whole);
+    let watch = ListWatch::new(jobs.clone(), Representation::Full);
     let follow = watch.run(client, |event| {
-        if let Event::Applied(job) = event
+        if let WatchEvent::Applied(job) = event
             && job.pointer("/status/conditions").is_none()
         {
             let _ = tell.send(job);
@@ -74,7 +74,8 @@ pub struct Desk {
 impl Desk {
     pub fn new(cluster: &Cluster) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let access = Access { kubeconfig: Some(cluster.kubeconfig().to_owned()), ..Access::default() };
+        let access =
+            ClientConfig { kubeconfig: Some(cluster.kubeconfig().to_owned()), ..ClientConfig::default() };
         let client = runtime.block_on(Client::new(&access)).unwrap();
         Self { runtime, client }
     }
@@ -97,10 +98,10 @@ impl Desk {
     }
 
     pub fn list(&self, resource: &Resource, namespace: &str) -> Vec<Value> {
-        match self.block(self.client.whole_list(resource, Some(namespace), "")) {
+        match self.block(self.client.list_objects(resource, Some(namespace), "")) {
             Ok(mut list) => list["items"].as_array_mut().map(std::mem::take).unwrap_or_default(),
             // Its CRD is not there.
-            Err(podium_client::Error::Refused(status)) if status.code == 404 => Vec::new(),
+            Err(podium_client::Error::Api(status)) if status.code == 404 => Vec::new(),
             Err(error) => panic!("{error}"),
         }
     }

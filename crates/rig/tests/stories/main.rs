@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use podium_client::{Access, Client};
+use podium_client::{Client, ClientConfig};
 use podium_rig::cluster::{Cluster, Options};
 use podium_rig::random::Random;
 
@@ -55,8 +55,10 @@ fn random_stories_end_as_helms_do() {
         for _ in 0..2 {
             scope.spawn(|| {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-                let access =
-                    Access { kubeconfig: Some(cluster.kubeconfig().to_owned()), ..Access::default() };
+                let access = ClientConfig {
+                    kubeconfig: Some(cluster.kubeconfig().to_owned()),
+                    ..ClientConfig::default()
+                };
                 let client = runtime.block_on(Client::new(&access)).unwrap();
                 let look = |track: &Track<'_>| runtime.block_on(track.look(&client));
                 loop {

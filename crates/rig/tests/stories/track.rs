@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use flate2::read::GzDecoder;
 use podium_client::Client;
-use podium_client::client::Form;
+use podium_client::client::Representation;
 use podium_meta::{Kind, Resource};
 use podium_rig::cluster::Cluster;
 use podium_rig::request::Dialect;
@@ -107,7 +107,7 @@ impl<'c> Track<'c> {
                 plural: plural.to_owned(),
                 namespaced: kind != "ClusterRole",
             };
-            let found = client.list(&resource, Some(&self.token), "", Form::Whole).await;
+            let found = client.list(&resource, Some(&self.token), "", Representation::Full).await;
             for object in found.unwrap_or_default() {
                 self.add(&mut seen, kind, &object);
             }

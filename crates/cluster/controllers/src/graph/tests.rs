@@ -19,7 +19,7 @@ fn object(kind: Number, number: u64, owners: &[u64]) -> Meta<'static> {
     let name = number.to_string();
     Meta {
         uid: uid(number),
-        key: Key::new((kind == 0).then_some("n"), &name),
+        key: ObjectKey::new((kind == 0).then_some("n"), &name),
         version: 1,
         deleting: false,
         foreground: false,
@@ -125,7 +125,7 @@ fn nothing_is_said_of_owners_whose_kind_is_unknown_or_not_listed() {
 fn an_owner_elsewhere_is_none_and_a_namespaced_owner_of_the_cluster_is_let_be() {
     let mut world = World::with(&[(1, &[])]);
     let mut stray = object(0, 2, &[1]);
-    stray.key = Key::new(Some("m"), "2");
+    stray.key = ObjectKey::new(Some("m"), "2");
     let todo = world.graph.apply(0, &stray);
     assert_eq!((todo.now, todo.astray), (vec![uid(2)], vec![(uid(2), uid(1))]));
     let Step::Look(suspects) = world.decide(2) else { panic!("it is looked for") };
@@ -142,7 +142,7 @@ fn an_owner_elsewhere_is_none_and_a_namespaced_owner_of_the_cluster_is_let_be() 
 fn dependents_that_came_first_are_looked_at_when_their_owner_shows_up_elsewhere() {
     let mut world = World::new();
     let mut stray = object(0, 2, &[1]);
-    stray.key = Key::new(Some("m"), "2");
+    stray.key = ObjectKey::new(Some("m"), "2");
     world.graph.apply(0, &stray);
     let todo = world.graph.apply(0, &object(0, 1, &[]));
     assert_eq!((todo.now, todo.astray), (vec![uid(2)], vec![(uid(2), uid(1))]));

@@ -315,7 +315,7 @@ impl Engine<'_> {
         let last = past.last().filter(|last| last.info.status == "deployed");
         let (Some(keeper), Some(last)) = (self.keeper, last) else { return Ok(Vec::new()) };
         let before = self.objects(&last.manifest, crds, place.owner).await?;
-        let discovery = self.kinds.known().await?;
+        let discovery = self.kinds.get().await?;
         let same = |object: &Object| {
             let named = place.placed(&object.named, discovery.find(&object.named.kind));
             before.contains(object).then(|| keeper.intact(last, &named)).flatten()
@@ -439,7 +439,7 @@ impl Engine<'_> {
         let resource = Resource::core("Namespace", "namespaces", false);
         match self.store.client.get(&resource, None, name).await {
             Ok(None) => Err(Error::NoNamespace(name.to_owned())),
-            Err(client::Error::Refused(_)) | Ok(Some(_)) => Ok(()),
+            Err(client::Error::Api(_)) | Ok(Some(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
@@ -449,7 +449,7 @@ impl Engine<'_> {
             "metadata": {"name": name, "labels": {"name": name}}});
         let resource = Resource::core("Namespace", "namespaces", false);
         match self.store.client.create(&resource, None, &body, podium_deploy::plan::MANAGER).await {
-            Err(client::Error::Refused(status)) if status.code == 409 => Ok(()),
+            Err(client::Error::Api(status)) if status.code == 409 => Ok(()),
             answer => Ok(answer.map(drop)?),
         }
     }
@@ -467,7 +467,7 @@ impl Engine<'_> {
         let owner = owner(release);
         let place = self.place(&owner);
         let mut objects = self.objects(&release.manifest, &[], &owner).await?;
-        let discovery = self.kinds.known().await?;
+        let discovery = self.kinds.get().await?;
         objects.retain(|object| chosen(&place.placed(&object.named, discovery.find(&object.named.kind))));
         let rules = Rules { adopt, ..Rules::default() };
         let seen = place.check(&objects, &[], rules).await?;

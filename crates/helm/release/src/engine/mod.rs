@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use podium_client::write::Propagation;
-use podium_client::{Kinds, client};
+use podium_client::{DiscoveryCache, client};
 use podium_deploy::object::{self, Object};
 use podium_deploy::plan::Step;
 use podium_deploy::wait::{self, Until};
@@ -179,7 +179,7 @@ pub struct Engine<'a> {
     /// Where records are kept.
     pub store: &'a Store,
     /// The kinds of the cluster.
-    pub kinds: &'a Kinds,
+    pub kinds: &'a DiscoveryCache,
     /// Who is told what happens.
     pub listener: &'a dyn Listener,
     /// On whose behalf it is done, if not a user's.
@@ -205,7 +205,7 @@ impl<'a> Engine<'a> {
     async fn objects(&self, manifest: &str, crds: &[Object], owner: &Owner) -> Result<Vec<Object>, Error> {
         let mut all = object::objects(manifest, owner)?;
         if let Some(keeper) = self.keeper {
-            let discovery = self.kinds.known().await?;
+            let discovery = self.kinds.get().await?;
             let scopes: Vec<(String, String, bool)> = all.iter().chain(crds).filter_map(scope).collect();
             let namespaced = |kind: &Kind| match discovery.find(kind) {
                 Some(resource) => resource.namespaced,

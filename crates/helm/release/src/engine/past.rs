@@ -75,7 +75,7 @@ impl Engine<'_> {
         let version = self.store.newest().version();
         match self.past_since(name, version).await {
             // It does not know of such a version: it is behind, or was restored from a backup.
-            Err(Error::Store(store::Error::Client(client::Error::Refused(status)))) if status.code == 504 => {
+            Err(Error::Store(store::Error::Client(client::Error::Api(status)))) if status.code == 504 => {
                 self.past(name).await
             }
             answer => answer,

@@ -23,16 +23,20 @@ enum Step {
 
 struct Story {
     asked: Arc<Mutex<Vec<String>>>,
-    told: mpsc::UnboundedReceiver<Event>,
+    told: mpsc::UnboundedReceiver<WatchEvent>,
     watch: tokio::task::JoinHandle<()>,
 }
 
 impl Story {
     async fn begin(script: Vec<Step>) -> Self {
-        Self::of(Watch::new(Resource::core("ConfigMap", "configmaps", true), Form::Whole), script).await
+        Self::of(
+            ListWatch::new(Resource::core("ConfigMap", "configmaps", true), Representation::Full),
+            script,
+        )
+        .await
     }
 
-    async fn of(watch: Watch, script: Vec<Step>) -> Self {
+    async fn of(watch: ListWatch, script: Vec<Step>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -82,13 +86,13 @@ impl Story {
                 panic!("only {all:?} of {count} events came; asked: {:?}", self.asked());
             };
             all.push(match event {
-                Event::Begin => "begin".to_owned(),
-                Event::End => "end".to_owned(),
-                Event::Well => "well".to_owned(),
-                Event::Broken(key) => format!("broken {key}"),
-                Event::Trouble(trouble) => format!("{:?}", trouble.kind),
-                Event::Applied(object) => format!("+{}", name(&object)),
-                Event::Deleted(object) => format!("-{}", name(&object)),
+                WatchEvent::ListStarted => "begin".to_owned(),
+                WatchEvent::ListDone => "end".to_owned(),
+                WatchEvent::Recovered => "well".to_owned(),
+                WatchEvent::TooDeep(key) => format!("broken {key}"),
+                WatchEvent::Failing(trouble) => format!("{:?}", trouble.kind),
+                WatchEvent::Applied(object) => format!("+{}", name(&object)),
+                WatchEvent::Deleted(object) => format!("-{}", name(&object)),
             });
         }
         all
@@ -283,11 +287,11 @@ async fn silence_is_not_trusted_for_ever() {
 
 #[tokio::test]
 async fn selectors_and_the_form_are_asked_for() {
-    let watch = Watch {
+    let watch = ListWatch {
         namespace: Some("n".to_owned()),
         labels: "a in (b,c)".to_owned(),
         fields: "metadata.name=x".to_owned(),
-        ..Watch::new(Resource::core("ConfigMap", "configmaps", true), Form::Metadata)
+        ..ListWatch::new(Resource::core("ConfigMap", "configmaps", true), Representation::Metadata)
     };
     let mut story = Story::of(watch, vec![list(&[], 7, "")]).await;
     assert_eq!(story.next(2).await, ["begin", "end"]);

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use http::Method;
 use podium_chart::render::Release as Facts;
-use podium_client::Key;
-use podium_controller::events::Mood;
-use podium_controller::queue::Verdict;
+use podium_client::ObjectKey;
+use podium_controller::events::EventType;
+use podium_controller::work_queue::ReconcileResult;
 use podium_deploy::plan::{Action, Step};
 use podium_deploy::wait::Until;
 use podium_release::Draft;
@@ -31,7 +31,7 @@ const SHORT: i64 = 5;
 
 impl Context {
     /// Whether the last thing that was done for a resource is still what it wants.
-    pub(super) fn is_settled(&self, controller: &Controller, key: &Key, card: &Card) -> bool {
+    pub(super) fn is_settled(&self, controller: &Controller, key: &ObjectKey, card: &Card) -> bool {
         let Some(done) = &card.done else { return false };
         let record = self.hub.record(controller.place(key), key.name());
         // A record may be behind what was done, never ahead of it.
@@ -44,7 +44,11 @@ impl Context {
     }
 
     /// Reads the resource and does what has to be done.
-    pub(super) async fn bring(&self, controller: &Controller, key: &Key) -> Result<Verdict, Trouble> {
+    pub(super) async fn bring(
+        &self,
+        controller: &Controller,
+        key: &ObjectKey,
+    ) -> Result<ReconcileResult, Trouble> {
         // What the watch has told is as good as what the server would say, as long as nothing was done with it.
         let told = controller.change(key, |card| card.body.take()).flatten();
         let object = match told {
@@ -53,7 +57,7 @@ impl Context {
         };
         let Some(object) = object else {
             controller.forget(key);
-            return Ok(Verdict::Done);
+            return Ok(ReconcileResult::Done);
         };
         let custom = Custom(object);
         if controller.card(key).is_some_and(|card| custom.number() < card.version) {
@@ -63,7 +67,7 @@ impl Context {
         }
         if !controller.watch.selector.matches(&custom.labels()) {
             controller.forget(key);
-            return Ok(Verdict::Done);
+            return Ok(ReconcileResult::Done);
         }
         let turn = controller.change(key, |card| {
             card.wish = custom.wish();
@@ -127,7 +131,7 @@ impl Context {
             done.deployed = deployed(done.revision, &steps.release.info.notes);
             done.held = held(&steps.steps);
         }
-        let discovery = self.kinds.known().await?;
+        let discovery = self.kinds.get().await?;
         if controller.watch.watch_dependent_resources {
             let kinds = done.held.iter().filter_map(|held| discovery.find(&held.named.kind));
             kinds.for_each(|resource| self.hub.watch(resource));
@@ -141,7 +145,7 @@ impl Context {
     }
 
     /// The objects of a release that is right already, from what its record says; nothing when it is not, or not known.
-    fn still_there(&self, controller: &Controller, key: &Key, digest: &str) -> Option<Vec<Held>> {
+    fn still_there(&self, controller: &Controller, key: &ObjectKey, digest: &str) -> Option<Vec<Held>> {
         let record = self.hub.record(controller.place(key), key.name())?;
         // What the watch has told may be older than what was done.
         let done = controller.card(key).and_then(|card| card.done).map_or(0, |done| done.revision);
@@ -258,7 +262,7 @@ impl Context {
             }
             Err(error) => {
                 // A kind that is not there may be there at the next try.
-                self.kinds.renew().await?;
+                self.kinds.refresh().await?;
                 return Err(release_trouble(install, error));
             }
         };
@@ -266,7 +270,7 @@ impl Context {
         let message =
             format!("{} is {verb} as revision {}", release_name(&outcome), outcome.release.revision);
         self.log.info(&message, &[("controller", &controller.name), ("namespace", &facts.namespace)]);
-        self.say(custom, Mood::Normal, reason, &message);
+        self.say(custom, EventType::Normal, reason, &message);
         Ok(outcome)
     }
 
@@ -289,7 +293,7 @@ impl Context {
         for (key, value) in &controller.watch.override_values {
             let value = if self.hide_overrides { "****" } else { value };
             let message = format!("Chart value {key:?} overridden to {value:?} by operator's watches.yaml");
-            self.say(custom, Mood::Warning, "OverrideValuesInUse", &message);
+            self.say(custom, EventType::Warning, "OverrideValuesInUse", &message);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Whose a release is: a name is one resource's, even if resources of several kinds have it.
 
-use podium_client::{Discovery, Key, client};
+use podium_client::{Discovery, ObjectKey, client};
 use podium_meta::{Kind, Resource};
 use podium_release::engine::Past;
 use sha2::{Digest, Sha256};
@@ -37,7 +37,7 @@ impl Context {
     pub(super) async fn rival(
         &self,
         controller: &Controller,
-        key: &Key,
+        key: &ObjectKey,
         past: &Past,
     ) -> Result<Option<String>, client::Error> {
         let last = past.last().filter(|_| !past.is_over());
@@ -45,7 +45,7 @@ impl Context {
         let Some(other) = other.filter(|other| **other != owner(&controller.watch.kind)) else {
             return Ok(None);
         };
-        let discovery = self.kinds.known().await?;
+        let discovery = self.kinds.get().await?;
         let Some(resource) = find(&discovery, other) else {
             // A name that is too long cannot be read; a kind that is gone has no resources.
             return Ok(Some(other.clone()).filter(|other| !other.contains('.')));
@@ -54,13 +54,18 @@ impl Context {
         match self.client.find(resource, place, key.name()).await {
             Ok(None) => Ok(None),
             // Who may not look cannot know that it is gone.
-            Ok(Some(_)) | Err(client::Error::Refused(_)) => Ok(Some(other.clone())),
+            Ok(Some(_)) | Err(client::Error::Api(_)) => Ok(Some(other.clone())),
             Err(error) => Err(error),
         }
     }
 
     /// Objects when the release of a resource is another one's.
-    pub(super) async fn claim(&self, controller: &Controller, key: &Key, past: &Past) -> Result<(), Trouble> {
+    pub(super) async fn claim(
+        &self,
+        controller: &Controller,
+        key: &ObjectKey,
+        past: &Past,
+    ) -> Result<(), Trouble> {
         let Some(other) = self.rival(controller, key, past).await? else { return Ok(()) };
         let message = format!(
             "the release {:?} of the namespace {:?} belongs to another resource with this name: {other} {}; a release has the \

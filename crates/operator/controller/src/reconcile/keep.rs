@@ -1,7 +1,7 @@
 //! Looks after what is there while what is wanted fails: the last revision that was deployed stays as it is.
 
-use podium_client::Key;
-use podium_controller::events::Mood;
+use podium_client::ObjectKey;
+use podium_controller::events::EventType;
 use podium_deploy::Named;
 use podium_deploy::plan::{Action, Step};
 use podium_release::engine;
@@ -15,13 +15,13 @@ use crate::keeper::Owned;
 impl Context {
     /// Mends the objects of the deployed revision. What goes wrong here is tried again with the next event: the
     /// resource says already what matters more.
-    pub(super) async fn keep(&self, controller: &Controller, key: &Key) {
+    pub(super) async fn keep(&self, controller: &Controller, key: &ObjectKey) {
         if let Err(error) = self.keep_deployed(controller, key).await {
             self.log.debug("what is there cannot be kept", &[("resource", key), ("error", &error)]);
         }
     }
 
-    async fn keep_deployed(&self, controller: &Controller, key: &Key) -> Result<(), engine::Error> {
+    async fn keep_deployed(&self, controller: &Controller, key: &ObjectKey) -> Result<(), engine::Error> {
         let record = self.hub.record(controller.place(key), key.name());
         let record = record.filter(|record| record.status == "deployed");
         let Some(record) = record else { return Ok(()) };
@@ -30,7 +30,7 @@ impl Context {
             return Ok(());
         }
         let mut held = controller.kept(key, record.revision).unwrap_or(told);
-        let discovery = self.kinds.known().await?;
+        let discovery = self.kinds.get().await?;
         held.iter().filter_map(|held| discovery.find(&held.named.kind)).for_each(|kind| self.hub.watch(kind));
         let drifted: Vec<Named> = held
             .iter()
@@ -75,7 +75,7 @@ impl Context {
         for step in steps.iter().filter(|step| !matches!(step.action, Action::Keep)) {
             let message = format!("{} was changed or deleted, and is put right", step.object);
             self.log.info(&message, &[("controller", &controller.name), ("resource", &custom.key())]);
-            self.say(custom, Mood::Normal, "Repaired", &message);
+            self.say(custom, EventType::Normal, "Repaired", &message);
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use podium_client::Key;
-use podium_controller::queue::{Backoff, Verdict};
+use podium_client::ObjectKey;
+use podium_controller::work_queue::{Backoff, ReconcileResult};
 use podium_deploy::place::Place;
 use podium_deploy::plan::{Action, Step};
 use podium_deploy::{Named, Owner};
@@ -23,20 +23,28 @@ const LOOKS: Backoff = Backoff { base: Duration::from_secs(3), cap: Duration::fr
 
 impl Context {
     /// Mends, looks, and says how it is. Costs no request when nothing has changed.
-    pub(super) async fn look(&self, controller: &Controller, key: &Key) -> Result<Verdict, Trouble> {
+    pub(super) async fn look(
+        &self,
+        controller: &Controller,
+        key: &ObjectKey,
+    ) -> Result<ReconcileResult, Trouble> {
         self.mend(controller, key).await?;
         self.check_health(controller, key).await?;
         self.report(controller, key).await?;
-        let Some(done) = Self::done(controller, key) else { return Ok(Verdict::Done) };
+        let Some(done) = Self::done(controller, key) else { return Ok(ReconcileResult::Done) };
         let unwatched = (!controller.watch.watch_dependent_resources).then_some(UNWATCHED);
         let period = done.period.or(controller.watch.reconcile_period).or(self.period).or(unwatched);
         let period = period.filter(|period| !period.is_zero());
         let waits = done.held.iter().any(|held| self.may_change_unheard(held));
         let soon = waits.then(|| LOOKS.after(done.looks));
-        Ok([period, soon].into_iter().flatten().min().map_or(Verdict::Done, Verdict::After))
+        Ok([period, soon]
+            .into_iter()
+            .flatten()
+            .min()
+            .map_or(ReconcileResult::Done, ReconcileResult::RequeueAfter))
     }
 
-    fn done(controller: &Controller, key: &Key) -> Option<Done> {
+    fn done(controller: &Controller, key: &ObjectKey) -> Option<Done> {
         controller.card(key).and_then(|card| card.done)
     }
 
@@ -55,7 +63,7 @@ impl Context {
     }
 
     /// The objects that were applied by this process and that nobody has touched since, with their revision.
-    pub(super) fn intact(&self, controller: &Controller, key: &Key) -> (i64, Vec<Step>) {
+    pub(super) fn intact(&self, controller: &Controller, key: &ObjectKey) -> (i64, Vec<Step>) {
         let Some(done) = Self::done(controller, key) else { return (0, Vec::new()) };
         let untouched = |held: &&Held| {
             let there =
@@ -80,7 +88,7 @@ impl Context {
     }
 
     /// Applies again what was changed.
-    async fn mend(&self, controller: &Controller, key: &Key) -> Result<(), Trouble> {
+    async fn mend(&self, controller: &Controller, key: &ObjectKey) -> Result<(), Trouble> {
         let Some(done) = Self::done(controller, key) else { return Ok(()) };
         let drifted: Vec<Named> = done
             .held
@@ -130,11 +138,11 @@ impl Context {
     }
 
     /// Looks at the objects whose state may have changed since it was last seen.
-    async fn check_health(&self, controller: &Controller, key: &Key) -> Result<(), Trouble> {
+    async fn check_health(&self, controller: &Controller, key: &ObjectKey) -> Result<(), Trouble> {
         let Some(done) = Self::done(controller, key) else { return Ok(()) };
         let owner = Owner { name: key.name().to_owned(), namespace: controller.place(key).to_owned() };
         let place = Place { client: &self.client, kinds: &self.kinds, owner: &owner, holder: None };
-        let discovery = self.kinds.known().await?;
+        let discovery = self.kinds.get().await?;
         let mut changed = false;
         for held in done.held.iter().filter(|held| has_health(&held.named)) {
             let version = match self.hub.known(&held.named) {

@@ -13,12 +13,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use podium_chart::capabilities::{Capabilities, KubeVersion};
-use podium_client::discovery::Version;
-use podium_client::{Client, Discovery, Key, Kinds, client};
+use podium_client::discovery::ServerVersion;
+use podium_client::{Client, Discovery, DiscoveryCache, ObjectKey, client};
 use podium_controller::cpu_pool::CpuPool;
-use podium_controller::events::{Mood, Recorder};
+use podium_controller::events::{EventRecorder, EventType};
 use podium_controller::log::Log;
-use podium_controller::queue::Verdict;
+use podium_controller::work_queue::ReconcileResult;
 use podium_meta::Kind;
 use podium_release::engine::{self, Engine, Keeper, Listener};
 use podium_release::{Driver, Newest, Store};
@@ -36,13 +36,13 @@ pub struct Context {
     /// The cluster.
     pub client: Client,
     /// Its kinds.
-    pub kinds: Rc<Kinds>,
+    pub kinds: Rc<DiscoveryCache>,
     /// What watches tell.
     pub hub: Rc<Hub>,
     /// Which operators there are.
     pub roster: Rc<Roster>,
     /// Where Events go.
-    pub recorder: Recorder,
+    pub recorder: EventRecorder,
     /// Where lines go.
     pub log: Log,
     /// The threads for rendering, hashing and loading charts.
@@ -85,9 +85,9 @@ impl Trouble {
 impl From<client::Error> for Trouble {
     fn from(error: client::Error) -> Self {
         let quiet = match &error {
-            client::Error::Unreachable { .. } | client::Error::Answer { .. } => true,
-            client::Error::Refused(status) => status.code == 409,
-            client::Error::Access(_) => false,
+            client::Error::Unreachable { .. } | client::Error::InvalidResponse { .. } => true,
+            client::Error::Api(status) => status.code == 409,
+            client::Error::Config(_) => false,
         };
         Self { quiet, ..Self::irreconcilable("ReconcileError", error) }
     }
@@ -118,10 +118,10 @@ impl Context {
     /// Of a cluster.
     pub fn new(
         client: Client,
-        kinds: Rc<Kinds>,
+        kinds: Rc<DiscoveryCache>,
         hub: Rc<Hub>,
         roster: Rc<Roster>,
-        recorder: Recorder,
+        recorder: EventRecorder,
         log: Log,
         pool: CpuPool,
     ) -> Self {
@@ -143,13 +143,13 @@ impl Context {
 
     /// What templates see of the cluster; read anew when its kinds were.
     async fn capabilities(&self) -> Result<Arc<Capabilities>, client::Error> {
-        let discovery = self.kinds.known().await?;
+        let discovery = self.kinds.get().await?;
         if let Some((of, known)) = &*self.capabilities.borrow()
             && Arc::ptr_eq(of, &discovery)
         {
             return Ok(known.clone());
         }
-        let Version { git, major, minor } = Version::read(&self.client).await?;
+        let ServerVersion { git, major, minor } = ServerVersion::read(&self.client).await?;
         let read = Arc::new(Capabilities {
             kube_version: KubeVersion { version: git, normalized: String::new(), major, minor },
             api_versions: discovery.names().map(str::to_owned).collect(),
@@ -175,23 +175,23 @@ impl Context {
         Engine { store, kinds: &self.kinds, listener: listener as &dyn Listener, keeper }
     }
 
-    fn listener(&self, controller: &Controller, key: &Key) -> Quiet {
+    fn listener(&self, controller: &Controller, key: &ObjectKey) -> Quiet {
         Quiet(self.log.with("controller", &controller.name).with("resource", key))
     }
 
     /// Makes the cluster equal to a resource, and the resource say how that went.
-    pub async fn reconcile(&self, controller: &Controller, key: &Key) -> Verdict {
+    pub async fn reconcile(&self, controller: &Controller, key: &ObjectKey) -> ReconcileResult {
         let Some(card) = controller.card(key) else {
             controller.forget(key);
-            return Verdict::Done;
+            return ReconcileResult::Done;
         };
         if let Role::StandBy(who) = self.roster.role(&controller.watch.kind, key, &card.labels) {
             self.log.debug("somebody older answers", &[("resource", key), ("operator", &who)]);
-            return Verdict::Done;
+            return ReconcileResult::Done;
         }
         if let Some(wait) = controller.still_waits(key) {
             self.keep(controller, key).await;
-            return Verdict::Hold(wait);
+            return ReconcileResult::BackingOff(wait);
         }
         controller.change(key, |card| card.working = card.wish);
         let work = async {
@@ -206,7 +206,7 @@ impl Context {
             () = outdated(controller, key) => {
                 self.listener(controller, key).warn("the resource has changed: what was under way is left");
                 controller.queue.add(key.clone());
-                return Verdict::Done;
+                return ReconcileResult::Done;
             }
         };
         match result {
@@ -221,7 +221,7 @@ impl Context {
                 self.hub.missing.set(&controller.watch.kind, &key.to_string(), what);
                 self.fail(controller, key, &trouble).await;
                 self.keep(controller, key).await;
-                Verdict::Retry
+                ReconcileResult::Retry
             }
         }
     }
@@ -231,11 +231,11 @@ impl Context {
         controller.chart().map_err(|why| Trouble::irreconcilable("ReconcileError", why))
     }
 
-    fn say(&self, custom: &Custom, mood: Mood, reason: &str, message: &str) {
-        let mut about = podium_controller::events::About::of(&custom.0);
+    fn say(&self, custom: &Custom, mood: EventType, reason: &str, message: &str) {
+        let mut about = podium_controller::events::ObjectReference::from_object(&custom.0);
         // An Event of something without a namespace is in the default one.
         about.namespace = about.namespace.or_else(|| Some("default".to_owned()));
-        self.recorder.say(&about, mood, reason, message);
+        self.recorder.record(&about, mood, reason, message);
     }
 }
 
@@ -244,7 +244,7 @@ const LONG: Duration = Duration::from_secs(2);
 
 /// Ends when a long reconcile works for a wish that nobody has any more. What it leaves half done is recovered as after
 /// a crash.
-async fn outdated(controller: &Controller, key: &Key) {
+async fn outdated(controller: &Controller, key: &ObjectKey) {
     let is = || controller.card(key).is_none_or(|card| card.wish != card.working);
     tokio::time::sleep(LONG).await;
     loop {

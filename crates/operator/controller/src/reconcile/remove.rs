@@ -2,9 +2,9 @@
 
 use http::Method;
 use podium_client::write::Propagation;
-use podium_client::{Key, client};
-use podium_controller::events::Mood;
-use podium_controller::queue::Verdict;
+use podium_client::{ObjectKey, client};
+use podium_controller::events::EventType;
+use podium_controller::work_queue::ReconcileResult;
 use podium_deploy::place::Place;
 use podium_deploy::plan::Action;
 use podium_deploy::wait::Until;
@@ -35,17 +35,17 @@ impl Context {
     pub(super) async fn remove(
         &self,
         controller: &Controller,
-        key: &Key,
+        key: &ObjectKey,
         custom: &Custom,
-    ) -> Result<Verdict, Trouble> {
+    ) -> Result<ReconcileResult, Trouble> {
         if !custom.is_held() {
-            return Ok(Verdict::Done);
+            return Ok(ReconcileResult::Done);
         }
         if custom.finalizers().contains(&ORPHAN) {
             // Who orphans wants to keep what was made: it goes on as a release of Helm.
             self.let_go(controller, custom).await?;
             controller.forget(key);
-            return Ok(Verdict::Done);
+            return Ok(ReconcileResult::Done);
         }
         let wishes = custom.wishes().unwrap_or_default();
         let store = self.store(controller.place(key));
@@ -68,12 +68,12 @@ impl Context {
             listener.warn(&format!("the release is not this resource's but that of the {other}: it stays"));
             self.let_go(controller, custom).await?;
             controller.forget(key);
-            return Ok(Verdict::Done);
+            return Ok(ReconcileResult::Done);
         }
         match engine.uninstall_known(key.name(), past, false, &options).await {
             Ok(_) => self.say(
                 custom,
-                Mood::Normal,
+                EventType::Normal,
                 "Uninstalled",
                 &format!("the release {} is uninstalled", key.name()),
             ),
@@ -87,13 +87,13 @@ impl Context {
         self.hub.wake_namesakes(controller.place(key), key.name());
         self.let_go(controller, custom).await?;
         controller.forget(key);
-        Ok(Verdict::Done)
+        Ok(ReconcileResult::Done)
     }
 
     async fn prune_remembered(
         &self,
         controller: &Controller,
-        key: &Key,
+        key: &ObjectKey,
         options: &Options,
     ) -> Result<(), Trouble> {
         let owner = Owner { name: key.name().to_owned(), namespace: controller.place(key).to_owned() };
@@ -115,7 +115,7 @@ impl Context {
     async fn let_go(&self, controller: &Controller, custom: &Custom) -> Result<(), client::Error> {
         for _ in 1..TRIES {
             match self.try_to_let_go(controller, custom).await {
-                Err(client::Error::Refused(status)) if status.code == 409 => {}
+                Err(client::Error::Api(status)) if status.code == 409 => {}
                 other => return other,
             }
         }
@@ -135,7 +135,7 @@ impl Context {
         let path = format!("{}?fieldManager={MANAGER}", controller.resource.object(namespace, custom.name()));
         let body = Some(("application/merge-patch+json", patch.to_string().into_bytes()));
         match self.client.request(Method::PATCH, &path, body).await {
-            Err(client::Error::Refused(status)) if status.is_not_found() => Ok(()),
+            Err(client::Error::Api(status)) if status.is_not_found() => Ok(()),
             answer => answer.map(drop),
         }
     }

@@ -2,8 +2,8 @@
 
 use http::Method;
 use jiff::Timestamp;
-use podium_client::{Key, client};
-use podium_controller::events::Mood;
+use podium_client::{ObjectKey, client};
+use podium_controller::events::EventType;
 use serde_json::{Map, Value, json};
 
 use super::{Context, Trouble, look};
@@ -30,7 +30,7 @@ impl Context {
         match self.write_status(controller, &custom.key(), &custom.status(), &report).await {
             Ok(Some(after)) => {
                 log.info(why, &[]);
-                self.say(&after, Mood::Warning, "NoOperator", why);
+                self.say(&after, EventType::Warning, "NoOperator", why);
             }
             Ok(None) => {}
             Err(error) => log.error("the status cannot be written", &[("error", &error)]),
@@ -38,7 +38,7 @@ impl Context {
     }
 
     /// Says how a release is that was brought about.
-    pub(super) async fn report(&self, controller: &Controller, key: &Key) -> Result<(), client::Error> {
+    pub(super) async fn report(&self, controller: &Controller, key: &ObjectKey) -> Result<(), client::Error> {
         let Some(card) = controller.card(key) else { return Ok(()) };
         let Some(done) = card.done else { return Ok(()) };
         let mut report = good(key, &done);
@@ -62,7 +62,7 @@ impl Context {
     }
 
     /// Says why a resource is not as it should be, and when it is tried again.
-    pub(super) async fn fail(&self, controller: &Controller, key: &Key, trouble: &Trouble) {
+    pub(super) async fn fail(&self, controller: &Controller, key: &ObjectKey, trouble: &Trouble) {
         let log = self.log.with("controller", &controller.name).with("resource", key);
         if trouble.quiet {
             return log.info(&trouble.message, &[]);
@@ -86,7 +86,7 @@ impl Context {
     async fn write(
         &self,
         controller: &Controller,
-        key: &Key,
+        key: &ObjectKey,
         report: &Report,
         trouble: Option<&Trouble>,
     ) -> Result<(), client::Error> {
@@ -96,7 +96,7 @@ impl Context {
         };
         controller.change(key, |card| card.status = after.status());
         if let Some(trouble) = trouble {
-            self.say(&after, Mood::Warning, trouble.reason, &trouble.message);
+            self.say(&after, EventType::Warning, trouble.reason, &trouble.message);
         }
         Ok(())
     }
@@ -105,7 +105,7 @@ impl Context {
     async fn write_status(
         &self,
         controller: &Controller,
-        key: &Key,
+        key: &ObjectKey,
         before: &Value,
         report: &Report,
     ) -> Result<Option<Custom>, client::Error> {
@@ -118,14 +118,14 @@ impl Context {
         };
         let answer = match send(format!("{path}/status?fieldManager={MANAGER}")).await {
             // A kind without the subresource has its status in the object itself.
-            Err(client::Error::Refused(status)) if status.is_not_found() => {
+            Err(client::Error::Api(status)) if status.is_not_found() => {
                 send(format!("{path}?fieldManager={MANAGER}")).await
             }
             answer => answer,
         };
         match answer {
             // It is gone: there is nothing to say any more.
-            Err(client::Error::Refused(status)) if status.is_not_found() => Ok(None),
+            Err(client::Error::Api(status)) if status.is_not_found() => Ok(None),
             answer => answer.map(|object| Some(Custom(object))),
         }
     }
@@ -165,7 +165,7 @@ fn not_deployed(before: &Value, trouble: &Trouble) -> Vec<Condition> {
 }
 
 /// What is said of a release that is as it should be.
-fn good(key: &Key, done: &Done) -> Report {
+fn good(key: &ObjectKey, done: &Done) -> Report {
     let mut report = Report { clear: vec!["ReleaseFailed", "Irreconcilable"], ..Report::default() };
     report.set.push(Condition::new("Initialized", true, "", ""));
     let (reason, message) = &done.deployed;

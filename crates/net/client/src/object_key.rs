@@ -7,9 +7,9 @@ use serde_json::Value;
 
 /// The namespace and name of an object; a copy costs nothing.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key(Arc<str>);
+pub struct ObjectKey(Arc<str>);
 
-impl Key {
+impl ObjectKey {
     /// An object in a namespace, or of the whole cluster.
     pub fn new(namespace: Option<&str>, name: &str) -> Self {
         match namespace {
@@ -19,7 +19,7 @@ impl Key {
     }
 
     /// The key of an object.
-    pub fn of(object: &Value) -> Self {
+    pub fn from_object(object: &Value) -> Self {
         let text = |path: &str| object.pointer(path).and_then(Value::as_str);
         Self::new(text("/metadata/namespace"), text("/metadata/name").unwrap_or_default())
     }
@@ -36,13 +36,13 @@ impl Key {
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

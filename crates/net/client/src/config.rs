@@ -8,7 +8,7 @@ use crate::reason::innermost;
 
 /// What the user said about the cluster; everything else is in the kubeconfig.
 #[derive(Clone, Debug, Default)]
-pub struct Access {
+pub struct ClientConfig {
     /// A kubeconfig instead of those of `KUBECONFIG` and `~/.kube/config`.
     pub kubeconfig: Option<PathBuf>,
     /// A context instead of the current one.
@@ -77,9 +77,9 @@ pub enum Error {
     },
 }
 
-impl Access {
+impl ClientConfig {
     /// Reads the kubeconfig and applies what overrides it.
-    pub(crate) async fn config(&self) -> Result<kube::Config, Error> {
+    pub(crate) async fn load(&self) -> Result<kube::Config, Error> {
         let mut config = self.base().await?;
         if let Some(address) = &self.server {
             config.cluster_url =

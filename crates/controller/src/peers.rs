@@ -7,12 +7,12 @@ use http::Method;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::lease::{micro, resource};
-use podium_client::client::{Apply, Client, Error, Form};
+use crate::leader_election::{micro, resource};
+use podium_client::client::{Apply, Client, Error, Representation};
 
 /// What one process publishes of itself.
 #[derive(Clone, Debug)]
-pub struct Presence {
+pub struct PeerLease {
     /// The namespace of the Lease.
     pub namespace: String,
     /// Its name, which nobody else uses.
@@ -72,7 +72,7 @@ impl Peer {
     }
 }
 
-impl Presence {
+impl PeerLease {
     /// Publishes or renews: one request.
     pub async fn publish(&self, client: &Client) -> Result<(), Error> {
         let lease = json!({
@@ -86,7 +86,7 @@ impl Presence {
         let how = Apply { manager: "podium", force: true, dry_run: false };
         let resource = resource();
         client
-            .in_time(client.apply(&resource, Some(&self.namespace), &self.name, &lease, how))
+            .with_timeout(client.apply(&resource, Some(&self.namespace), &self.name, &lease, how))
             .await
             .map(drop)
     }
@@ -105,7 +105,7 @@ impl Presence {
     pub async fn withdraw(&self, client: &Client) -> Result<(), Error> {
         let path = resource().object(Some(&self.namespace), &self.name);
         match client.request(Method::DELETE, &path, None).await {
-            Err(Error::Refused(status)) if status.is_not_found() => Ok(()),
+            Err(Error::Api(status)) if status.is_not_found() => Ok(()),
             result => result.map(drop),
         }
     }
@@ -114,7 +114,8 @@ impl Presence {
 /// Everybody whom a label selector chooses, dead or alive, the oldest first.
 pub async fn peers(client: &Client, namespace: Option<&str>, selector: &str) -> Result<Vec<Peer>, Error> {
     let resource = resource();
-    let leases = client.in_time(client.list(&resource, namespace, selector, Form::Whole)).await?;
+    let leases =
+        client.with_timeout(client.list(&resource, namespace, selector, Representation::Full)).await?;
     let mut peers: Vec<Peer> = leases.iter().filter_map(Peer::read).collect();
     peers.sort_by(|a, b| (a.since, &a.namespace, &a.name).cmp(&(b.since, &b.namespace, &b.name)));
     Ok(peers)

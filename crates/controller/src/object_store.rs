@@ -5,12 +5,12 @@ use std::collections::hash_map::Entry;
 
 use serde_json::Value;
 
-use podium_client::Key;
-use podium_client::watch::Event;
+use podium_client::ObjectKey;
+use podium_client::watch::WatchEvent;
 
 /// What is remembered of one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct ObjectState {
     /// Its uid as a number; see [`uid`].
     pub uid: u128,
     /// Its resourceVersion; 0 if that is no number.
@@ -25,31 +25,31 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Which.
-    pub key: Key,
+    pub key: ObjectKey,
     /// What it was; nothing if it is new.
-    pub before: Option<Row>,
+    pub before: Option<ObjectState>,
     /// What it is; nothing if it is gone.
-    pub after: Option<Row>,
+    pub after: Option<ObjectState>,
 }
 
 impl Change {
     /// Whether the consumer's hash, the object's identity or its existence changed, and not only its version.
     pub fn matters(&self) -> bool {
-        let essence = |row: Option<Row>| row.map(|row| (row.uid, row.hash));
+        let essence = |row: Option<ObjectState>| row.map(|row| (row.uid, row.hash));
         essence(self.before) != essence(self.after)
     }
 }
 
 #[derive(Clone, Copy)]
 struct Kept {
-    row: Row,
+    row: ObjectState,
     round: u32,
 }
 
 /// All objects that a watch has named.
 #[derive(Default)]
-pub struct Store {
-    rows: HashMap<Key, Kept>,
+pub struct ObjectStore {
+    rows: HashMap<ObjectKey, Kept>,
     /// Which list an object was last seen in or after, so that what a list did not name stands out.
     round: u32,
     complete: bool,
@@ -59,32 +59,37 @@ pub struct Store {
     listed: Option<u64>,
 }
 
-impl Store {
+impl ObjectStore {
     /// Takes an event of a watch; what changed is told, also what a list shows to be gone. The hash is the consumer's
     /// choice of what is worth a reaction; an object that was seen in the same version is no change.
-    pub fn take(&mut self, event: &Event, hash: impl FnOnce(&Value) -> u64, mut changed: impl FnMut(Change)) {
+    pub fn take(
+        &mut self,
+        event: &WatchEvent,
+        hash: impl FnOnce(&Value) -> u64,
+        mut changed: impl FnMut(Change),
+    ) {
         match event {
-            Event::Begin => {
+            WatchEvent::ListStarted => {
                 self.round = self.round.wrapping_add(1);
                 self.listed = Some(0);
             }
-            Event::Applied(object) => {
-                let row = Row { hash: hash(object), ..row(object) };
+            WatchEvent::Applied(object) => {
+                let row = ObjectState { hash: hash(object), ..row(object) };
                 self.hear(row.version);
-                self.put(Key::of(object), row, changed);
+                self.put(ObjectKey::from_object(object), row, changed);
             }
-            Event::Deleted(object) => {
-                let key = Key::of(object);
+            WatchEvent::Deleted(object) => {
+                let key = ObjectKey::from_object(object);
                 self.hear(row(object).version);
                 if let Some(Kept { row, .. }) = self.rows.remove(&key) {
                     changed(Change { key, before: Some(row), after: None });
                 }
             }
             // Nothing is known of it but that it is there.
-            Event::Broken(key) => {
-                self.put(key.clone(), Row { uid: 0, version: 0, generation: 0, hash: 0 }, changed)
+            WatchEvent::TooDeep(key) => {
+                self.put(key.clone(), ObjectState { uid: 0, version: 0, generation: 0, hash: 0 }, changed)
             }
-            Event::End => {
+            WatchEvent::ListDone => {
                 self.complete = true;
                 self.heard = self.heard.max(self.listed.take().unwrap_or(0));
                 let round = self.round;
@@ -95,7 +100,7 @@ impl Store {
                     self.rows.shrink_to_fit();
                 }
             }
-            Event::Trouble(_) | Event::Well => {}
+            WatchEvent::Failing(_) | WatchEvent::Recovered => {}
         }
     }
 
@@ -105,7 +110,7 @@ impl Store {
         *place = version.max(*place);
     }
 
-    fn put(&mut self, key: Key, row: Row, mut changed: impl FnMut(Change)) {
+    fn put(&mut self, key: ObjectKey, row: ObjectState, mut changed: impl FnMut(Change)) {
         let kept = Kept { row, round: self.round };
         let before = match self.rows.entry(key.clone()) {
             Entry::Occupied(mut entry) => Some(entry.insert(kept).row),
@@ -120,12 +125,12 @@ impl Store {
     }
 
     /// What is remembered of an object.
-    pub fn get(&self, key: &Key) -> Option<&Row> {
+    pub fn get(&self, key: &ObjectKey) -> Option<&ObjectState> {
         self.rows.get(key).map(|kept| &kept.row)
     }
 
     /// Everything that is remembered, in no order.
-    pub fn iter(&self) -> impl Iterator<Item = (&Key, &Row)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&ObjectKey, &ObjectState)> {
         self.rows.iter().map(|(key, kept)| (key, &kept.row))
     }
 
@@ -150,9 +155,9 @@ impl Store {
     }
 }
 
-fn row(object: &Value) -> Row {
+fn row(object: &Value) -> ObjectState {
     let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
-    Row {
+    ObjectState {
         uid: uid(text("/metadata/uid")),
         version: text("/metadata/resourceVersion").parse().unwrap_or_default(),
         generation: object.pointer("/metadata/generation").and_then(Value::as_u64).unwrap_or_default(),
@@ -188,13 +193,13 @@ mod tests {
                "generation": 3}, "spec": version / 10})
     }
 
-    fn changes(store: &mut Store, event: &Event) -> Vec<(String, Option<u64>, Option<u64>, bool)> {
+    fn changes(store: &mut ObjectStore, event: &WatchEvent) -> Vec<(String, Option<u64>, Option<u64>, bool)> {
         let mut all = Vec::new();
         store.take(
             event,
             |object| object["spec"].as_u64().unwrap_or_default(),
             |change| {
-                let version = |row: Option<Row>| row.map(|row| row.version);
+                let version = |row: Option<ObjectState>| row.map(|row| row.version);
                 let Change { key, before, after } = &change;
                 all.push((key.to_string(), version(*before), version(*after), change.matters()));
             },
@@ -204,44 +209,47 @@ mod tests {
 
     #[test]
     fn changes_are_told_with_what_was_before() {
-        let mut store = Store::default();
-        let applied = |version| Event::Applied(object("a", version));
+        let mut store = ObjectStore::default();
+        let applied = |version| WatchEvent::Applied(object("a", version));
         let key = || "n/a".to_owned();
         assert_eq!(changes(&mut store, &applied(10)), [(key(), None, Some(10), true)]);
         assert_eq!(changes(&mut store, &applied(10)), []);
         assert_eq!(changes(&mut store, &applied(11)), [(key(), Some(10), Some(11), false)]);
         assert_eq!(changes(&mut store, &applied(21)), [(key(), Some(11), Some(21), true)]);
-        let row = store.get(&Key::new(Some("n"), "a")).unwrap();
+        let row = store.get(&ObjectKey::new(Some("n"), "a")).unwrap();
         assert_eq!((row.version, row.generation, row.hash), (21, 3, 2));
-        assert_eq!(changes(&mut store, &Event::Deleted(object("a", 22))), [(key(), Some(21), None, true)]);
-        assert_eq!(changes(&mut store, &Event::Deleted(object("a", 22))), []);
+        assert_eq!(
+            changes(&mut store, &WatchEvent::Deleted(object("a", 22))),
+            [(key(), Some(21), None, true)]
+        );
+        assert_eq!(changes(&mut store, &WatchEvent::Deleted(object("a", 22))), []);
     }
 
     #[test]
     fn a_version_counts_as_heard_when_nothing_older_can_come() {
-        let mut store = Store::default();
-        let mut heard = |event: Event| {
+        let mut store = ObjectStore::default();
+        let mut heard = |event: WatchEvent| {
             changes(&mut store, &event);
             store.heard()
         };
-        assert_eq!(heard(Event::Begin), 0);
-        assert_eq!(heard(Event::Applied(object("a", 30))), 0, "the list goes on");
-        assert_eq!(heard(Event::Applied(object("b", 20))), 0);
-        assert_eq!(heard(Event::End), 30);
-        assert_eq!(heard(Event::Deleted(object("c", 35))), 35, "also of what was never here");
-        assert_eq!(heard(Event::Begin), 35);
-        assert_eq!(heard(Event::End), 35);
+        assert_eq!(heard(WatchEvent::ListStarted), 0);
+        assert_eq!(heard(WatchEvent::Applied(object("a", 30))), 0, "the list goes on");
+        assert_eq!(heard(WatchEvent::Applied(object("b", 20))), 0);
+        assert_eq!(heard(WatchEvent::ListDone), 30);
+        assert_eq!(heard(WatchEvent::Deleted(object("c", 35))), 35, "also of what was never here");
+        assert_eq!(heard(WatchEvent::ListStarted), 35);
+        assert_eq!(heard(WatchEvent::ListDone), 35);
     }
 
     #[test]
     fn what_vanished_while_nobody_looked_is_found_by_the_next_list() {
-        let mut store = Store::default();
-        let list = |store: &mut Store, names: &[&str]| {
-            let mut all = changes(store, &Event::Begin);
+        let mut store = ObjectStore::default();
+        let list = |store: &mut ObjectStore, names: &[&str]| {
+            let mut all = changes(store, &WatchEvent::ListStarted);
             for name in names {
-                all.extend(changes(store, &Event::Applied(object(name, 10))));
+                all.extend(changes(store, &WatchEvent::Applied(object(name, 10))));
             }
-            all.extend(changes(store, &Event::End));
+            all.extend(changes(store, &WatchEvent::ListDone));
             all.into_iter().map(|(key, before, _, _)| (key, before.is_none())).collect::<Vec<_>>()
         };
         assert!(!store.is_complete());
@@ -249,8 +257,8 @@ mod tests {
         assert!(store.is_complete());
         assert_eq!(list(&mut store, &["b"]), [("n/a".to_owned(), false)]);
         // A list that broke off says nothing about what it did not name.
-        assert_eq!(changes(&mut store, &Event::Begin), []);
-        assert_eq!(changes(&mut store, &Event::Applied(object("c", 10))).len(), 1);
+        assert_eq!(changes(&mut store, &WatchEvent::ListStarted), []);
+        assert_eq!(changes(&mut store, &WatchEvent::Applied(object("c", 10))).len(), 1);
         assert_eq!(store.len(), 2);
         assert_eq!(list(&mut store, &["c"]), [("n/b".to_owned(), false)]);
         assert_eq!(store.len(), 1);
@@ -258,11 +266,11 @@ mod tests {
 
     #[test]
     fn an_object_too_deep_to_read_is_still_there() {
-        let mut store = Store::default();
-        changes(&mut store, &Event::Begin);
-        assert_eq!(changes(&mut store, &Event::Broken(Key::new(None, "a"))).len(), 1);
-        changes(&mut store, &Event::End);
-        assert!(store.get(&Key::new(None, "a")).is_some());
+        let mut store = ObjectStore::default();
+        changes(&mut store, &WatchEvent::ListStarted);
+        assert_eq!(changes(&mut store, &WatchEvent::TooDeep(ObjectKey::new(None, "a"))).len(), 1);
+        changes(&mut store, &WatchEvent::ListDone);
+        assert!(store.get(&ObjectKey::new(None, "a")).is_some());
     }
 
     #[test]

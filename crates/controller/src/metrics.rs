@@ -6,8 +6,8 @@ use std::time::Duration;
 use podium_serve::Registry;
 use podium_serve::metrics::{Counter, Histogram, SECONDS};
 
-use crate::lease::Election;
-use crate::queue::{Queue, Verdict};
+use crate::leader_election::LeaderElection;
+use crate::work_queue::{ReconcileResult, WorkQueue};
 use podium_client::request;
 
 /// Counts the requests of this process, says what it is, and what the kernel says of it.
@@ -57,7 +57,7 @@ impl Usage {
 }
 
 /// Shows a queue.
-pub fn queue<K: Clone + Eq + Hash + Send + 'static>(registry: &Registry, name: &str, queue: &Queue<K>) {
+pub fn queue<K: Clone + Eq + Hash + Send + 'static>(registry: &Registry, name: &str, queue: &WorkQueue<K>) {
     let (name, queue) = (name.to_owned(), queue.clone());
     registry.source(move |page| {
         let stats = queue.stats();
@@ -75,24 +75,24 @@ pub fn queue<K: Clone + Eq + Hash + Send + 'static>(registry: &Registry, name: &
 }
 
 /// Shows whether this process leads.
-pub fn election(registry: &Registry, election: &Election) {
+pub fn election(registry: &Registry, election: &LeaderElection) {
     let election = election.clone();
     registry.source(move |page| {
         let help = "1 if this process leads, 0 if it stands by.";
         let mut lines = page.family("leader_election_master_status", "gauge", help, &["name"]);
-        lines.line(&[&election.name], f64::from(u8::from(election.leads())));
+        lines.line(&[&election.name], f64::from(u8::from(election.is_leader())));
     });
 }
 
 /// What reconciles have come to.
 #[derive(Clone)]
-pub struct Reconciles {
+pub struct ReconcileMetrics {
     total: Counter,
     errors: Counter,
     seconds: Histogram,
 }
 
-impl Reconciles {
+impl ReconcileMetrics {
     /// The metrics of all controllers of a process.
     pub fn new(registry: &Registry) -> Self {
         Self {
@@ -116,14 +116,14 @@ impl Reconciles {
     }
 
     /// Counts one reconcile.
-    pub fn count(&self, controller: &str, verdict: Verdict, took: Duration) {
+    pub fn count(&self, controller: &str, verdict: ReconcileResult, took: Duration) {
         let result = match verdict {
-            Verdict::Done => "success",
-            Verdict::After(_) | Verdict::Hold(_) => "requeue_after",
-            Verdict::Retry => "error",
+            ReconcileResult::Done => "success",
+            ReconcileResult::RequeueAfter(_) | ReconcileResult::BackingOff(_) => "requeue_after",
+            ReconcileResult::Retry => "error",
         };
         self.total.add(&[controller, result], 1);
-        if verdict == Verdict::Retry {
+        if verdict == ReconcileResult::Retry {
             self.errors.add(&[controller], 1);
         }
         self.seconds.observe(&[controller], took.as_secs_f64());
@@ -133,7 +133,7 @@ impl Reconciles {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::Backoff;
+    use crate::work_queue::Backoff;
 
     #[test]
     fn the_line_of_the_kernel_is_read_whatever_the_program_is_called() {
@@ -147,12 +147,12 @@ mod tests {
     fn dashboards_of_the_originals_find_their_names() {
         let registry = Registry::default();
         process(&registry, "1.0", "abc");
-        let work = Queue::new(Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(2) });
+        let work = WorkQueue::new(Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(2) });
         work.add("a");
         queue(&registry, "demo-controller", &work);
-        election(&registry, &Election::new("n", "l", "me"));
-        let reconciles = Reconciles::new(&registry);
-        reconciles.count("demo-controller", Verdict::Retry, Duration::from_millis(20));
+        election(&registry, &LeaderElection::new("n", "l", "me"));
+        let reconciles = ReconcileMetrics::new(&registry);
+        reconciles.count("demo-controller", ReconcileResult::Retry, Duration::from_millis(20));
         let text = registry.text();
         for line in [
             "helm_operator_build_info{commit=\"abc\",version=\"1.0\"} 1",

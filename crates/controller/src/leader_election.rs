@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use podium_client::client::{Client, Error, Form};
-use podium_client::watch::{Event, Watch};
+use podium_client::client::{Client, Error, Representation};
+use podium_client::watch::{ListWatch, WatchEvent};
 
 /// Where Leases are.
 pub fn resource() -> Resource {
@@ -28,7 +28,7 @@ pub fn resource() -> Resource {
 
 /// One of those who want to lead.
 #[derive(Clone, Debug)]
-pub struct Election {
+pub struct LeaderElection {
     /// The namespace of the Lease.
     pub namespace: String,
     /// Its name.
@@ -48,9 +48,9 @@ pub struct Election {
 
 /// How a time as leader ended.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Ended<T> {
+pub enum LeadershipEnd<T> {
     /// The work was done; the Lease is free for the next at once.
-    Done(T),
+    Finished(T),
     /// Somebody else may lead now; the work was dropped where it waited.
     Lost(String),
 }
@@ -84,7 +84,7 @@ struct Seen {
     at: Instant,
 }
 
-impl Election {
+impl LeaderElection {
     /// With the durations of client-go, but half of its requests.
     pub fn new(namespace: &str, name: &str, identity: &str) -> Self {
         Self {
@@ -100,30 +100,30 @@ impl Election {
     }
 
     /// Whether we lead now.
-    pub fn leads(&self) -> bool {
+    pub fn is_leader(&self) -> bool {
         self.leads.load(Ordering::Relaxed)
     }
 
     /// Waits until we lead, then works; gives the Lease back when the work is done, which is how to stop. When it cannot
     /// be renewed in time, the work is dropped at the point where it waits: it must own all that it started. Every try
     /// that fails is told.
-    pub async fn lead<T>(
+    pub async fn run<T>(
         &self,
         client: &Client,
         trouble: impl FnMut(&Error),
         work: impl Future<Output = T>,
-    ) -> Ended<T> {
+    ) -> LeadershipEnd<T> {
         let mut trouble = trouble;
         let (mut lease, begin) = self.acquire(client, &mut trouble).await;
         let leads = Leads::new(&self.leads);
         let ended = tokio::select! {
             // Losing counts before anything else that is ready.
             biased;
-            reason = self.keep(client, &mut lease, begin, &mut trouble) => Ended::Lost(reason),
-            done = work => Ended::Done(done),
+            reason = self.keep(client, &mut lease, begin, &mut trouble) => LeadershipEnd::Lost(reason),
+            done = work => LeadershipEnd::Finished(done),
         };
         drop(leads);
-        if matches!(ended, Ended::Done(_)) {
+        if matches!(ended, LeadershipEnd::Finished(_)) {
             self.release(client, &lease).await;
         }
         ended
@@ -134,20 +134,20 @@ impl Election {
         let changed = Notify::new();
         let deaf = AtomicBool::new(false);
         let news = Mutex::new(None);
-        let only = Watch {
+        let only = ListWatch {
             namespace: Some(self.namespace.clone()),
             fields: format!("metadata.name={}", self.name),
-            ..Watch::new(resource(), Form::Whole)
+            ..ListWatch::new(resource(), Representation::Full)
         };
         let listen = only.run(client, |event| {
             let lease = match event {
-                Event::Trouble(_) | Event::Well => {
-                    deaf.store(matches!(event, Event::Trouble(_)), Ordering::Relaxed);
+                WatchEvent::Failing(_) | WatchEvent::Recovered => {
+                    deaf.store(matches!(event, WatchEvent::Failing(_)), Ordering::Relaxed);
                     None
                 }
-                Event::Applied(lease) => Some(lease),
-                Event::Deleted(_) | Event::Broken(_) => None,
-                Event::Begin | Event::End => return,
+                WatchEvent::Applied(lease) => Some(lease),
+                WatchEvent::Deleted(_) | WatchEvent::TooDeep(_) => None,
+                WatchEvent::ListStarted | WatchEvent::ListDone => return,
             };
             *news.lock().unwrap_or_else(PoisonError::into_inner) = lease;
             changed.notify_one();
@@ -204,7 +204,7 @@ impl Election {
         };
         let lease = match asked {
             Ok(lease) => lease,
-            Err(Error::Refused(status)) if status.is_not_found() => {
+            Err(Error::Api(status)) if status.is_not_found() => {
                 let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
                     "metadata": {"name": self.name, "namespace": self.namespace}});
                 let body = self.claim(&lease, false);
@@ -272,7 +272,7 @@ impl Election {
                         Ok(Err(error)) => trouble(&error),
                     }
                 }
-                Ok(Err(Error::Refused(status))) if status.is_not_found() => {
+                Ok(Err(Error::Api(status))) if status.is_not_found() => {
                     return format!("the lease {}/{} was deleted", self.namespace, self.name);
                 }
                 Ok(Err(error)) => trouble(&error),
@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_claim_is_what_the_original_would_write() {
-        let election = Election::new("n", "l", "me");
+        let election = LeaderElection::new("n", "l", "me");
         let fresh = json!({"metadata": {"name": "l", "resourceVersion": "5", "labels": {"a": "b"}}});
         let first = election.claim(&fresh, false);
         assert_eq!(first["metadata"], fresh["metadata"]);
@@ -389,7 +389,7 @@ mod tests {
         assert!(time.len() == "2026-01-02T03:04:05.000000Z".len() && time.ends_with('Z'), "{time}");
         let again = election.claim(&first, true);
         assert_eq!(again["spec"]["acquireTime"], spec["acquireTime"]);
-        let other = Election::new("n", "l", "other").claim(&again, false);
+        let other = LeaderElection::new("n", "l", "other").claim(&again, false);
         assert_eq!(
             (&other["spec"]["leaseTransitions"], &other["spec"]["holderIdentity"]),
             (&json!(1), &json!("other"))

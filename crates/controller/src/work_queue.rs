@@ -31,15 +31,15 @@ impl Backoff {
 
 /// What a worker says when it is done with a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ReconcileResult {
     /// Nothing more until the key is added again.
     Done,
     /// It went well, but look again after this time.
-    After(Duration),
+    RequeueAfter(Duration),
     /// It failed: again after the back-off.
     Retry,
     /// It still waits because it failed before: again after this time, and its failures count.
-    Hold(Duration),
+    BackingOff(Duration),
 }
 
 /// What has happened in a queue.
@@ -58,9 +58,9 @@ pub struct Stats {
 }
 
 /// A work queue; copies are the same queue.
-pub struct Queue<K>(Arc<Inner<K>>);
+pub struct WorkQueue<K>(Arc<Inner<K>>);
 
-impl<K> Clone for Queue<K> {
+impl<K> Clone for WorkQueue<K> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
@@ -176,7 +176,7 @@ impl<K: Clone + Eq + Hash> State<K> {
     }
 }
 
-impl<K: Clone + Eq + Hash> Queue<K> {
+impl<K: Clone + Eq + Hash> WorkQueue<K> {
     /// An empty queue.
     pub fn new(backoff: Backoff) -> Self {
         let state = State {
@@ -213,7 +213,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
         self.0.wake.notify_one();
     }
 
-    /// The key may have work to do after some time, unless it waits because it has failed; see [`Queue::nudge`].
+    /// The key may have work to do after some time, unless it waits because it has failed; see [`WorkQueue::nudge`].
     pub fn nudge_after(&self, key: K, delay: Duration) {
         let mut state = self.state();
         match state.keys.get_mut(&key) {
@@ -327,7 +327,7 @@ impl<K: Clone + Eq + Hash> Queue<K> {
     where
         K: Send + 'static,
         F: Fn(K) -> W + Send + Sync + 'static,
-        W: Future<Output = Verdict> + Send,
+        W: Future<Output = ReconcileResult> + Send,
     {
         let work = Arc::new(work);
         let mut tasks = tokio::task::JoinSet::new();
@@ -344,15 +344,15 @@ impl<K: Clone + Eq + Hash> Queue<K> {
     }
 
     /// Does what a worker has said.
-    pub fn settle(&self, key: &K, verdict: Verdict) {
+    pub fn settle(&self, key: &K, verdict: ReconcileResult) {
         match verdict {
-            Verdict::Done => self.forget(key),
-            Verdict::After(delay) => {
+            ReconcileResult::Done => self.forget(key),
+            ReconcileResult::RequeueAfter(delay) => {
                 self.forget(key);
                 self.add_after(key.clone(), delay);
             }
-            Verdict::Retry => drop(self.retry(key.clone())),
-            Verdict::Hold(delay) => self.add_after(key.clone(), delay),
+            ReconcileResult::Retry => drop(self.retry(key.clone())),
+            ReconcileResult::BackingOff(delay) => self.add_after(key.clone(), delay),
         }
     }
 }
@@ -366,7 +366,7 @@ fn later(delay: Duration) -> Instant {
 pub struct Task<K: Clone + Eq + Hash> {
     /// The key.
     pub key: K,
-    queue: Queue<K>,
+    queue: WorkQueue<K>,
 }
 
 impl<K: Clone + Eq + Hash> Drop for Task<K> {
@@ -382,12 +382,12 @@ mod tests {
 
     use super::*;
 
-    fn queue() -> Queue<&'static str> {
-        Queue::new(Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(10) })
+    fn queue() -> WorkQueue<&'static str> {
+        WorkQueue::new(Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(10) })
     }
 
     /// The next key if there is one now.
-    async fn now(queue: &Queue<&'static str>) -> Option<Task<&'static str>> {
+    async fn now(queue: &WorkQueue<&'static str>) -> Option<Task<&'static str>> {
         tokio::time::timeout(Duration::from_millis(1), queue.next()).await.ok().flatten()
     }
 
@@ -409,11 +409,11 @@ mod tests {
         let queue = queue();
         queue.add("a");
         let task = queue.next().await.unwrap();
-        queue.settle(&task.key, Verdict::Retry);
+        queue.settle(&task.key, ReconcileResult::Retry);
         drop(task);
         queue.add("a");
         let task = queue.next().await.unwrap();
-        queue.settle(&task.key, Verdict::Hold(Duration::from_millis(700)));
+        queue.settle(&task.key, ReconcileResult::BackingOff(Duration::from_millis(700)));
         drop(task);
         assert!(now(&queue).await.is_none() && queue.failures(&"a") == 1);
         assert_eq!(queue.next_delay(&"a"), Duration::from_secs(2));
@@ -427,7 +427,7 @@ mod tests {
         queue.nudge("a");
         let task = queue.next().await.unwrap();
         queue.nudge("a");
-        queue.settle(&task.key, Verdict::Retry);
+        queue.settle(&task.key, ReconcileResult::Retry);
         drop(task);
         queue.nudge("a");
         queue.nudge_after("a", Duration::ZERO);
@@ -435,7 +435,7 @@ mod tests {
         queue.add("a");
         let task = queue.next().await.unwrap();
         queue.nudge("a");
-        queue.settle(&task.key, Verdict::Done);
+        queue.settle(&task.key, ReconcileResult::Done);
         drop(task);
         assert!(now(&queue).await.is_some(), "what went well is looked at again");
     }
@@ -499,7 +499,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn workers_share_the_work_and_end_with_the_queue() {
-        let queue = Queue::new(Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(10) });
+        let queue = WorkQueue::new(Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(10) });
         for key in 0..20 {
             queue.add(key);
         }
@@ -515,7 +515,7 @@ mod tests {
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 at_once.fetch_sub(1, Ordering::SeqCst);
                 let first = tries.fetch_add(1, Ordering::SeqCst) < 20;
-                if key == 7 && first { Verdict::Retry } else { Verdict::Done }
+                if key == 7 && first { ReconcileResult::Retry } else { ReconcileResult::Done }
             }
         };
         let closer = tokio::spawn(async move {
@@ -540,7 +540,7 @@ mod tests {
             (seed >> 33) % below
         };
         for _ in 0..200 {
-            let queue = Queue::new(Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(4) });
+            let queue = WorkQueue::new(Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(4) });
             let mut owed = [false; 4];
             let mut tasks: Vec<Task<usize>> = Vec::new();
             for _ in 0..100 {
