@@ -1,4 +1,4 @@
-//! What is measured, under the names that dashboards of the originals ask for.
+//! Metrics under the names of controller-runtime and client-go, which existing dashboards query.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::leader_election::LeaderElection;
 use crate::work_queue::{ReconcileResult, WorkQueue};
 use podium_client::request;
 
-/// Counts the requests of this process, says what it is, and what the kernel says of it.
+/// Registers the metrics of the process: its requests, CPU time, memory and build.
 pub fn process(registry: &Registry, version: &'static str, commit: &'static str) {
     registry.source(|page| {
         let help = "Number of HTTP requests, by status code and method.";
@@ -22,7 +22,7 @@ pub fn process(registry: &Registry, version: &'static str, commit: &'static str)
     });
     registry.source(|page| {
         let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-        let Some(usage) = Usage::read(&stat) else { return };
+        let Some(usage) = Usage::parse(&stat) else { return };
         for (name, kind, help, number) in [
             ("process_cpu_seconds_total", "counter", "User and system CPU time in seconds.", usage.seconds),
             ("process_resident_memory_bytes", "gauge", "Resident memory in bytes.", usage.resident),
@@ -35,7 +35,7 @@ pub fn process(registry: &Registry, version: &'static str, commit: &'static str)
     registry.gauge("helm_operator_build_info", help, &["commit", "version"]).set(&[commit, version], 1.0);
 }
 
-/// What a process has used.
+/// The resource usage of a process.
 struct Usage {
     seconds: f64,
     resident: f64,
@@ -43,9 +43,9 @@ struct Usage {
 }
 
 impl Usage {
-    /// From the kernel's line about a process: times are in hundredths of a second, memory in bytes and in pages of 4 KiB.
-    fn read(stat: &str) -> Option<Self> {
-        // The second field is the program's name, which may contain anything.
+    /// Parses `/proc/self/stat`: times are in hundredths of a second, memory in bytes and in pages of 4 KiB.
+    fn parse(stat: &str) -> Option<Self> {
+        // The second field is the name of the program, which may contain anything.
         let (_, fields) = stat.rsplit_once(')')?;
         let field = |number: usize| fields.split_whitespace().nth(number - 3)?.parse::<f64>().ok();
         Some(Self {
@@ -56,8 +56,12 @@ impl Usage {
     }
 }
 
-/// Shows a queue.
-pub fn queue<K: Clone + Eq + Hash + Send + 'static>(registry: &Registry, name: &str, queue: &WorkQueue<K>) {
+/// Registers the metrics of a work queue.
+pub fn work_queue<K: Clone + Eq + Hash + Send + 'static>(
+    registry: &Registry,
+    name: &str,
+    queue: &WorkQueue<K>,
+) {
     let (name, queue) = (name.to_owned(), queue.clone());
     registry.source(move |page| {
         let stats = queue.stats();
@@ -74,8 +78,8 @@ pub fn queue<K: Clone + Eq + Hash + Send + 'static>(registry: &Registry, name: &
     });
 }
 
-/// Shows whether this process leads.
-pub fn election(registry: &Registry, election: &LeaderElection) {
+/// Registers whether this process is the leader.
+pub fn leader_election(registry: &Registry, election: &LeaderElection) {
     let election = election.clone();
     registry.source(move |page| {
         let help = "1 if this process leads, 0 if it stands by.";
@@ -84,7 +88,7 @@ pub fn election(registry: &Registry, election: &LeaderElection) {
     });
 }
 
-/// What reconciles have come to.
+/// The results and durations of reconciles.
 #[derive(Clone)]
 pub struct ReconcileMetrics {
     total: Counter,
@@ -93,7 +97,7 @@ pub struct ReconcileMetrics {
 }
 
 impl ReconcileMetrics {
-    /// The metrics of all controllers of a process.
+    /// Registers the metrics of all controllers of a process.
     pub fn new(registry: &Registry) -> Self {
         Self {
             total: registry.counter(
@@ -115,18 +119,18 @@ impl ReconcileMetrics {
         }
     }
 
-    /// Counts one reconcile.
-    pub fn count(&self, controller: &str, verdict: ReconcileResult, took: Duration) {
-        let result = match verdict {
+    /// Records one reconcile.
+    pub fn observe(&self, controller: &str, result: ReconcileResult, duration: Duration) {
+        let label = match result {
             ReconcileResult::Done => "success",
             ReconcileResult::RequeueAfter(_) | ReconcileResult::BackingOff(_) => "requeue_after",
-            ReconcileResult::Retry => "error",
+            ReconcileResult::Failed => "error",
         };
-        self.total.add(&[controller, result], 1);
-        if verdict == ReconcileResult::Retry {
+        self.total.add(&[controller, label], 1);
+        if result == ReconcileResult::Failed {
             self.errors.add(&[controller], 1);
         }
-        self.seconds.observe(&[controller], took.as_secs_f64());
+        self.seconds.observe(&[controller], duration.as_secs_f64());
     }
 }
 
@@ -136,23 +140,23 @@ mod tests {
     use crate::work_queue::Backoff;
 
     #[test]
-    fn the_line_of_the_kernel_is_read_whatever_the_program_is_called() {
+    fn parses_proc_stat_for_any_program_name() {
         let stat = "7 (a) b) S 1 7 7 0 -1 4194560 100 0 0 0 150 50 0 0 20 0 1 0 900 8192 3 1844";
-        let usage = Usage::read(stat).unwrap();
+        let usage = Usage::parse(stat).unwrap();
         assert_eq!((usage.seconds, usage.virtual_size, usage.resident), (2.0, 8192.0, 12288.0));
-        assert!(Usage::read("").is_none() && Usage::read("7 (a) S").is_none());
+        assert!(Usage::parse("").is_none() && Usage::parse("7 (a) S").is_none());
     }
 
     #[test]
-    fn dashboards_of_the_originals_find_their_names() {
+    fn registers_the_names_of_controller_runtime() {
         let registry = Registry::default();
         process(&registry, "1.0", "abc");
         let work = WorkQueue::new(Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(2) });
         work.add("a");
-        queue(&registry, "demo-controller", &work);
-        election(&registry, &LeaderElection::new("n", "l", "me"));
+        work_queue(&registry, "demo-controller", &work);
+        leader_election(&registry, &LeaderElection::new("n", "l", "me"));
         let reconciles = ReconcileMetrics::new(&registry);
-        reconciles.count("demo-controller", ReconcileResult::Retry, Duration::from_millis(20));
+        reconciles.observe("demo-controller", ReconcileResult::Failed, Duration::from_millis(20));
         let text = registry.text();
         for line in [
             "helm_operator_build_info{commit=\"abc\",version=\"1.0\"} 1",

@@ -1,7 +1,7 @@
-//! Which keys have work to do, and when.
+//! A work queue with deduplication, delays and exponential backoff per key, as in client-go.
 //!
-//! A key is in at most one place: with a worker, ready, or due later. What is added while a worker has it runs again
-//! when that worker is done. Keys that have nothing to do cost nothing.
+//! A key is either with a worker, ready, or due later. A key that is added while a worker has it becomes ready again when
+//! that worker is done, so one key is never reconciled twice at the same time. Idle keys take no memory.
 
 use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -12,52 +12,52 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// How long a key waits after it has failed: the base, doubled with every failure, at most the cap.
+/// Exponential backoff: the base, doubled with every failure in a row, at most the cap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
-    /// After the first failure.
+    /// The delay after the first failure.
     pub base: Duration,
-    /// After many.
+    /// The longest delay.
     pub cap: Duration,
 }
 
 impl Backoff {
-    /// The wait after so many failures in a row.
+    /// The delay after this many failures in a row.
     pub fn after(&self, failures: u32) -> Duration {
         let factor = 1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
         self.base.saturating_mul(factor).min(self.cap)
     }
 }
 
-/// What a worker says when it is done with a key.
+/// The result of a reconcile: when the key is reconciled again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReconcileResult {
-    /// Nothing more until the key is added again.
+    /// The desired state is reached: not before the key is added again.
     Done,
-    /// It went well, but look again after this time.
+    /// It succeeded: again after this time, even if no event comes.
     RequeueAfter(Duration),
-    /// It failed: again after the back-off.
-    Retry,
-    /// It still waits because it failed before: again after this time, and its failures count.
+    /// It failed: again after the backoff.
+    Failed,
+    /// It was not tried because an earlier failure still backs off: again after this time, keeping the failure count.
     BackingOff(Duration),
 }
 
-/// What has happened in a queue.
+/// The counters of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Keys that could run now.
+    /// Keys that wait for a worker.
     pub ready: usize,
-    /// Keys that wait for their time.
+    /// Keys that are due later.
     pub waiting: usize,
     /// Keys that workers have.
     pub running: usize,
-    /// How often a key has become ready.
+    /// How often a key became ready.
     pub adds: u64,
-    /// How often a key has failed.
+    /// How often a key failed.
     pub retries: u64,
 }
 
-/// A work queue; copies are the same queue.
+/// A work queue; clones share it.
 pub struct WorkQueue<K>(Arc<Inner<K>>);
 
 impl<K> Clone for WorkQueue<K> {
@@ -75,11 +75,11 @@ struct Inner<K> {
 struct State<K> {
     keys: HashMap<K, Entry>,
     ready: VecDeque<K>,
-    /// The number tells keys of the same moment apart.
+    /// The sequence number keeps keys that are due at the same instant apart.
     due: BTreeMap<(Instant, u64), K>,
-    number: u64,
+    sequence: u64,
     stats: Stats,
-    closed: bool,
+    shut_down: bool,
 }
 
 #[derive(Default)]
@@ -87,7 +87,7 @@ struct Entry {
     ready: bool,
     running: bool,
     again: bool,
-    nudged: bool,
+    enqueued: bool,
     due: Option<(Instant, u64)>,
     failures: u32,
 }
@@ -100,7 +100,7 @@ impl Entry {
 
 impl<K: Clone + Eq + Hash> State<K> {
     fn add(&mut self, key: K) {
-        if self.closed {
+        if self.shut_down {
             return;
         }
         let entry = self.keys.entry(key.clone()).or_default();
@@ -114,7 +114,7 @@ impl<K: Clone + Eq + Hash> State<K> {
     }
 
     fn add_at(&mut self, key: K, at: Instant) {
-        if self.closed {
+        if self.shut_down {
             return;
         }
         let entry = self.keys.entry(key.clone()).or_default();
@@ -123,13 +123,13 @@ impl<K: Clone + Eq + Hash> State<K> {
             Some(later) => drop(self.due.remove(&later)),
             None => {}
         }
-        self.number += 1;
-        entry.due = Some((at, self.number));
-        self.due.insert((at, self.number), key);
+        self.sequence += 1;
+        entry.due = Some((at, self.sequence));
+        self.due.insert((at, self.sequence), key);
     }
 
-    /// What is due becomes ready.
-    fn ripen(&mut self, now: Instant) {
+    /// Makes the keys ready that are due.
+    fn promote_due(&mut self, now: Instant) {
         while let Some(first) = self.due.first_entry().filter(|first| first.key().0 <= now) {
             let key = first.remove();
             if let Some(entry) = self.keys.get_mut(&key) {
@@ -139,7 +139,7 @@ impl<K: Clone + Eq + Hash> State<K> {
         }
     }
 
-    /// The next key for a worker; this run is also the one that was due later.
+    /// The next key for a worker; this run replaces the one that was due later.
     fn pop(&mut self) -> Option<K> {
         let key = self.ready.pop_front()?;
         if let Some(entry) = self.keys.get_mut(&key) {
@@ -156,20 +156,20 @@ impl<K: Clone + Eq + Hash> State<K> {
         let Some(entry) = self.keys.get_mut(key) else { return };
         entry.running = false;
         self.stats.running = self.stats.running.saturating_sub(1);
-        let nudged = std::mem::take(&mut entry.nudged) && entry.failures == 0;
-        if std::mem::take(&mut entry.again) || nudged {
+        let enqueued = std::mem::take(&mut entry.enqueued) && entry.failures == 0;
+        if std::mem::take(&mut entry.again) || enqueued {
             self.add(key.clone());
         }
-        self.tidy(key);
+        self.remove_if_idle(key);
     }
 
-    fn tidy(&mut self, key: &K) {
+    fn remove_if_idle(&mut self, key: &K) {
         if let Slot::Occupied(entry) = self.keys.entry(key.clone())
             && entry.get().idle()
         {
             entry.remove();
         }
-        // A burst of keys shall not be paid for ever.
+        // The memory of a burst of keys is given back.
         if self.keys.is_empty() && self.keys.capacity() > 1024 {
             (self.keys, self.ready) = (HashMap::new(), VecDeque::new());
         }
@@ -183,9 +183,9 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
             keys: HashMap::new(),
             ready: VecDeque::new(),
             due: BTreeMap::new(),
-            number: 0,
+            sequence: 0,
             stats: Stats::default(),
-            closed: false,
+            shut_down: false,
         };
         Self(Arc::new(Inner { state: Mutex::new(state), wake: Notify::new(), backoff }))
     }
@@ -194,18 +194,17 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The key has work to do now, whatever it waits for.
+    /// Makes a key ready now, even if it backs off.
     pub fn add(&self, key: K) {
         self.state().add(key);
         self.0.wake.notify_one();
     }
 
-    /// The key may have work to do: now, unless it waits because it has failed. What a failing worker writes must not
-    /// wake it before its time.
-    pub fn nudge(&self, key: K) {
+    /// Makes a key ready now unless it backs off: the writes of a failing reconcile must not cut its backoff short.
+    pub fn enqueue(&self, key: K) {
         let mut state = self.state();
         match state.keys.get_mut(&key) {
-            Some(entry) if entry.running => entry.nudged = true,
+            Some(entry) if entry.running => entry.enqueued = true,
             Some(entry) if entry.failures > 0 => {}
             _ => state.add(key),
         }
@@ -213,11 +212,11 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         self.0.wake.notify_one();
     }
 
-    /// The key may have work to do after some time, unless it waits because it has failed; see [`WorkQueue::nudge`].
-    pub fn nudge_after(&self, key: K, delay: Duration) {
+    /// Makes a key ready after a delay unless it backs off; see [`WorkQueue::enqueue`].
+    pub fn enqueue_after(&self, key: K, delay: Duration) {
         let mut state = self.state();
         match state.keys.get_mut(&key) {
-            Some(entry) if entry.running => entry.nudged = true,
+            Some(entry) if entry.running => entry.enqueued = true,
             Some(entry) if entry.failures > 0 => {}
             _ => state.add_at(key, later(delay)),
         }
@@ -225,14 +224,14 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         self.0.wake.notify_one();
     }
 
-    /// The key has work to do after some time; of several times the earliest counts.
+    /// Makes a key ready after a delay; the earliest of several times counts.
     pub fn add_after(&self, key: K, delay: Duration) {
         self.state().add_at(key, later(delay));
         self.0.wake.notify_one();
     }
 
-    /// The key has failed: it runs again after its back-off, which is returned.
-    pub fn retry(&self, key: K) -> Duration {
+    /// Counts a failure of a key and makes it ready after its backoff, which is returned.
+    pub fn add_rate_limited(&self, key: K) -> Duration {
         let mut state = self.state();
         let entry = state.keys.entry(key.clone()).or_default();
         entry.failures = entry.failures.saturating_add(1);
@@ -244,27 +243,28 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         delay
     }
 
-    /// The wait that one more failure of the key would have.
-    pub fn next_delay(&self, key: &K) -> Duration {
+    /// The backoff that the next failure of a key will have.
+    pub fn next_backoff(&self, key: &K) -> Duration {
         self.0.backoff.after(self.failures(key).saturating_add(1))
     }
 
-    /// The failures of the key are forgotten.
+    /// Resets the failure count of a key.
     pub fn forget(&self, key: &K) {
         let mut state = self.state();
         if let Some(entry) = state.keys.get_mut(key) {
             entry.failures = 0;
-            state.tidy(key);
+            state.remove_if_idle(key);
         }
     }
 
-    /// How often the key has failed in a row.
+    /// How often a key failed in a row.
     pub fn failures(&self, key: &K) -> u32 {
         self.state().keys.get(key).map_or(0, |entry| entry.failures)
     }
 
-    /// In how long the key runs, if it waits for anything.
-    pub fn next_try(&self, key: &K) -> Option<Duration> {
+    /// The time until a key is ready, if it is queued.
+    #[cfg(test)]
+    pub fn due_in(&self, key: &K) -> Option<Duration> {
         let state = self.state();
         let entry = state.keys.get(key)?;
         if entry.ready || entry.again {
@@ -273,16 +273,16 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         entry.due.map(|(at, _)| at.saturating_duration_since(Instant::now()))
     }
 
-    /// What has happened so far.
+    /// The counters so far.
     pub fn stats(&self) -> Stats {
         let state = self.state();
         Stats { ready: state.ready.len(), waiting: state.due.len(), ..state.stats }
     }
 
-    /// Nothing is given to workers any more; what they have, they finish.
-    pub fn close(&self) {
+    /// Hands out no more keys; workers finish those that they have.
+    pub fn shut_down(&self) {
         let mut state = self.state();
-        state.closed = true;
+        state.shut_down = true;
         state.ready.clear();
         state.due.clear();
         drop(state);
@@ -290,20 +290,19 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         self.0.wake.notify_one();
     }
 
-    /// The next key, when there is one; nothing once the queue is closed. Nobody else gets this key before the task is
-    /// dropped.
+    /// Waits for the next key; `None` once the queue is shut down. No other worker gets the key until the task is dropped.
     pub async fn next(&self) -> Option<Task<K>> {
         loop {
-            // Before the look: what is added after it is then not missed.
+            // Registered before the queue is read: a key that is added in between is not missed.
             let woken = self.0.wake.notified();
             let first_due = {
                 let mut state = self.state();
-                if state.closed {
-                    // The next of those who wait.
+                if state.shut_down {
+                    // Wakes the next waiting worker.
                     self.0.wake.notify_one();
                     return None;
                 }
-                state.ripen(Instant::now());
+                state.promote_due(Instant::now());
                 if let Some(key) = state.pop() {
                     if !state.ready.is_empty() {
                         self.0.wake.notify_one();
@@ -322,42 +321,21 @@ impl<K: Clone + Eq + Hash> WorkQueue<K> {
         }
     }
 
-    /// Works on keys, at most so many at once, until the queue is closed and the last is done.
-    pub async fn run<F, W>(&self, workers: usize, work: F)
-    where
-        K: Send + 'static,
-        F: Fn(K) -> W + Send + Sync + 'static,
-        W: Future<Output = ReconcileResult> + Send,
-    {
-        let work = Arc::new(work);
-        let mut tasks = tokio::task::JoinSet::new();
-        for _ in 0..workers.max(1) {
-            let (queue, work) = (self.clone(), work.clone());
-            tasks.spawn(async move {
-                while let Some(task) = queue.next().await {
-                    let verdict = work(task.key.clone()).await;
-                    queue.settle(&task.key, verdict);
-                }
-            });
-        }
-        while tasks.join_next().await.is_some() {}
-    }
-
-    /// Does what a worker has said.
-    pub fn settle(&self, key: &K, verdict: ReconcileResult) {
-        match verdict {
+    /// Applies the result of a reconcile to its key.
+    pub fn complete(&self, key: &K, result: ReconcileResult) {
+        match result {
             ReconcileResult::Done => self.forget(key),
             ReconcileResult::RequeueAfter(delay) => {
                 self.forget(key);
                 self.add_after(key.clone(), delay);
             }
-            ReconcileResult::Retry => drop(self.retry(key.clone())),
+            ReconcileResult::Failed => drop(self.add_rate_limited(key.clone())),
             ReconcileResult::BackingOff(delay) => self.add_after(key.clone(), delay),
         }
     }
 }
 
-/// A time to come; one that is out of reach is a year from now.
+/// An instant in the future, at most a year from now.
 fn later(delay: Duration) -> Instant {
     Instant::now() + delay.min(Duration::from_secs(365 * 24 * 3600))
 }
@@ -378,21 +356,19 @@ impl<K: Clone + Eq + Hash> Drop for Task<K> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
     use super::*;
 
     fn queue() -> WorkQueue<&'static str> {
         WorkQueue::new(Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(10) })
     }
 
-    /// The next key if there is one now.
+    /// The next key if one is ready now.
     async fn now(queue: &WorkQueue<&'static str>) -> Option<Task<&'static str>> {
         tokio::time::timeout(Duration::from_millis(1), queue.next()).await.ok().flatten()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn keys_come_in_their_order_and_once() {
+    async fn keys_are_handed_out_in_order_and_once() {
         let queue = queue();
         for key in ["a", "b", "a", "c", "b"] {
             queue.add(key);
@@ -405,88 +381,88 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_looked_at_while_it_waits_goes_on_waiting() {
+    async fn backing_off_keeps_the_failure_count() {
         let queue = queue();
         queue.add("a");
         let task = queue.next().await.unwrap();
-        queue.settle(&task.key, ReconcileResult::Retry);
+        queue.complete(&task.key, ReconcileResult::Failed);
         drop(task);
         queue.add("a");
         let task = queue.next().await.unwrap();
-        queue.settle(&task.key, ReconcileResult::BackingOff(Duration::from_millis(700)));
+        queue.complete(&task.key, ReconcileResult::BackingOff(Duration::from_millis(700)));
         drop(task);
         assert!(now(&queue).await.is_none() && queue.failures(&"a") == 1);
-        assert_eq!(queue.next_delay(&"a"), Duration::from_secs(2));
+        assert_eq!(queue.next_backoff(&"a"), Duration::from_secs(2));
         tokio::time::advance(Duration::from_millis(700)).await;
         assert!(now(&queue).await.is_some());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_nudge_does_not_end_a_back_off() {
+    async fn enqueue_does_not_cut_a_backoff_short() {
         let queue = queue();
-        queue.nudge("a");
+        queue.enqueue("a");
         let task = queue.next().await.unwrap();
-        queue.nudge("a");
-        queue.settle(&task.key, ReconcileResult::Retry);
+        queue.enqueue("a");
+        queue.complete(&task.key, ReconcileResult::Failed);
         drop(task);
-        queue.nudge("a");
-        queue.nudge_after("a", Duration::ZERO);
-        assert!(now(&queue).await.is_none(), "it waits");
+        queue.enqueue("a");
+        queue.enqueue_after("a", Duration::ZERO);
+        assert!(now(&queue).await.is_none(), "it backs off");
         queue.add("a");
         let task = queue.next().await.unwrap();
-        queue.nudge("a");
-        queue.settle(&task.key, ReconcileResult::Done);
+        queue.enqueue("a");
+        queue.complete(&task.key, ReconcileResult::Done);
         drop(task);
-        assert!(now(&queue).await.is_some(), "what went well is looked at again");
+        assert!(now(&queue).await.is_some(), "a success runs again");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_worker_has_a_key_and_what_was_added_meanwhile_runs_after() {
+    async fn a_key_added_while_running_runs_again_afterwards() {
         let queue = queue();
         queue.add("a");
         let task = queue.next().await.unwrap();
         queue.add("a");
         queue.add("a");
         assert!(now(&queue).await.is_none());
-        assert_eq!(queue.next_try(&"a"), Some(Duration::ZERO));
+        assert_eq!(queue.due_in(&"a"), Some(Duration::ZERO));
         drop(task);
         drop(now(&queue).await.unwrap());
         assert!(now(&queue).await.is_none());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn failures_double_the_wait_up_to_the_cap_and_success_forgets_them() {
+    async fn failures_double_the_backoff_up_to_the_cap() {
         let queue = queue();
         for seconds in [1, 2, 4, 8, 10, 10] {
-            assert_eq!(queue.next_delay(&"a"), Duration::from_secs(seconds));
-            assert_eq!(queue.retry("a"), Duration::from_secs(seconds));
-            assert_eq!(queue.next_try(&"a"), Some(Duration::from_secs(seconds)));
+            assert_eq!(queue.next_backoff(&"a"), Duration::from_secs(seconds));
+            assert_eq!(queue.add_rate_limited("a"), Duration::from_secs(seconds));
+            assert_eq!(queue.due_in(&"a"), Some(Duration::from_secs(seconds)));
             let begin = Instant::now();
             drop(queue.next().await.unwrap());
             assert_eq!(begin.elapsed().as_secs(), seconds);
         }
         assert_eq!((queue.failures(&"a"), queue.stats().retries), (6, 6));
         queue.forget(&"a");
-        assert_eq!((queue.failures(&"a"), queue.next_delay(&"a")), (0, Duration::from_secs(1)));
+        assert_eq!((queue.failures(&"a"), queue.next_backoff(&"a")), (0, Duration::from_secs(1)));
         assert!(queue.state().keys.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_earliest_time_counts_and_an_event_does_not_wait() {
+    async fn the_earliest_delay_counts_and_add_skips_it() {
         let queue = queue();
         queue.add_after("a", Duration::from_secs(5));
         queue.add_after("a", Duration::from_secs(3));
         queue.add_after("a", Duration::from_secs(9));
-        assert_eq!(queue.next_try(&"a"), Some(Duration::from_secs(3)));
+        assert_eq!(queue.due_in(&"a"), Some(Duration::from_secs(3)));
         assert_eq!(queue.stats().waiting, 1);
         queue.add("a");
         drop(now(&queue).await.unwrap());
-        // That run was also the one that was due later.
-        assert_eq!((queue.next_try(&"a"), queue.stats().waiting), (None, 0));
+        // That run replaced the one that was due later.
+        assert_eq!((queue.due_in(&"a"), queue.stats().waiting), (None, 0));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_comes_due_with_a_worker_runs_after() {
+    async fn a_key_due_while_running_runs_afterwards() {
         let queue = queue();
         queue.add("a");
         let task = queue.next().await.unwrap();
@@ -497,43 +473,9 @@ mod tests {
         assert!(now(&queue).await.is_some());
     }
 
+    /// In every order of calls no key is with two workers, and none is lost.
     #[tokio::test(start_paused = true)]
-    async fn workers_share_the_work_and_end_with_the_queue() {
-        let queue = WorkQueue::new(Backoff { base: Duration::from_secs(1), cap: Duration::from_secs(10) });
-        for key in 0..20 {
-            queue.add(key);
-        }
-        let (at_once, most, tries) =
-            (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-        let (closing, most_seen, all_tries) = (queue.clone(), most.clone(), tries.clone());
-        let at_once = Arc::new(at_once);
-        let begin = Instant::now();
-        let work = move |key: u32| {
-            let (at_once, most, tries) = (at_once.clone(), most.clone(), tries.clone());
-            async move {
-                most.fetch_max(at_once.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                tokio::time::sleep(Duration::from_secs(1)).await;
-                at_once.fetch_sub(1, Ordering::SeqCst);
-                let first = tries.fetch_add(1, Ordering::SeqCst) < 20;
-                if key == 7 && first { ReconcileResult::Retry } else { ReconcileResult::Done }
-            }
-        };
-        let closer = tokio::spawn(async move {
-            tokio::time::sleep(Duration::from_secs(60)).await;
-            closing.close();
-        });
-        queue.run(4, work).await;
-        closer.await.unwrap();
-        assert_eq!(begin.elapsed().as_secs(), 60);
-        assert_eq!((most_seen.load(Ordering::SeqCst), all_tries.load(Ordering::SeqCst)), (4, 21));
-        assert_eq!(queue.stats(), Stats { adds: 21, retries: 1, ..Stats::default() });
-        queue.add(1);
-        assert!(queue.next().await.is_none());
-    }
-
-    /// Whatever happens in whatever order: no key is with two workers, and none is forgotten.
-    #[tokio::test(start_paused = true)]
-    async fn no_order_of_things_loses_a_key() {
+    async fn no_interleaving_loses_a_key() {
         let mut seed = 1_u64;
         let mut chance = |below: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -548,7 +490,7 @@ mod tests {
                 match chance(6) {
                     0 => queue.add(key),
                     1 => queue.add_after(key, Duration::from_secs(chance(3))),
-                    2 => drop(queue.retry(key)),
+                    2 => drop(queue.add_rate_limited(key)),
                     3 => tokio::time::advance(Duration::from_millis(chance(2000))).await,
                     4 if !tasks.is_empty() => drop(tasks.swap_remove(chance(tasks.len() as u64) as usize)),
                     _ => {
@@ -561,7 +503,7 @@ mod tests {
                         continue;
                     }
                 }
-                owed[key] |= queue.next_try(&key).is_some();
+                owed[key] |= queue.due_in(&key).is_some();
             }
             tasks.clear();
             while let Ok(Some(task)) = tokio::time::timeout(Duration::from_secs(60), queue.next()).await {

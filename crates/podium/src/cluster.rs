@@ -170,16 +170,3 @@ pub fn with_cluster<T>(matches: &ArgMatches, work: impl AsyncFnOnce(Client) -> R
     Cluster::open(matches)?.wait(work)
 }
 
-/// Ends when somebody wants this process to end.
-pub async fn told_to_end() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupted), Ok(mut ended)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupted.recv() => {}
-        _ = ended.recv() => {}
-    }
-}

@@ -128,7 +128,7 @@ pub async fn work(world: Rc<World>, name: Rc<str>) -> ReconcileResult {
     match result {
         Ok(()) => ReconcileResult::Done,
         // Read again what somebody else has written.
-        Err(error) if refused(&error, 409) => ReconcileResult::Retry,
+        Err(error) if refused(&error, 409) => ReconcileResult::Failed,
         Err(error) => world.failed("accounts", &name, &error),
     }
 }

@@ -34,7 +34,7 @@ pub fn written(result: Result<Value, Error>) -> Result<ReconcileResult, Error> {
     match result {
         Ok(_) => Ok(ReconcileResult::Done),
         Err(error) if refused(&error, 404) => Ok(ReconcileResult::Done),
-        Err(error) if refused(&error, 409) => Ok(ReconcileResult::Retry),
+        Err(error) if refused(&error, 409) => Ok(ReconcileResult::Failed),
         Err(error) => Err(error),
     }
 }

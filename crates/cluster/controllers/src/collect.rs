@@ -57,11 +57,11 @@ async fn step(world: &Rc<World>, uid: Uid) -> Result<ReconcileResult, Error> {
                     continue;
                 }
                 // It is there, but its kind's watch has not told yet: until then it could go unseen.
-                Ok(ReconcileResult::Retry)
+                Ok(ReconcileResult::Failed)
             }
             Step::Delete(propagation, unblock) => {
                 if unblock && self::unblock(world, &spot).await? != ReconcileResult::Done {
-                    return Ok(ReconcileResult::Retry);
+                    return Ok(ReconcileResult::Failed);
                 }
                 delete(world, &spot, propagation, !unblock).await
             }
@@ -70,7 +70,7 @@ async fn step(world: &Rc<World>, uid: Uid) -> Result<ReconcileResult, Error> {
             Step::Orphan(dependents) => orphan(world, &spot, dependents).await,
         };
     }
-    Ok(ReconcileResult::Retry)
+    Ok(ReconcileResult::Failed)
 }
 
 fn spot(world: &World, uid: Uid) -> Option<Spot> {
@@ -116,7 +116,7 @@ async fn delete(
             let Some(found) = find(world, spot).await? else { return Ok(gone(world, spot)) };
             let meta = Meta::of(&found);
             if version == 0 || meta.version == version || !world.graph.borrow().has_owners(&meta) {
-                return Ok(ReconcileResult::Retry);
+                return Ok(ReconcileResult::Failed);
             }
             // Something else of it has changed: whoever changes it all the time shall not keep it.
             let options = act::options(propagation, Some(&uid), 0);
@@ -209,7 +209,7 @@ async fn orphan(world: &Rc<World>, spot: &Spot, dependents: Vec<Uid>) -> Result<
     };
     for result in gather(dependents, ORPHANS, let_go).await {
         if result? != ReconcileResult::Done {
-            return Ok(ReconcileResult::Retry);
+            return Ok(ReconcileResult::Failed);
         }
     }
     unheard(world, spot).await?;

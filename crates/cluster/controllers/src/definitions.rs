@@ -85,7 +85,7 @@ impl Definitions {
         let of_kind = |name: &str| name.split_once('.') == Some((&resource.plural, &resource.kind.group));
         for (key, (_, ends)) in self.all.borrow().iter() {
             if *ends && of_kind(key.name()) {
-                world.queues.definitions.nudge_after(key.name().into(), GATHER);
+                world.queues.definitions.enqueue_after(key.name().into(), GATHER);
             }
         }
     }
@@ -126,7 +126,7 @@ pub async fn work(world: Rc<World>, name: Rc<str>) -> ReconcileResult {
     match end(&world, &name).await {
         Ok(verdict) => verdict,
         // Somebody else has written it: what it is now is read again.
-        Err(error) if refused(&error, 409) => ReconcileResult::Retry,
+        Err(error) if refused(&error, 409) => ReconcileResult::Failed,
         Err(error) if refused(&error, 404) => ReconcileResult::Done,
         Err(error) => world.failed("definition", &name, &error),
     }

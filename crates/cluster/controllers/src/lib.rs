@@ -132,7 +132,7 @@ where
         tokio::task::spawn_local(async move {
             while let Some(task) = queue.next().await {
                 let verdict = work(world.clone(), task.key.clone()).await;
-                queue.settle(&task.key, verdict);
+                queue.complete(&task.key, verdict);
             }
         });
     }

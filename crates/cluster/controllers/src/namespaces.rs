@@ -77,7 +77,7 @@ impl Namespaces {
     /// An object in a namespace is gone.
     pub fn lost(&self, world: &World, namespace: &str) {
         if self.endings.borrow().contains_key(namespace) {
-            world.queues.endings.nudge_after(namespace.into(), GATHER);
+            world.queues.endings.enqueue_after(namespace.into(), GATHER);
         }
     }
 
@@ -110,7 +110,7 @@ pub async fn work(world: Rc<World>, name: Rc<str>) -> ReconcileResult {
     match end(&world, &name).await {
         Ok(verdict) => verdict,
         // Somebody else has written it: what it is now is read again.
-        Err(error) if refused(&error, 409) => ReconcileResult::Retry,
+        Err(error) if refused(&error, 409) => ReconcileResult::Failed,
         Err(error) if refused(&error, 404) => ReconcileResult::Done,
         Err(error) => world.failed("namespace", &name, &error),
     }
@@ -161,7 +161,7 @@ async fn end(world: &Rc<World>, name: &str) -> Result<ReconcileResult, Error> {
         for failure in &findings.failures {
             world.options.log.error(failure, &[("work", &"namespace"), ("name", &name)]);
         }
-        return Ok(ReconcileResult::Retry);
+        return Ok(ReconcileResult::Failed);
     }
     if !findings.is_empty() {
         return Ok(ReconcileResult::RequeueAfter(PERIOD));

@@ -106,7 +106,7 @@ async fn step(world: &World, key: &ObjectKey) -> Result<ReconcileResult, Error> 
     let gone = tokens.gone.borrow().get(key).cloned();
     if let Some(gone) = gone {
         if strike(world, key, &gone).await? != ReconcileResult::Done {
-            return Ok(ReconcileResult::Retry);
+            return Ok(ReconcileResult::Failed);
         }
         tokens.gone.borrow_mut().remove(key);
     }
@@ -177,7 +177,7 @@ async fn fill(
             Ok(token) => body["data"]["token"] = base64::encode(token.as_bytes()).into(),
             Err(reason) => {
                 world.options.log.error("a token cannot be signed", &[("name", key), ("reason", &reason)]);
-                return Ok(ReconcileResult::Retry);
+                return Ok(ReconcileResult::Failed);
             }
         }
         lacks = true;

@@ -303,7 +303,7 @@ impl World {
     /// Says what went wrong; it is tried again.
     pub fn failed(&self, what: &str, name: impl Display, error: &Error) -> ReconcileResult {
         self.options.log.error(&error.to_string(), &[("work", &what), ("name", &name)]);
-        ReconcileResult::Retry
+        ReconcileResult::Failed
     }
 
     fn take(
@@ -333,7 +333,7 @@ impl World {
                 self.unpark();
                 // A kind that goes is no trouble; whether it went is asked.
                 match trouble.kind {
-                    WatchFailureKind::NotFound => self.queues.kinds.nudge_after((), GATHER),
+                    WatchFailureKind::NotFound => self.queues.kinds.enqueue_after((), GATHER),
                     _ => self.options.log.error(&trouble.message, &[("kind", &resource.kind)]),
                 }
                 return;
@@ -364,10 +364,10 @@ impl World {
             Interest::Kept(kept) => self.protection.take(self, kept, event),
             Interest::Pods => self.protection.take_pod(self, event),
             Interest::Roles if matches!(event, WatchEvent::ListStarted) => {}
-            Interest::Roles => self.queues.roles.nudge_after((), ROLES),
+            Interest::Roles => self.queues.roles.enqueue_after((), ROLES),
             Interest::Definitions => self.definitions.take(self, event),
             Interest::Services if matches!(event, WatchEvent::ListStarted | WatchEvent::ListDone) => {}
-            Interest::Services => self.queues.kinds.nudge_after((), GATHER),
+            Interest::Services => self.queues.kinds.enqueue_after((), GATHER),
         }
         if let WatchEvent::Deleted(object) = event {
             self.namespaces.lost(self, text(object, "/metadata/namespace"));

@@ -1,6 +1,6 @@
 //! One entry of `watches.yaml` at work: what is remembered of its resources, and the queue of those to look at.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -8,12 +8,14 @@ use std::time::{Duration, Instant};
 
 use podium_client::ObjectKey;
 use podium_client::watch::WatchEvent;
+use podium_controller::Informer;
 use podium_controller::log::Log;
 use podium_controller::work_queue::{Backoff, WorkQueue};
 use podium_meta::{Kind, Resource};
 use podium_project::watches::Watch;
 use podium_serve::metrics::Gauge;
 use serde_json::Value;
+use tokio::sync::Notify;
 
 use crate::card::{Card, Done, Held, heed};
 use crate::chart::Chart;
@@ -29,7 +31,6 @@ pub struct Round {
     /// A namespace, or all.
     place: Option<String>,
     listed: HashSet<ObjectKey>,
-    complete: bool,
 }
 
 impl Round {
@@ -65,8 +66,9 @@ pub struct Controller {
     pub home: String,
     cards: RefCell<HashMap<ObjectKey, Card>>,
     failed: RefCell<HashMap<ObjectKey, Failed>>,
-    /// How many of its watches have not seen a whole list yet.
-    incomplete: Cell<usize>,
+    /// Wakes reconciles when what a resource wants has changed, or it is gone.
+    pub changed: Notify,
+    informers: RefCell<Vec<Informer>>,
     created: Gauge,
     missing: Rc<Missing>,
     log: Log,
@@ -94,7 +96,8 @@ impl Controller {
             home,
             cards: RefCell::default(),
             failed: RefCell::default(),
-            incomplete: Cell::new(usize::MAX),
+            changed: Notify::new(),
+            informers: RefCell::default(),
             created,
             missing,
         })
@@ -120,11 +123,6 @@ impl Controller {
         key.namespace().unwrap_or(&self.home)
     }
 
-    /// Whether all resources are known.
-    pub fn is_complete(&self) -> bool {
-        self.incomplete.get() == 0
-    }
-
     /// What is remembered of a resource.
     pub fn card(&self, key: &ObjectKey) -> Option<Card> {
         self.cards.borrow().get(key).cloned()
@@ -141,11 +139,12 @@ impl Controller {
         self.failed.borrow_mut().remove(key);
         self.missing.set(&self.watch.kind, &key.to_string(), None);
         self.queue.forget(key);
+        self.changed.notify_waiters();
     }
 
     /// Remembers that a resource cannot be brought about as it is now wanted, and until when it waits.
     pub fn remember_failure(&self, key: &ObjectKey) {
-        let until = Instant::now() + self.queue.next_delay(key);
+        let until = Instant::now() + self.queue.next_backoff(key);
         if let Some(Card { wish, turn, .. }) = self.card(key) {
             let chart = self.digest();
             let mut failed = self.failed.borrow_mut();
@@ -185,16 +184,16 @@ impl Controller {
     }
 
     /// Looks at a resource: at what is wanted, or, as long as that failed and waits, at what is there.
-    pub fn nudge(&self, key: ObjectKey) {
+    pub fn enqueue(&self, key: ObjectKey) {
         match self.still_waits(&key) {
             Some(_) => self.queue.add(key),
-            None => self.queue.nudge(key),
+            None => self.queue.enqueue(key),
         }
     }
 
-    /// Says how many watches there will be.
-    pub fn expect(&self, watches: usize) {
-        self.incomplete.set(watches);
+    /// Keeps an informer running as long as the controller.
+    pub fn keep(&self, informer: Informer) {
+        self.informers.borrow_mut().push(informer);
     }
 
     /// Takes an event of a watch of its resources in a place.
@@ -213,15 +212,14 @@ impl Controller {
                 self.missing.set(&self.watch.kind, &key.to_string(), None);
                 self.created.remove(&self.labels(&key));
                 self.queue.add(key);
+                self.changed.notify_waiters();
             }
             WatchEvent::ListDone => {
                 let listed = std::mem::take(&mut round.listed);
                 let here =
                     |key: &ObjectKey| round.place.is_none() || round.place.as_deref() == key.namespace();
                 self.cards.borrow_mut().retain(|key, _| !here(key) || listed.contains(key));
-                if !std::mem::replace(&mut round.complete, true) {
-                    self.incomplete.set(self.incomplete.get().saturating_sub(1));
-                }
+                self.changed.notify_waiters();
             }
             WatchEvent::TooDeep(key) => {
                 self.log.error("the resource is nested too deeply", &[("resource", &key)])
@@ -268,6 +266,7 @@ impl Controller {
             // A new wish is worth a try at once, whatever became of the old one.
             self.queue.forget(&key);
             self.queue.add(key);
+            self.changed.notify_waiters();
         }
     }
 
@@ -333,7 +332,7 @@ impl Controller {
             }
             let key = key.clone();
             drop(cards);
-            self.nudge(key);
+            self.enqueue(key);
         }
     }
 
@@ -354,9 +353,9 @@ impl Controller {
     }
 
     /// Looks at all resources; of those that wait because they failed, at what is there.
-    pub fn nudge_all(&self) {
+    pub fn enqueue_all(&self) {
         let keys: Vec<ObjectKey> = self.cards.borrow().keys().cloned().collect();
-        keys.into_iter().for_each(|key| self.nudge(key));
+        keys.into_iter().for_each(|key| self.enqueue(key));
     }
 
     /// Looks at all resources of a namespace.

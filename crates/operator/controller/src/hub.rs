@@ -8,13 +8,13 @@ use std::time::Duration;
 use podium_client::client::Representation;
 use podium_client::watch::{ListWatch, WatchEvent};
 use podium_client::{Client, ObjectKey};
+use podium_controller::Informer;
 use podium_controller::log::Log;
-use podium_controller::object_store::{ObjectState, ObjectStore};
+use podium_controller::object_store::{Change, ObjectState, ObjectStore};
 use podium_deploy::Named;
 use podium_deploy::plan::signature;
 use podium_meta::{Kind, Resource};
 use serde_json::Value;
-use tokio::task::AbortHandle;
 
 use crate::controller::Controller;
 use crate::missing::Missing;
@@ -63,7 +63,7 @@ pub struct Hub {
     namespaces: Vec<Option<String>>,
     /// The names of all charts that objects may be of.
     charts: RefCell<BTreeSet<String>>,
-    followed: RefCell<Vec<(Resource, Vec<AbortHandle>)>>,
+    informers: RefCell<Vec<(Resource, Rc<Vec<Informer>>)>>,
     stores: RefCell<HashMap<Kind, Vec<Rc<RefCell<ObjectStore>>>>>,
     records: RefCell<HashMap<ObjectKey, Record>>,
     controllers: RefCell<Vec<Rc<Controller>>>,
@@ -84,7 +84,7 @@ impl Hub {
             log,
             namespaces,
             charts: RefCell::new(charts.iter().cloned().collect()),
-            followed: RefCell::default(),
+            informers: RefCell::default(),
             stores: RefCell::default(),
             records: RefCell::default(),
             controllers: RefCell::default(),
@@ -112,28 +112,30 @@ impl Hub {
         if resource.namespaced { &self.namespaces } else { EVERYWHERE }
     }
 
-    /// Starts the watches of a kind, from a list.
+    /// Starts the informers of a kind.
     fn follow(self: &Rc<Self>, resource: &Resource) {
         let stores = self.stores.borrow().get(&resource.kind).cloned().unwrap_or_default();
         let charts: Vec<String> = self.charts.borrow().iter().cloned().collect();
-        let mut handles = Vec::new();
-        for (place, store) in self.places(resource).iter().zip(stores) {
-            let watch = ListWatch {
-                resource: resource.clone(),
-                namespace: place.clone(),
+        let mut informers = Vec::new();
+        for (namespace, store) in self.places(resource).iter().zip(stores) {
+            let list_watch = ListWatch {
+                namespace: namespace.clone(),
                 labels: format!("{CHART} in ({})", charts.join(",")),
-                fields: String::new(),
-                form: Representation::Metadata,
+                ..ListWatch::new(resource.clone(), Representation::Metadata)
             };
-            let hub = self.clone();
-            let task = tokio::task::spawn_local(async move {
-                let tell =
-                    |event: WatchEvent| hub.take(&watch.resource, watch.namespace.as_deref(), &store, &event);
-                match watch.run(&hub.client, tell).await {}
-            });
-            handles.push(task.abort_handle());
+            let (hub, resource, namespace) = (self.clone(), resource.clone(), namespace.clone());
+            let handler_store = store.clone();
+            informers.push(Informer::start_with_store(
+                &self.client,
+                list_watch,
+                store,
+                signature,
+                move |event, changes| {
+                    hub.take(&resource, namespace.as_deref(), &handler_store, event, changes);
+                },
+            ));
         }
-        self.followed.borrow_mut().push((resource.clone(), handles));
+        self.informers.borrow_mut().push((resource.clone(), Rc::new(informers)));
     }
 
     /// Watches the objects of a chart with a new name too.
@@ -141,9 +143,16 @@ impl Hub {
         if !self.charts.borrow_mut().insert(name.to_owned()) {
             return;
         }
-        for (resource, handles) in self.followed.take() {
-            handles.iter().for_each(AbortHandle::abort);
+        for (resource, _) in self.informers.take() {
             self.follow(&resource);
+        }
+    }
+
+    /// Waits until the objects of a kind are all known.
+    pub async fn wait_for_sync(&self, kind: &Kind) {
+        let informers = self.informers.borrow().iter().find(|(resource, _)| resource.kind == *kind).cloned();
+        for informer in informers.iter().flat_map(|(_, informers)| informers.iter()) {
+            informer.wait_for_sync().await;
         }
     }
 
@@ -162,8 +171,8 @@ impl Hub {
             let store = store.borrow();
             match store.get(&key) {
                 Some(row) => return Known::There(*row),
-                None if !store.is_complete() => return Known::Nothing,
-                None => heard = store.heard(),
+                None if !store.has_synced() => return Known::Nothing,
+                None => heard = store.observed_version(),
             }
         }
         Known::Absent(heard)
@@ -172,7 +181,13 @@ impl Hub {
     /// The version up to which the objects of a kind are known in some place.
     pub fn heard(&self, kind: &Kind) -> u64 {
         let stores = self.stores.borrow();
-        stores.get(kind).into_iter().flatten().map(|store| store.borrow().heard()).max().unwrap_or(0)
+        stores
+            .get(kind)
+            .into_iter()
+            .flatten()
+            .map(|store| store.borrow().observed_version())
+            .max()
+            .unwrap_or(0)
     }
 
     /// Whether an object is in a place that is watched; one without a namespace is.
@@ -181,18 +196,10 @@ impl Hub {
         named.namespace.is_none() || self.namespaces.iter().any(here)
     }
 
-    /// Whether the objects of a kind are all known.
-    pub fn is_complete(&self, kind: &Kind) -> bool {
-        self.stores
-            .borrow()
-            .get(kind)
-            .is_some_and(|stores| stores.iter().all(|store| store.borrow().is_complete()))
-    }
-
     /// Looks at all resources; what failed is tried again when its time has come.
-    pub fn nudge_all(&self) {
+    pub fn enqueue_all(&self) {
         let controllers = self.controllers.borrow().clone();
-        controllers.iter().for_each(|controller| controller.nudge_all());
+        controllers.iter().for_each(|controller| controller.enqueue_all());
     }
 
     /// Looks at once at all resources whose release has this name, also those that failed: it is free now.
@@ -217,25 +224,24 @@ impl Hub {
         place: Option<&str>,
         store: &RefCell<ObjectStore>,
         event: &WatchEvent,
+        changes: Vec<Change>,
     ) {
         let kind = &resource.kind;
         match event {
             WatchEvent::Failing(trouble) => {
                 self.log.error(&trouble.message, &[("kind", &kind)]);
                 self.missing.trouble(kind, place.unwrap_or_default(), trouble);
-                self.nudge_all();
+                self.enqueue_all();
             }
             WatchEvent::Recovered => {
                 self.log.info("watching again", &[("kind", &kind)]);
                 self.missing.well(kind, place.unwrap_or_default());
-                self.nudge_all();
+                self.enqueue_all();
             }
             WatchEvent::Applied(object) if is_record(object) => self.take_record(object, true),
             WatchEvent::Deleted(object) if is_record(object) => self.take_record(object, false),
             _ => {}
         }
-        let mut changes = Vec::new();
-        store.borrow_mut().take(event, signature, |change| changes.push(change));
         let object = match event {
             WatchEvent::Applied(object) | WatchEvent::Deleted(object) => Some(object),
             _ => None,
@@ -255,10 +261,10 @@ impl Hub {
                     let version = change.before.map_or(0, |row| row.version);
                     controller.lose(&key, kind, &change.key, version);
                 }
-                if change.matters() {
-                    controller.nudge(key);
+                if change.is_significant() {
+                    controller.enqueue(key);
                 } else {
-                    controller.queue.nudge_after(key, GATHER);
+                    controller.queue.enqueue_after(key, GATHER);
                 }
             }
         }
@@ -267,7 +273,7 @@ impl Hub {
             let listed = |key: &ObjectKey| store.get(key).is_some();
             for controller in self.controllers.borrow().iter() {
                 controller.lose_unlisted(kind, place, &listed);
-                controller.nudge_all();
+                controller.enqueue_all();
             }
         }
     }

@@ -1,40 +1,34 @@
-//! Puts everything together and keeps it running.
+//! Starts the operator: the manager, the informers and a controller per entry of `watches.yaml`.
 
+use std::convert::Infallible;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use podium_chart::dialect::{Dialect, HELM3};
 use podium_client::client::Representation;
 use podium_client::watch::{ListWatch, WatchEvent, WatchFailure, WatchFailureKind};
-use podium_client::{Client, DiscoveryCache, client};
-use podium_controller::cpu_pool::CpuPool;
-use podium_controller::events::EventRecorder;
-use podium_controller::leader_election::{LeaderElection, LeadershipEnd};
+use podium_client::{Client, DiscoveryCache, ObjectKey};
 use podium_controller::log::Log;
-use podium_controller::metrics::{self, ReconcileMetrics};
+use podium_controller::manager::{self, MetricsServer};
+use podium_controller::{Informer, LeaderElection, Manager, ReconcileResult, Reconciler};
 use podium_meta::{Kind, Resource};
 use podium_project::watches::Watch as Entry;
-use podium_serve::pages::Pages;
-use podium_serve::server::Limits;
-use podium_serve::{Health, Registry, Server};
+use tokio::task::JoinSet;
 
 use crate::certificate;
-use crate::chart::Chart;
 use crate::controller::{Controller, Round};
 use crate::custom::Custom;
-use crate::guard::Guard;
 use crate::hub::Hub;
 use crate::missing::{Missing, What};
 use crate::reconcile::Context;
+use crate::reload;
 use crate::roster::Roster;
 use crate::values::holder;
 
-/// How often a chart's files are looked at when they may change.
-const RELOAD: Duration = Duration::from_secs(1);
-/// How long other operators are waited for before a resource counts as nobody's.
-const HEARING: Duration = Duration::from_secs(2);
-/// The first and the longest pause between looks for a kind that is missing.
+/// How long other operators have to announce themselves before a resource counts as chosen by none.
+const ANNOUNCEMENT: Duration = Duration::from_secs(2);
+/// How long the start waits for the release records.
+const RECORDS_TIMEOUT: Duration = Duration::from_secs(10);
+/// The first and the longest pause between checks for a kind that is missing.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
 
 /// How an operator runs.
@@ -83,89 +77,51 @@ pub struct Election {
     pub namespace: String,
 }
 
-/// Why an operator does not run.
+/// Why an operator cannot start or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A port cannot be had.
+    /// An address cannot be listened on, or another operator is the leader now.
     #[error(transparent)]
-    Serve(#[from] podium_serve::server::Error),
-    /// There is no certificate.
+    Manager(#[from] manager::Error),
+    /// No certificate can be made.
     #[error("metrics cannot be served with TLS: {0}")]
     Certificate(String),
-    /// The cluster does not answer.
-    #[error(transparent)]
-    Client(#[from] client::Error),
-    /// Another one leads now.
-    #[error("another operator holds the lease now: {0}")]
-    Lost(String),
 }
 
-/// The Helm that charts of Helm operators are written for.
-const DIALECT: &Dialect = &HELM3;
-
-/// Runs until `stop` is there.
+/// Runs until `stop` resolves.
 pub async fn run(
     client: Client,
     settings: Settings,
     log: Log,
     stop: impl Future<Output = ()>,
 ) -> Result<(), Error> {
-    let registry = Registry::default();
-    let (alive, ready) = (Health::default(), Health::default());
-    metrics::process(&registry, settings.version, "");
-    let mut servers = Vec::new();
-    let probes = Pages { alive: Some(alive), ready: Some(ready.clone()), metrics: None };
-    let metrics = Pages { metrics: Some(registry.clone()), ..Pages::default() };
-    for (address, pages) in [(&settings.probes, probes), (&settings.metrics, metrics)] {
-        if let Some(address) = address {
-            let mut server = Server::bind(address, Limits::default()).await?;
-            if settings.metrics_secure && pages.metrics.is_some() {
-                server = server.secure(certificate::identity().map_err(Error::Certificate)?);
-            }
-            if let Some(address) = server.address() {
-                let what = if pages.metrics.is_some() { "metrics" } else { "probes" };
-                log.info("listening", &[("for", &what), ("address", &address)]);
-            }
-            servers.push((server, pages));
-        }
-    }
-    // The servers of probes and metrics are not part of the leader's work: a standby answers too.
-    let local = tokio::task::LocalSet::new();
-    for (server, pages) in servers {
-        if settings.metrics_guarded && pages.metrics.is_some() {
-            let guard = Guard::new(client.clone());
-            let service = pages.guarded(move |head| guard.leave(head));
-            local.spawn_local(server.run(service, std::future::pending()));
-        } else {
-            local.spawn_local(server.run(pages.service(), std::future::pending()));
-        }
-    }
-    let election = settings.election.clone();
+    let tls = match settings.metrics_secure {
+        true => Some(certificate::identity().map_err(Error::Certificate)?),
+        false => None,
+    };
+    let election = settings.election.as_ref();
+    let options = manager::Options {
+        component: "podium-operator".to_owned(),
+        identity: settings.identity.clone(),
+        version: settings.version,
+        probes: settings.probes.clone(),
+        metrics: settings.metrics.clone().map(|address| MetricsServer {
+            address,
+            tls,
+            require_rbac: settings.metrics_guarded,
+        }),
+        leader_election: election
+            .map(|Election { id, namespace }| LeaderElection::new(namespace, id, &settings.identity)),
+    };
     let identity = settings.identity.clone();
     let roster = Roster::new(&settings.home, &settings.host, &settings.watches, &settings.namespaces);
-    let work = {
-        let (client, log, registry, roster) = (client.clone(), log.clone(), registry.clone(), roster.clone());
-        async move { operate(client, settings, &roster, &log, &registry, &ready).await }
-    };
+    let manager = Manager::new(client.clone(), &options, log);
+    let work = operate(manager.clone(), settings, roster.clone());
     let stop = async {
         stop.await;
         roster.leave(&client, &identity).await;
     };
-    let work = async {
-        tokio::select! {
-            failed = work => failed,
-            () = stop => Ok(()),
-        }
-    };
-    let Some(Election { id, namespace }) = election else { return local.run_until(work).await };
-    let election = LeaderElection::new(&namespace, &id, &identity);
-    metrics::election(&registry, &election);
-    log.info("waiting for the lease", &[("namespace", &namespace), ("name", &id)]);
-    let trouble = |error: &client::Error| log.error("the lease cannot be had", &[("error", error)]);
-    match local.run_until(election.run(&client, trouble, work)).await {
-        LeadershipEnd::Finished(ended) => ended,
-        LeadershipEnd::Lost(reason) => Err(Error::Lost(reason)),
-    }
+    Ok(manager.run(options, work, stop).await?)
 }
 
 /// Waits until the cluster knows a kind.
@@ -199,276 +155,174 @@ async fn find(kinds: &DiscoveryCache, kind: &Kind, log: &Log, missing: &Missing)
     }
 }
 
-/// Handles all watches, for ever.
-async fn operate(
-    client: Client,
-    settings: Settings,
-    roster: &Rc<Roster>,
-    log: &Log,
-    registry: &Registry,
-    ready: &Health,
-) -> Result<(), Error> {
+/// Runs the controllers of all entries of `watches.yaml`.
+async fn operate(manager: Rc<Manager>, settings: Settings, roster: Rc<Roster>) -> Infallible {
+    let (client, log) = (&manager.client, &manager.log);
     // A standby is ready: a rollout that waits for it would wait for the leader that it replaces.
-    ready.bad("cluster", "the resources are not known yet");
+    manager.ready.bad("cluster", "the resources are not known yet");
     let kinds = Rc::new(DiscoveryCache::new(client.clone()));
-    let places: Vec<Option<String>> = match settings.namespaces.as_slice() {
+    let namespaces: Vec<Option<String>> = match settings.namespaces.as_slice() {
         [] => vec![None],
         some => some.iter().cloned().map(Some).collect(),
     };
-    let pool = CpuPool::default();
     let mut charts = Vec::new();
     for watch in &settings.watches {
-        charts.push(load(&pool, &watch.chart).await);
+        charts.push(reload::load(&manager.pool, &watch.chart).await);
     }
     let names = settings.watches.iter().zip(&charts).map(|(watch, chart)| match chart {
         Ok(chart) => chart.name.clone(),
-        // What it will most likely be called when it is there.
+        // A chart is usually named like its folder.
         Err(_) => watch.chart.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned(),
     });
     let names: Vec<String> = names.collect();
-    let recorder = EventRecorder::new("podium-operator", &settings.identity);
-    let missing = Rc::new(Missing::new(registry, recorder.clone(), roster.about()));
-    let hub = Hub::new(client.clone(), log.clone(), places.clone(), &names, missing.clone());
-    let mut context = Context::new(
-        client.clone(),
-        kinds.clone(),
-        hub.clone(),
-        roster.clone(),
-        recorder.clone(),
-        log.clone(),
-        pool,
-    );
+    let missing = Rc::new(Missing::new(&manager.registry, manager.recorder.clone(), roster.about()));
+    let hub = Hub::new(client.clone(), log.clone(), namespaces.clone(), &names, missing.clone());
+    let mut context = Context::new(&manager, kinds.clone(), hub.clone(), roster.clone());
     context.history = settings.history;
     context.hide_overrides = settings.hide_overrides;
     context.period = settings.period;
     let context = Rc::new(context);
-    let reconciles = ReconcileMetrics::new(registry);
-    let created = registry.gauge(
+    let created = manager.registry.gauge(
         "resource_created_at_seconds",
         "Timestamp at which a resource was created.",
         &["name", "namespace", "group", "version", "kind"],
     );
-    {
-        let (client, log) = (client.clone(), log.clone());
-        tokio::task::spawn_local(async move {
-            let failed = |error: &client::Error| log.error("an Event cannot be written", &[("error", error)]);
-            match recorder.run(&client, failed).await {}
-        });
-    }
     hub.watch(&Resource::core("Secret", "secrets", true));
     {
-        // Who may only see its own namespace can only see operators there.
-        let place = (!settings.namespaces.is_empty()).then(|| settings.home.clone());
+        // An operator that may only read its own namespace sees only the operators there.
+        let namespace = (!settings.namespaces.is_empty()).then(|| settings.home.clone());
         let hub = hub.clone();
-        roster.begin(&client, &settings.identity, place, log, move || hub.nudge_all());
+        roster.begin(client, &settings.identity, namespace, log, move || hub.enqueue_all());
     }
-    let mut waiting = 0_usize;
-    let (told, mut begun) = tokio::sync::mpsc::unbounded_channel();
+    let mut starting = JoinSet::new();
     for (entry, chart) in settings.watches.iter().cloned().zip(charts) {
-        waiting += 1;
-        let (context, kinds, hub, client) = (context.clone(), kinds.clone(), hub.clone(), client.clone());
-        let (log, registry, reconciles) = (log.clone(), registry.clone(), reconciles.clone());
-        let (places, told, settings) = (places.clone(), told.clone(), settings.clone());
+        let (manager, context, kinds) = (manager.clone(), context.clone(), kinds.clone());
+        let (namespaces, settings) = (namespaces.clone(), settings.clone());
         let (created, missing) = (created.clone(), missing.clone());
-        tokio::task::spawn_local(async move {
+        starting.spawn_local(async move {
+            let log = &manager.log;
             if let Err(why) = &chart {
                 let about: [(&str, &dyn std::fmt::Display); 2] = [("kind", &entry.kind), ("error", why)];
                 log.error("the chart cannot be used, and is waited for", &about);
                 missing.set(&entry.kind, "chart", Some(What::Chart));
             }
-            let resource = find(&kinds, &entry.kind, &log, &missing).await;
+            let resource = find(&kinds, &entry.kind, log, &missing).await;
             let home = settings.home.clone();
-            let controller = Controller::new(entry, resource, chart, home, &log, created, missing);
-            metrics::queue(&registry, &controller.name, &controller.queue);
-            hub.join(controller.clone());
-            records_known(&hub).await;
-            begin(&controller, &context, &client, &places, &reconciles, &settings);
-            while !controller.is_complete() {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-            let _ = told.send(());
+            let controller = Controller::new(entry, resource, chart, home, log, created, missing);
+            context.hub.join(controller.clone());
+            records_synced(&context.hub).await;
+            start(&manager, &controller, &context, &namespaces, &settings).await;
         });
     }
-    while waiting > 0 && begun.recv().await.is_some() {
-        waiting -= 1;
-    }
-    ready.good("cluster");
+    while starting.join_next().await.is_some() {}
+    manager.ready.good("cluster");
     log.info("all kinds are watched", &[("kinds", &settings.watches.len())]);
     std::future::pending().await
 }
 
-/// The records are known before the first resource is looked at, so that what is right needs no reading. A cluster that
-/// does not let us list them is no reason to wait for ever.
-async fn records_known(hub: &Hub) {
+/// Waits until the release records are known, so that a resource in its desired state needs no request. Where the operator
+/// may not list them, it goes on without.
+async fn records_synced(hub: &Hub) {
     let secrets = Kind::new("v1", "Secret");
-    let until = Instant::now() + Duration::from_secs(10);
-    while !hub.is_complete(&secrets) && Instant::now() < until {
-        tokio::time::sleep(Duration::from_millis(10)).await;
+    let _ = tokio::time::timeout(RECORDS_TIMEOUT, hub.wait_for_sync(&secrets)).await;
+}
+
+/// Reconciles the resources of one entry of `watches.yaml`.
+struct ChartReconciler {
+    controller: Rc<Controller>,
+    context: Rc<Context>,
+}
+
+impl Reconciler for ChartReconciler {
+    type Key = ObjectKey;
+
+    async fn reconcile(&self, key: &ObjectKey) -> ReconcileResult {
+        self.context.reconcile(&self.controller, key).await
     }
 }
 
-/// Starts the watches and workers of a controller.
-fn begin(
+/// Starts the informers and workers of a controller, and waits until all resources are known.
+async fn start(
+    manager: &Manager,
     controller: &Rc<Controller>,
     context: &Rc<Context>,
-    client: &Client,
-    places: &[Option<String>],
-    reconciles: &ReconcileMetrics,
+    namespaces: &[Option<String>],
     settings: &Settings,
 ) {
     let everywhere = [None];
-    let places = if controller.namespaced() { places } else { &everywhere };
-    controller.expect(places.len());
-    for place in places {
-        let watch = ListWatch {
-            resource: controller.resource.clone(),
-            namespace: place.clone(),
+    let namespaces = if controller.namespaced() { namespaces } else { &everywhere };
+    let client = &manager.client;
+    let mut resources = Vec::new();
+    for namespace in namespaces {
+        let list_watch = ListWatch {
+            namespace: namespace.clone(),
             labels: controller.watch.selector_text.clone(),
-            fields: String::new(),
-            form: Representation::Full,
+            ..ListWatch::new(controller.resource.clone(), Representation::Full)
         };
-        let (controller, client) = (controller.clone(), client.clone());
-        let mut round = Round::of(place.clone());
-        tokio::task::spawn_local(async move {
-            match watch.run(&client, |event| controller.take(&mut round, event)).await {}
-        });
-    }
-    if !controller.watch.selector_text.is_empty() {
-        places.iter().for_each(|place| orphans(controller, context, client, place.clone()));
-    }
-    for source in &controller.watch.values_from {
-        for place in places {
-            let watch = ListWatch {
-                resource: holder(source.kind),
-                namespace: place.clone(),
-                labels: String::new(),
+        let handler = controller.clone();
+        let mut round = Round::of(namespace.clone());
+        resources.push(Informer::start(client, list_watch, move |event| handler.take(&mut round, event)));
+        if !controller.watch.selector_text.is_empty() {
+            controller.keep(watch_unselected(controller, context, client, namespace.clone()));
+        }
+        for source in &controller.watch.values_from {
+            let list_watch = ListWatch {
+                namespace: namespace.clone(),
                 fields: format!("metadata.name={}", source.name),
-                form: Representation::Metadata,
+                ..ListWatch::new(holder(source.kind), Representation::Metadata)
             };
-            let (controller, client) = (controller.clone(), client.clone());
-            tokio::task::spawn_local(async move {
-                let tell = |event: WatchEvent| {
-                    if let WatchEvent::Applied(object) | WatchEvent::Deleted(object) = &event {
-                        controller.sources_changed(object);
-                    }
-                };
-                match watch.run(&client, tell).await {}
-            });
+            let handler = controller.clone();
+            controller.keep(Informer::start(client, list_watch, move |event| {
+                if let WatchEvent::Applied(object) | WatchEvent::Deleted(object) = &event {
+                    handler.sources_changed(object);
+                }
+            }));
         }
     }
     let workers = controller.watch.max_concurrent_reconciles.and_then(|n| usize::try_from(n).ok());
-    for _ in 0..workers.unwrap_or(settings.concurrency).max(1) {
-        let (controller, context, reconciles) = (controller.clone(), context.clone(), reconciles.clone());
+    let kit = podium_controller::Controller {
+        name: controller.name.clone(),
+        queue: controller.queue.clone(),
+        workers: workers.unwrap_or(settings.concurrency),
+    };
+    let reconciler = ChartReconciler { controller: controller.clone(), context: context.clone() };
+    manager.start(kit, Rc::new(reconciler));
+    tokio::task::spawn_local(reload::reload(controller.clone(), context.clone(), settings.reload));
+    for informer in &resources {
+        informer.wait_for_sync().await;
+    }
+    resources.into_iter().for_each(|informer| controller.keep(informer));
+}
+
+/// Watches the resources that the selector does not choose, and reports those that no operator chooses. Their metadata is
+/// enough.
+fn watch_unselected(
+    controller: &Rc<Controller>,
+    context: &Rc<Context>,
+    client: &Client,
+    namespace: Option<String>,
+) -> Informer {
+    let list_watch =
+        ListWatch { namespace, ..ListWatch::new(controller.resource.clone(), Representation::Metadata) };
+    let (controller, context) = (controller.clone(), context.clone());
+    Informer::start(client, list_watch, move |event| {
+        let WatchEvent::Applied(object) = event else { return };
+        let custom = Custom(object);
+        let (labels, key) = (custom.labels(), custom.key());
+        if controller.watch.selector.matches(&labels) {
+            return;
+        }
+        let (controller, context) = (controller.clone(), context.clone());
         tokio::task::spawn_local(async move {
-            while let Some(task) = controller.queue.next().await {
-                let begun = Instant::now();
-                let verdict = context.reconcile(&controller, &task.key).await;
-                reconciles.count(&controller.name, verdict, begun.elapsed());
-                controller.queue.settle(&task.key, verdict);
+            // The operators that may choose it announce themselves first.
+            tokio::time::sleep(ANNOUNCEMENT).await;
+            let Some(why) = context.roster.orphan(&controller.watch.kind, &key, &labels) else { return };
+            let found = context.client.get(&controller.resource, key.namespace(), key.name()).await;
+            if let Ok(Some(object)) = found
+                && Custom(object.clone()).labels() == labels
+            {
+                context.report_orphan(&controller, &object, &why).await;
             }
         });
-    }
-    tokio::task::spawn_local(reload(controller.clone(), context.clone(), settings.reload));
-}
-
-/// Looks for resources that no selector chooses. Their bodies are not needed: only whose they are.
-fn orphans(controller: &Rc<Controller>, context: &Rc<Context>, client: &Client, place: Option<String>) {
-    let watch = ListWatch {
-        namespace: place,
-        ..ListWatch::new(controller.resource.clone(), Representation::Metadata)
-    };
-    let (controller, context, client) = (controller.clone(), context.clone(), client.clone());
-    tokio::task::spawn_local(async move {
-        let tell = |event: WatchEvent| {
-            let WatchEvent::Applied(object) = event else { return };
-            let custom = Custom(object);
-            let (labels, key) = (custom.labels(), custom.key());
-            if controller.watch.selector.matches(&labels) {
-                return;
-            }
-            let (controller, context) = (controller.clone(), context.clone());
-            tokio::task::spawn_local(async move {
-                // Those who may answer for it are heard of first.
-                tokio::time::sleep(HEARING).await;
-                let Some(why) = context.roster.orphan(&controller.watch.kind, &key, &labels) else { return };
-                let found = context.client.get(&controller.resource, key.namespace(), key.name()).await;
-                if let Ok(Some(object)) = found
-                    && Custom(object.clone()).labels() == labels
-                {
-                    context.report_orphan(&controller, &object, &why).await;
-                }
-            });
-        };
-        match watch.run(&client, tell).await {}
-    });
-}
-
-/// Loads the chart of a controller anew when its files change; only until there is one, unless it is to be `followed`.
-async fn reload(controller: Rc<Controller>, context: Rc<Context>, followed: bool) {
-    let Context { hub, log, pool, .. } = &*context;
-    let path = controller.watch.chart.clone();
-    let mut seen = stamps(&path);
-    let mut failed = String::new();
-    while followed || controller.chart().is_err() {
-        tokio::time::sleep(RELOAD).await;
-        let now = stamps(&path);
-        if now == seen {
-            continue;
-        }
-        seen = now;
-        match load(pool, &path).await {
-            Ok(chart) if chart.digest != controller.digest() => {
-                log.info("the chart has changed", &[("chart", &path)]);
-                hub.add_chart(&chart.name);
-                *controller.chart.borrow_mut() = Ok(chart);
-                controller.wake_all();
-                failed.clear();
-                hub.missing.set(&controller.watch.kind, "chart", None);
-            }
-            Ok(_) => {
-                failed.clear();
-                hub.missing.set(&controller.watch.kind, "chart", None);
-            }
-            Err(error) if error != failed => {
-                failed = error;
-                hub.missing.set(&controller.watch.kind, "chart", Some(What::Chart));
-                let mut chart = controller.chart.borrow_mut();
-                let what = match &mut *chart {
-                    Ok(_) => "the chart has changed, and cannot be used: the old one stays",
-                    Err(why) => {
-                        why.clone_from(&failed);
-                        "the chart has changed, and still cannot be used"
-                    }
-                };
-                log.error(what, &[("error", &failed)]);
-            }
-            Err(_) => {}
-        }
-    }
-}
-
-/// Loads a chart on a thread of the pool.
-async fn load(pool: &CpuPool, path: &str) -> Result<Arc<Chart>, String> {
-    let path = path.to_owned();
-    match pool.run(move || Chart::load(&path, DIALECT)).await {
-        Ok(loaded) => loaded.map(Arc::new).map_err(|e| e.to_string()),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-/// When the files of a chart were last written, and how long they are.
-fn stamps(path: &str) -> Vec<(std::path::PathBuf, Option<std::time::SystemTime>, u64)> {
-    let mut out = Vec::new();
-    let mut work = vec![std::path::PathBuf::from(path)];
-    while let Some(path) = work.pop() {
-        let Ok(meta) = std::fs::metadata(&path) else { continue };
-        if meta.is_dir() {
-            let entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
-            work.extend(entries.map(|entry| entry.path()));
-        } else {
-            out.push((path, meta.modified().ok(), meta.len()));
-        }
-    }
-    out.sort();
-    out
+    })
 }

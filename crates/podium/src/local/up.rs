@@ -25,7 +25,6 @@ use super::apply;
 use super::background;
 use super::home::{Home, Running};
 use super::stacks;
-use crate::cluster::told_to_end;
 use crate::flag::{many, on, one};
 use crate::output::{complain, print, styled};
 
@@ -131,7 +130,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
             complain(&format!("Error: {error:#}"));
         }
         tokio::select! {
-            () = told_to_end() => {}
+            () = podium_controller::shutdown_signal() => {}
             () = follow(server.api.store()) => {}
         }
         let _ = ending.send(true);

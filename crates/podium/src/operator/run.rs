@@ -6,12 +6,13 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
 use podium_controller::log::{Level, Log, Style};
+use podium_controller::shutdown_signal;
 use podium_operator::{Election, Settings};
 use podium_project::watches::{Reader, Watches};
 use podium_sprig::gotime;
 
 use super::flags;
-use crate::cluster::{connect, told_to_end};
+use crate::cluster::connect;
 use crate::flag::{on, one};
 use crate::output::complain;
 use crate::world::Machine;
@@ -148,6 +149,6 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
                 &[("kind", &watch.kind), ("chart", &watch.chart), ("selector", &watch.selector_text)],
             );
         }
-        Ok(podium_operator::run(client, settings, log.clone(), told_to_end()).await?)
+        Ok(podium_operator::run(client, settings, log.clone(), shutdown_signal()).await?)
     })
 }

@@ -14,7 +14,6 @@ use podium_serve::Server;
 use podium_serve::server::Error;
 use podium_serve::tls::Identity;
 
-use crate::cluster::told_to_end;
 use crate::flag::{on, one};
 use crate::image::size;
 use crate::local::home::Home;
@@ -79,7 +78,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
             complain("Everybody who reaches this address may change its images: --htpasswd FILE lets in only some.");
         }
         let sweeper = (age > 0 && !on(matches, "read-only")).then(|| tokio::spawn(sweep(store, Duration::from_secs(age))));
-        server.run(registry.service(), told_to_end()).await;
+        server.run(registry.service(), podium_controller::shutdown_signal()).await;
         if let Some(sweeper) = sweeper {
             sweeper.abort();
         }

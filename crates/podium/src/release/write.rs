@@ -21,7 +21,7 @@ use super::flags;
 use super::listen::Person;
 use super::read::{Format, format, is_missing, print_out, release_name, store};
 use crate::chart::input::Input;
-use crate::cluster::{Cluster, told_to_end};
+use crate::cluster::Cluster;
 use crate::flag::{many, on, one, refuse};
 use crate::output::{complain, print};
 
@@ -141,7 +141,7 @@ impl Desk {
             let engine = self.engine();
             tokio::select! {
                 done = work(engine) => Ok(done?),
-                () = told_to_end() => {
+                () = podium_controller::shutdown_signal() => {
                     engine.interrupted(name).await?;
                     bail!("interrupted: the release {name} is half changed; the next upgrade or rollback mends it")
                 }

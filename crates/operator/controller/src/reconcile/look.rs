@@ -55,7 +55,7 @@ impl Context {
         }
         match self.hub.known(&held.named) {
             _ if held.lost.is_some() => true,
-            Known::There(row) => row.version > held.version && row.hash != held.signature,
+            Known::There(row) => row.version > held.version && row.signature != held.signature,
             // What went while it was not known here yet, and what was there before we came and is in no list.
             Known::Absent(heard) => held.version <= heard,
             Known::Nothing | Known::Unwatched => false,
@@ -67,7 +67,7 @@ impl Context {
         let Some(done) = Self::done(controller, key) else { return (0, Vec::new()) };
         let untouched = |held: &&Held| {
             let there =
-                matches!(self.hub.known(&held.named), Known::There(row) if row.hash == held.signature);
+                matches!(self.hub.known(&held.named), Known::There(row) if row.signature == held.signature);
             there && held.version != 0 && held.left.is_empty() && !self.is_drifted(controller, held)
         };
         let step = |held: &Held| Step {

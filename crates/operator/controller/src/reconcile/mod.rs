@@ -15,6 +15,7 @@ use std::time::Duration;
 use podium_chart::capabilities::{Capabilities, KubeVersion};
 use podium_client::discovery::ServerVersion;
 use podium_client::{Client, Discovery, DiscoveryCache, ObjectKey, client};
+use podium_controller::Manager;
 use podium_controller::cpu_pool::CpuPool;
 use podium_controller::events::{EventRecorder, EventType};
 use podium_controller::log::Log;
@@ -115,24 +116,16 @@ impl Listener for Quiet {
 }
 
 impl Context {
-    /// Of a cluster.
-    pub fn new(
-        client: Client,
-        kinds: Rc<DiscoveryCache>,
-        hub: Rc<Hub>,
-        roster: Rc<Roster>,
-        recorder: EventRecorder,
-        log: Log,
-        pool: CpuPool,
-    ) -> Self {
+    /// The context of all controllers of a manager.
+    pub fn new(manager: &Manager, kinds: Rc<DiscoveryCache>, hub: Rc<Hub>, roster: Rc<Roster>) -> Self {
         Self {
-            client,
+            client: manager.client.clone(),
             kinds,
             hub,
             roster,
-            recorder,
-            log,
-            pool,
+            recorder: manager.recorder.clone(),
+            log: manager.log.clone(),
+            pool: manager.pool.clone(),
             history: 10,
             hide_overrides: false,
             period: None,
@@ -221,7 +214,7 @@ impl Context {
                 self.hub.missing.set(&controller.watch.kind, &key.to_string(), what);
                 self.fail(controller, key, &trouble).await;
                 self.keep(controller, key).await;
-                ReconcileResult::Retry
+                ReconcileResult::Failed
             }
         }
     }
@@ -239,19 +232,19 @@ impl Context {
     }
 }
 
-/// How long a reconcile may take before it is left because its resource has changed.
+/// How long a reconcile may take before it is interrupted because its resource has changed.
 const LONG: Duration = Duration::from_secs(2);
 
-/// Ends when a long reconcile works for a wish that nobody has any more. What it leaves half done is recovered as after
-/// a crash.
+/// Resolves when a long reconcile works for a spec that has changed since. What it leaves half done, the next reconcile
+/// recovers as after a crash.
 async fn outdated(controller: &Controller, key: &ObjectKey) {
-    let is = || controller.card(key).is_none_or(|card| card.wish != card.working);
     tokio::time::sleep(LONG).await;
     loop {
-        if is() {
+        let changed = controller.changed.notified();
+        if controller.card(key).is_none_or(|card| card.wish != card.working) {
             return;
         }
-        tokio::time::sleep(LONG / 8).await;
+        changed.await;
     }
 }
 

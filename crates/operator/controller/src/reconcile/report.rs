@@ -68,7 +68,7 @@ impl Context {
             return log.info(&trouble.message, &[]);
         }
         log.error(&trouble.message, &[("reason", &trouble.reason)]);
-        let wait = controller.queue.next_delay(key);
+        let wait = controller.queue.next_backoff(key);
         let next = Timestamp::now() + jiff::SignedDuration::try_from(wait).unwrap_or_default();
         let message = format!("{} (next try at {})", trouble.message, next.strftime("%Y-%m-%dT%H:%M:%SZ"));
         let mut report = Report::default();

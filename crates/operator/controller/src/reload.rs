@@ -1,0 +1,89 @@
+//! Loads the chart of an entry of `watches.yaml`, and again when its files change.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use podium_chart::dialect::{Dialect, HELM3};
+use podium_controller::cpu_pool::CpuPool;
+
+use crate::chart::Chart;
+use crate::controller::Controller;
+use crate::missing::What;
+use crate::reconcile::Context;
+
+/// How often the files of a chart are checked for changes.
+const RELOAD: Duration = Duration::from_secs(1);
+/// The Helm that charts of Helm operators are written for.
+const DIALECT: &Dialect = &HELM3;
+
+/// Loads a chart on a thread of the pool.
+pub async fn load(pool: &CpuPool, path: &str) -> Result<Arc<Chart>, String> {
+    let path = path.to_owned();
+    match pool.run(move || Chart::load(&path, DIALECT)).await {
+        Ok(loaded) => loaded.map(Arc::new).map_err(|e| e.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Reloads the chart of a controller when its files change. Unless charts are to be `followed`, only until one is usable.
+pub async fn reload(controller: Rc<Controller>, context: Rc<Context>, followed: bool) {
+    let Context { hub, log, pool, .. } = &*context;
+    let path = controller.watch.chart.clone();
+    let mut seen = stamps(&path);
+    let mut failed = String::new();
+    while followed || controller.chart().is_err() {
+        tokio::time::sleep(RELOAD).await;
+        let now = stamps(&path);
+        if now == seen {
+            continue;
+        }
+        seen = now;
+        match load(pool, &path).await {
+            Ok(chart) if chart.digest != controller.digest() => {
+                log.info("the chart has changed", &[("chart", &path)]);
+                hub.add_chart(&chart.name);
+                *controller.chart.borrow_mut() = Ok(chart);
+                controller.wake_all();
+                failed.clear();
+                hub.missing.set(&controller.watch.kind, "chart", None);
+            }
+            Ok(_) => {
+                failed.clear();
+                hub.missing.set(&controller.watch.kind, "chart", None);
+            }
+            Err(error) if error != failed => {
+                failed = error;
+                hub.missing.set(&controller.watch.kind, "chart", Some(What::Chart));
+                let mut chart = controller.chart.borrow_mut();
+                let what = match &mut *chart {
+                    Ok(_) => "the chart has changed, and cannot be used: the old one stays",
+                    Err(why) => {
+                        why.clone_from(&failed);
+                        "the chart has changed, and still cannot be used"
+                    }
+                };
+                log.error(what, &[("error", &failed)]);
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+/// The modification time and size of every file of a chart.
+fn stamps(path: &str) -> Vec<(PathBuf, Option<SystemTime>, u64)> {
+    let mut out = Vec::new();
+    let mut work = vec![PathBuf::from(path)];
+    while let Some(path) = work.pop() {
+        let Ok(meta) = std::fs::metadata(&path) else { continue };
+        if meta.is_dir() {
+            let entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
+            work.extend(entries.map(|entry| entry.path()));
+        } else {
+            out.push((path, meta.modified().ok(), meta.len()));
+        }
+    }
+    out.sort();
+    out
+}
