@@ -169,4 +169,3 @@ impl Cluster {
 pub fn with_cluster<T>(matches: &ArgMatches, work: impl AsyncFnOnce(Client) -> Result<T>) -> Result<T> {
     Cluster::open(matches)?.wait(work)
 }
-

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use podium_client::ObjectKey;
 use podium_client::client::Error;
 use podium_client::watch::WatchEvent;
-use podium_controller::work_queue::ReconcileResult;
+use podium_controller::{ReconcileResult, Reconciler};
 use podium_meta::Resource;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -108,28 +108,36 @@ impl Accounts {
     }
 }
 
-/// Makes what a namespace lacks.
-pub async fn work(world: Rc<World>, name: Rc<str>) -> ReconcileResult {
-    let accounts = &world.accounts;
-    // Whoever ends a list has everything looked at again.
-    if world.namespaces.is_active(&name) != Some(true) || !accounts.maps.borrow().is_complete() {
-        return ReconcileResult::Done;
-    }
-    let Some(account) = accounts.uid(&ObjectKey::new(Some(&name), ACCOUNT)) else {
-        return ReconcileResult::Done;
-    };
-    let mut result = Ok(());
-    if account.is_none() {
-        result = make(&world, &name, &account_of(&name), &accounts_kind()).await.map(drop);
-    }
-    if result.is_ok() && !world.options.root_ca.is_empty() {
-        result = certificate(&world, &name).await;
-    }
-    match result {
-        Ok(()) => ReconcileResult::Done,
-        // Read again what somebody else has written.
-        Err(error) if refused(&error, 409) => ReconcileResult::Failed,
-        Err(error) => world.failed("accounts", &name, &error),
+/// Creates the `default` ServiceAccount and the root CA ConfigMap of every namespace.
+pub struct ServiceAccounts(pub Rc<World>);
+
+impl Reconciler for ServiceAccounts {
+    type Key = Rc<str>;
+
+    async fn reconcile(&self, key: &Rc<str>) -> ReconcileResult {
+        let world = &self.0;
+        let name = key;
+        let accounts = &world.accounts;
+        // Whoever ends a list has everything looked at again.
+        if world.namespaces.is_active(name) != Some(true) || !accounts.maps.borrow().is_complete() {
+            return ReconcileResult::Done;
+        }
+        let Some(account) = accounts.uid(&ObjectKey::new(Some(name), ACCOUNT)) else {
+            return ReconcileResult::Done;
+        };
+        let mut result = Ok(());
+        if account.is_none() {
+            result = make(world, name, &account_of(name), &accounts_kind()).await.map(drop);
+        }
+        if result.is_ok() && !world.options.root_ca.is_empty() {
+            result = certificate(world, name).await;
+        }
+        match result {
+            Ok(()) => ReconcileResult::Done,
+            // Read again what somebody else has written.
+            Err(error) if refused(&error, 409) => ReconcileResult::Failed,
+            Err(error) => world.failed("accounts", name, &error),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use podium_client::ObjectKey;
 use podium_client::client::{Error, Representation};
 use podium_client::write::Propagation;
-use podium_controller::work_queue::ReconcileResult;
+use podium_controller::{ReconcileResult, Reconciler};
 use podium_meta::Resource;
 use serde_json::{Value, json};
 
@@ -32,16 +32,24 @@ struct Spot {
 /// How long an object stays of which something is to be said first.
 const UNSAID: Duration = Duration::from_millis(200);
 
-/// Does what there is to do with an object.
-pub async fn work(world: Rc<World>, uid: Uid) -> ReconcileResult {
-    // Before everything was listed once, an owner that was not seen means nothing.
-    if !world.is_listed() {
-        world.park(uid);
-        return ReconcileResult::Done;
-    }
-    match step(&world, uid).await {
-        Ok(verdict) => verdict,
-        Err(error) => world.failed("garbage", uid.text().unwrap_or_default(), &error),
+/// Deletes, orphans or detaches the dependents of objects that are gone or go.
+pub struct GarbageCollector(pub Rc<World>);
+
+impl Reconciler for GarbageCollector {
+    type Key = Uid;
+
+    async fn reconcile(&self, key: &Uid) -> ReconcileResult {
+        let world = &self.0;
+        let uid = *key;
+        // Before everything was listed once, an owner that was not seen means nothing.
+        if !world.is_listed() {
+            world.park(uid);
+            return ReconcileResult::Done;
+        }
+        match step(world, uid).await {
+            Ok(verdict) => verdict,
+            Err(error) => world.failed("garbage", uid.text().unwrap_or_default(), &error),
+        }
     }
 }
 

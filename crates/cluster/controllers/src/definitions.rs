@@ -8,6 +8,7 @@ use std::time::Duration;
 use podium_client::ObjectKey;
 use podium_client::client::{Error, Representation};
 use podium_client::watch::WatchEvent;
+use podium_controller::Reconciler;
 use podium_controller::work_queue::{Backoff, ReconcileResult};
 use podium_meta::{Kind, Resource};
 use serde_json::{Value, json};
@@ -108,27 +109,42 @@ impl Definitions {
     }
 }
 
-/// Asks for the kinds, again and again until they are those that are defined.
-pub async fn renew(world: Rc<World>, _: ()) -> ReconcileResult {
-    let definitions = &world.definitions;
-    match world.refresh().await {
-        Ok(catalog) if definitions.is_served(&catalog) => ReconcileResult::Done,
-        Ok(_) => {
-            definitions.tries.set(definitions.tries.get().saturating_add(1));
-            ReconcileResult::RequeueAfter(SERVED.after(definitions.tries.get()))
+/// Refreshes the served resources after a CRD or APIService has changed.
+pub struct ResourceDiscovery(pub Rc<World>);
+
+impl Reconciler for ResourceDiscovery {
+    type Key = ();
+
+    async fn reconcile(&self, _key: &()) -> ReconcileResult {
+        let world = &self.0;
+        let definitions = &world.definitions;
+        match world.refresh().await {
+            Ok(catalog) if definitions.is_served(&catalog) => ReconcileResult::Done,
+            Ok(_) => {
+                definitions.tries.set(definitions.tries.get().saturating_add(1));
+                ReconcileResult::RequeueAfter(SERVED.after(definitions.tries.get()))
+            }
+            Err(error) => world.failed("kinds", "", &error),
         }
-        Err(error) => world.failed("kinds", "", &error),
     }
 }
 
-/// Brings a definition nearer to its end.
-pub async fn work(world: Rc<World>, name: Rc<str>) -> ReconcileResult {
-    match end(&world, &name).await {
-        Ok(verdict) => verdict,
-        // Somebody else has written it: what it is now is read again.
-        Err(error) if refused(&error, 409) => ReconcileResult::Failed,
-        Err(error) if refused(&error, 404) => ReconcileResult::Done,
-        Err(error) => world.failed("definition", &name, &error),
+/// Deletes the objects of a deleted CustomResourceDefinition, then removes its finalizer.
+pub struct CrdFinalizer(pub Rc<World>);
+
+impl Reconciler for CrdFinalizer {
+    type Key = Rc<str>;
+
+    async fn reconcile(&self, key: &Rc<str>) -> ReconcileResult {
+        let world = &self.0;
+        let name = key;
+        match end(world, name).await {
+            Ok(verdict) => verdict,
+            // Somebody else has written it: what it is now is read again.
+            Err(error) if refused(&error, 409) => ReconcileResult::Failed,
+            Err(error) if refused(&error, 404) => ReconcileResult::Done,
+            Err(error) => world.failed("definition", name, &error),
+        }
     }
 }
 

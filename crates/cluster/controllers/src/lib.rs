@@ -29,14 +29,14 @@ mod uid;
 mod world;
 
 use std::convert::Infallible;
-use std::hash::Hash;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use podium_client::Client;
 use podium_controller::log::Log;
-use podium_controller::work_queue::{ReconcileResult, WorkQueue};
+use podium_controller::manager;
+use podium_controller::{Controller, Manager, Reconciler, WorkQueue};
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -88,52 +88,44 @@ pub struct Options {
     pub log: Log,
 }
 
-/// Runs all controllers until `stop` is there; everything that they do is in the thread of the caller, and ends with it.
+/// Runs all controllers on the calling thread until `stop` resolves.
 pub async fn run(client: Client, options: Options, stop: impl Future<Output = ()>) {
-    let local = tokio::task::LocalSet::new();
-    let work = local.run_until(keep(World::new(client, options)));
-    tokio::select! {
-        () = stop => {}
-        never = work => match never {},
-    }
+    let manager_options = manager::Options {
+        component: "garbage-collector-controller".to_owned(),
+        identity: String::new(),
+        version: env!("CARGO_PKG_VERSION"),
+        probes: None,
+        metrics: None,
+        leader_election: None,
+    };
+    let manager = Manager::new(client, &manager_options, options.log.clone());
+    let world = World::new(&manager, options);
+    // Without servers and leader election a manager has no reason to fail.
+    let _ = manager.clone().run(manager_options, work(manager, world), stop).await;
 }
 
-async fn keep(world: Rc<World>) -> Infallible {
+async fn work(manager: Rc<Manager>, world: Rc<World>) -> Infallible {
     let mut pause = PAUSES.0;
     while let Err(error) = world.refresh().await {
-        world.options.log.error(&error.to_string(), &[("work", &"kinds")]);
+        manager.log.error(&error.to_string(), &[("work", &"kinds")]);
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(PAUSES.1);
     }
     let (many, few) = WORKERS;
     let queues = &world.queues;
-    serve(&world, &queues.garbage, many, collect::work);
-    serve(&world, &queues.endings, few, namespaces::work);
-    serve(&world, &queues.homes, few, accounts::work);
-    serve(&world, &queues.tokens, few, tokens::work);
-    serve(&world, &queues.kept, few, protection::work);
-    serve(&world, &queues.definitions, few, definitions::work);
-    serve(&world, &queues.roles, 1, roles::work);
-    serve(&world, &queues.kinds, 1, definitions::renew);
-    let refused = |error: &podium_client::Error| {
-        world.options.log.error(&error.to_string(), &[("work", &"events")]);
-    };
-    world.recorder.run(&world.client, refused).await
+    start(&manager, &queues.garbage, many, collect::GarbageCollector(world.clone()));
+    start(&manager, &queues.endings, few, namespaces::NamespaceTermination(world.clone()));
+    start(&manager, &queues.homes, few, accounts::ServiceAccounts(world.clone()));
+    start(&manager, &queues.tokens, few, tokens::ServiceAccountTokens(world.clone()));
+    start(&manager, &queues.kept, few, protection::StorageProtection(world.clone()));
+    start(&manager, &queues.definitions, few, definitions::CrdFinalizer(world.clone()));
+    start(&manager, &queues.roles, 1, roles::ClusterRoleAggregation(world.clone()));
+    start(&manager, &queues.kinds, 1, definitions::ResourceDiscovery(world.clone()));
+    std::future::pending().await
 }
 
-/// Works on the keys of a queue, so many at once.
-fn serve<K, W>(world: &Rc<World>, queue: &WorkQueue<K>, workers: usize, work: fn(Rc<World>, K) -> W)
-where
-    K: Clone + Eq + Hash + 'static,
-    W: Future<Output = ReconcileResult> + 'static,
-{
-    for _ in 0..workers {
-        let (world, queue) = (world.clone(), queue.clone());
-        tokio::task::spawn_local(async move {
-            while let Some(task) = queue.next().await {
-                let verdict = work(world.clone(), task.key.clone()).await;
-                queue.complete(&task.key, verdict);
-            }
-        });
-    }
+/// Starts the workers of a controller.
+fn start<R: Reconciler>(manager: &Manager, queue: &WorkQueue<R::Key>, workers: usize, reconciler: R) {
+    let controller = Controller { name: String::new(), queue: queue.clone(), workers };
+    manager.start_unmeasured(controller, Rc::new(reconciler));
 }

@@ -10,7 +10,7 @@ use podium_client::ObjectKey;
 use podium_client::client::{Client, Error, Representation};
 use podium_client::watch::WatchEvent;
 use podium_client::write::Propagation;
-use podium_controller::work_queue::ReconcileResult;
+use podium_controller::{ReconcileResult, Reconciler};
 use podium_meta::Resource;
 use serde_json::{Value, json};
 
@@ -105,14 +105,22 @@ impl Namespaces {
     }
 }
 
-/// Brings a namespace nearer to its end.
-pub async fn work(world: Rc<World>, name: Rc<str>) -> ReconcileResult {
-    match end(&world, &name).await {
-        Ok(verdict) => verdict,
-        // Somebody else has written it: what it is now is read again.
-        Err(error) if refused(&error, 409) => ReconcileResult::Failed,
-        Err(error) if refused(&error, 404) => ReconcileResult::Done,
-        Err(error) => world.failed("namespace", &name, &error),
+/// Deletes the content of terminating namespaces, then removes their finalizer.
+pub struct NamespaceTermination(pub Rc<World>);
+
+impl Reconciler for NamespaceTermination {
+    type Key = Rc<str>;
+
+    async fn reconcile(&self, key: &Rc<str>) -> ReconcileResult {
+        let world = &self.0;
+        let name = key;
+        match end(world, name).await {
+            Ok(verdict) => verdict,
+            // Somebody else has written it: what it is now is read again.
+            Err(error) if refused(&error, 409) => ReconcileResult::Failed,
+            Err(error) if refused(&error, 404) => ReconcileResult::Done,
+            Err(error) => world.failed("namespace", name, &error),
+        }
     }
 }
 

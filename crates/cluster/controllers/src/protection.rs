@@ -8,7 +8,7 @@ use std::rc::Rc;
 use podium_client::ObjectKey;
 use podium_client::client::Error;
 use podium_client::watch::WatchEvent;
-use podium_controller::work_queue::ReconcileResult;
+use podium_controller::{ReconcileResult, Reconciler};
 use podium_meta::Resource;
 use serde_json::Value;
 
@@ -81,11 +81,19 @@ impl Protection {
     }
 }
 
-/// Lets a claim or a volume go that nobody has.
-pub async fn work(world: Rc<World>, (kept, key): (Kept, ObjectKey)) -> ReconcileResult {
-    match release(&world, kept, &key).await {
-        Ok(verdict) => verdict,
-        Err(error) => world.failed("protection", &key, &error),
+/// Removes the protection finalizers of claims and volumes that are deleted and not in use.
+pub struct StorageProtection(pub Rc<World>);
+
+impl Reconciler for StorageProtection {
+    type Key = (Kept, ObjectKey);
+
+    async fn reconcile(&self, key: &(Kept, ObjectKey)) -> ReconcileResult {
+        let world = &self.0;
+        let (kept, key) = (key.0, &key.1);
+        match release(world, kept, key).await {
+            Ok(verdict) => verdict,
+            Err(error) => world.failed("protection", key, &error),
+        }
     }
 }
 

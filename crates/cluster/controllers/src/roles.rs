@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use podium_client::client::{Apply, Error};
-use podium_controller::work_queue::ReconcileResult;
+use podium_controller::{ReconcileResult, Reconciler};
 use podium_meta::{Kind, Resource, Selector};
 use serde_json::{Value, json};
 
@@ -14,11 +14,18 @@ use crate::world::World;
 
 const MANAGER: &str = "clusterrole-aggregation-controller";
 
-/// Makes all such roles what the others are.
-pub async fn work(world: Rc<World>, _: ()) -> ReconcileResult {
-    match step(&world).await {
-        Ok(()) => ReconcileResult::Done,
-        Err(error) => world.failed("roles", "", &error),
+/// Fills the rules of aggregated ClusterRoles.
+pub struct ClusterRoleAggregation(pub Rc<World>);
+
+impl Reconciler for ClusterRoleAggregation {
+    type Key = ();
+
+    async fn reconcile(&self, _key: &()) -> ReconcileResult {
+        let world = &self.0;
+        match step(world).await {
+            Ok(()) => ReconcileResult::Done,
+            Err(error) => world.failed("roles", "", &error),
+        }
     }
 }
 

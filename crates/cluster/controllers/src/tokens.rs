@@ -8,7 +8,7 @@ use podium_client::ObjectKey;
 use podium_client::client::Error;
 use podium_client::watch::WatchEvent;
 use podium_client::write::Propagation;
-use podium_controller::work_queue::ReconcileResult;
+use podium_controller::{ReconcileResult, Reconciler};
 use podium_meta::{Resource, base64};
 use serde_json::{Value, json};
 
@@ -93,11 +93,18 @@ impl Tokens {
     }
 }
 
-/// Fills a secret, or deletes it with its account.
-pub async fn work(world: Rc<World>, key: ObjectKey) -> ReconcileResult {
-    match step(&world, &key).await {
-        Ok(verdict) => verdict,
-        Err(error) => world.failed("token", &key, &error),
+/// Fills Secrets of type `kubernetes.io/service-account-token`.
+pub struct ServiceAccountTokens(pub Rc<World>);
+
+impl Reconciler for ServiceAccountTokens {
+    type Key = ObjectKey;
+
+    async fn reconcile(&self, key: &ObjectKey) -> ReconcileResult {
+        let world = &self.0;
+        match step(world, key).await {
+            Ok(verdict) => verdict,
+            Err(error) => world.failed("token", key, &error),
+        }
     }
 }
 

@@ -18,9 +18,9 @@ use podium_client::watch::{ListWatch, WatchEvent, WatchFailureKind};
 use podium_client::{Client, ObjectKey};
 use podium_controller::events::{EventRecorder, EventType, ObjectReference};
 use podium_controller::work_queue::{Backoff, ReconcileResult, WorkQueue};
+use podium_controller::{Informer, Manager};
 use podium_meta::Resource;
 use serde_json::Value;
-use tokio::task::AbortHandle;
 
 use crate::Options;
 use crate::accounts::Accounts;
@@ -46,7 +46,8 @@ const BACKOFF: Backoff = Backoff { base: Duration::from_millis(25), cap: Duratio
 struct Watched {
     served: Served,
     number: Number,
-    task: AbortHandle,
+    /// Ends its watch when the resource is no longer served.
+    _informer: Informer,
     state: Rc<State>,
 }
 
@@ -155,14 +156,14 @@ pub struct World {
 
 impl World {
     /// Of a cluster that has not been asked anything.
-    pub fn new(client: Client, options: Options) -> Rc<Self> {
+    pub fn new(manager: &Manager, options: Options) -> Rc<Self> {
         fn queue<K: Clone + Eq + Hash>() -> WorkQueue<K> {
             WorkQueue::new(BACKOFF)
         }
         Rc::new(Self {
-            client,
+            client: manager.client.clone(),
             options,
-            recorder: EventRecorder::new("garbage-collector-controller", ""),
+            recorder: manager.recorder.clone(),
             graph: RefCell::default(),
             queues: Queues {
                 garbage: queue(),
@@ -215,7 +216,6 @@ impl World {
                 None => catalog.is_stale(&kind.kind.group),
             };
             if !stays {
-                watched.task.abort();
                 // A kind in another version is the same kind.
                 dropped.extend(now.is_none().then_some(watched.number));
             }
@@ -239,14 +239,18 @@ impl World {
         let number = self.graph.borrow_mut().add_kind(&resource.kind, resource.namespaced);
         self.resources.borrow_mut().insert(number, resource.clone());
         let state = Rc::new(State::default());
-        let (world, heard, interest) = (self.clone(), state.clone(), Interest::of(served));
-        let task = tokio::task::spawn_local(async move {
-            let watch = ListWatch::new(resource, Representation::Metadata);
-            let tell = |event: WatchEvent| world.take(&watch.resource, number, interest, &heard, &event);
-            match watch.run(&world.client, tell).await {}
+        let (world, handled, interest) = (self.clone(), resource.clone(), Interest::of(served));
+        let handler_state = state.clone();
+        let informer =
+            Informer::start(&self.client, ListWatch::new(resource, Representation::Metadata), move |event| {
+                world.take(&handled, number, interest, &handler_state, &event);
+            });
+        self.watched.borrow_mut().push(Watched {
+            served: served.clone(),
+            number,
+            _informer: informer,
+            state,
         });
-        let task = task.abort_handle();
-        self.watched.borrow_mut().push(Watched { served: served.clone(), number, task, state });
     }
 
     /// Whether every kind that answers has been listed.
