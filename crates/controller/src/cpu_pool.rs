@@ -37,9 +37,9 @@ impl Budget {
 
 /// The result of work that stops when its budget is over.
 pub enum Outcome<T> {
-    /// It came to its end, well or not.
+    /// The work ended, with a result or an error of its own.
     Finished(T),
-    /// The budget was over before.
+    /// The budget ran out first.
     OutOfTime,
 }
 
@@ -83,7 +83,7 @@ impl CpuPool {
     ) -> Result<T, Error> {
         let permit = self.fast.clone().acquire_owned().await.map_err(|_| Error::Interrupted)?;
         let work = move || {
-            // The thread stays counted when the caller is gone.
+            // The permit is held until the work ends, even when the caller is gone.
             let _permit = permit;
             work()
         };
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_that_nobody_waits_for_gives_its_thread_back() {
+    async fn abandoned_work_frees_its_thread() {
         let pool = CpuPool::new(1);
         let is_slow = AtomicBool::new(true);
         let long = pool
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_is_an_error_of_its_caller_only() {
+    async fn a_panic_fails_only_its_caller() {
         let pool = CpuPool::new(1);
         assert_eq!(pool.run(|| panic!("on purpose")).await, Err::<(), _>(Error::Interrupted));
         assert_eq!(pool.run(|| 1).await, Ok(1));

@@ -1,7 +1,7 @@
-//! What `kubectl describe` shows at the end: Events about objects.
+//! Records Events, which `kubectl describe` shows.
 //!
-//! EventKey the same of the same object again raises the count of one Event. Who says it never waits and never fails:
-//! what cannot be written is counted, and an object that is spoken of too often is spoken of less.
+//! Recording the same Event about the same object again raises its count. Recording never blocks and never fails: an Event
+//! that cannot be written is counted, and each object has a rate limit.
 
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
@@ -17,28 +17,28 @@ use tokio::time::Instant;
 
 use podium_client::client::{Client, Error};
 
-/// How many different Events wait to be written, and how many written ones are remembered.
-const MOST: usize = 512;
-/// How long an Event waits: what is said again meanwhile is the same write, and whatever is urgent goes first.
-const SOON: Duration = Duration::from_secs(1);
-/// How many objects have their rate remembered.
-const OBJECTS: usize = 1024;
-/// How many Events about one object may come at once, and after how long there is one more.
+/// How many different Events wait to be written, and how many written ones can be raised.
+const CAPACITY: usize = 512;
+/// How long an Event waits, so that repetitions become one write and urgent requests go first.
+const DELAY: Duration = Duration::from_secs(1);
+/// How many objects have a rate limit at the same time.
+const MAX_BUCKETS: usize = 1024;
+/// The rate limit of an object: the burst, and the time until one more Event is allowed.
 const BURST: u32 = 25;
 const REFILL: Duration = Duration::from_secs(60);
-/// A server forgets Events after an hour: older ones are not raised but written anew.
-const FORGET: Duration = Duration::from_secs(50 * 60);
-/// The longest message that a server takes, in bytes.
-const LONGEST: usize = 1024;
+/// API servers delete Events after an hour: an older one is not raised, a new one is created.
+const TTL: Duration = Duration::from_secs(50 * 60);
+/// The longest message that an API server accepts, in bytes.
+const MAX_MESSAGE: usize = 1024;
 
-/// What an Event is about.
+/// The object that an Event is about (`involvedObject`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectReference {
-    /// apiVersion.
+    /// The apiVersion.
     pub api_version: String,
-    /// Kind.
+    /// The kind.
     pub kind: String,
-    /// The namespace, unless the object has none.
+    /// The namespace, unless the object is cluster-scoped.
     pub namespace: Option<String>,
     /// The name.
     pub name: String,
@@ -47,7 +47,7 @@ pub struct ObjectReference {
 }
 
 impl ObjectReference {
-    /// The object itself.
+    /// The reference to an object.
     pub fn from_object(object: &Value) -> Self {
         let text = |path: &str| object.pointer(path).and_then(Value::as_str).map(str::to_owned);
         Self {
@@ -60,25 +60,25 @@ impl ObjectReference {
     }
 }
 
-/// How serious it is.
+/// The type of an Event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventType {
-    /// As expected.
+    /// Something happened as expected.
     Normal,
-    /// Somebody should look.
+    /// Something needs the attention of a user.
     Warning,
 }
 
-/// What is said; the same again is the same Event.
+/// What identifies an Event: recording an equal one raises its count.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct EventKey {
     about: ObjectReference,
-    mood: EventType,
+    event_type: EventType,
     reason: String,
     message: String,
 }
 
-/// An Event that was written.
+/// An Event that exists on the API server.
 struct Written {
     namespace: String,
     name: String,
@@ -86,7 +86,7 @@ struct Written {
     at: Instant,
 }
 
-/// How often something was said and not yet written.
+/// How often an Event was recorded since it was last written.
 struct Pending {
     times: u64,
     first: Timestamp,
@@ -98,7 +98,7 @@ struct State {
     order: VecDeque<EventKey>,
     pending: HashMap<EventKey, Pending>,
     buckets: HashMap<String, Bucket>,
-    /// What is being written now.
+    /// The Event that is being written.
     writing: Option<EventKey>,
     stats: RecorderStats,
 }
@@ -108,18 +108,18 @@ struct Bucket {
     at: Instant,
 }
 
-/// What became of what was said.
+/// How many Events were written and lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecorderStats {
-    /// Events written, new or raised.
+    /// Events written, created or raised.
     pub written: u64,
-    /// Not said because the object was spoken of too often, or too much was waiting.
+    /// Events dropped by a rate limit or because too many were waiting.
     pub dropped: u64,
-    /// Not written because the server would not have it.
+    /// Events that the API server rejected.
     pub failed: u64,
 }
 
-/// Says things about objects; copies are the same.
+/// Records Events about objects; clones share one queue.
 #[derive(Clone)]
 pub struct EventRecorder(Arc<Inner>);
 
@@ -131,7 +131,7 @@ struct Inner {
 }
 
 impl EventRecorder {
-    /// In the name of a component (what describes the Event's source) and of one of its processes.
+    /// A recorder of a component (the source of its Events) and of one instance of it.
     pub fn new(component: &str, instance: &str) -> Self {
         let (component, instance) = (component.to_owned(), instance.to_owned());
         Self(Arc::new(Inner { component, instance, state: Mutex::default(), wake: Notify::new() }))
@@ -141,35 +141,35 @@ impl EventRecorder {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says something; it is written soon.
-    pub fn record(&self, about: &ObjectReference, mood: EventType, reason: &str, message: &str) {
+    /// Records an Event; it is written soon.
+    pub fn record(&self, about: &ObjectReference, event_type: EventType, reason: &str, message: &str) {
         let mut message = message.to_owned();
-        if message.len() > LONGEST {
-            message.truncate(message.floor_char_boundary(LONGEST - 3));
+        if message.len() > MAX_MESSAGE {
+            message.truncate(message.floor_char_boundary(MAX_MESSAGE - 3));
             message.push_str("...");
         }
-        let saying = EventKey { about: about.clone(), mood, reason: reason.to_owned(), message };
-        self.state().say(saying, Timestamp::now(), Instant::now());
+        let event_key = EventKey { about: about.clone(), event_type, reason: reason.to_owned(), message };
+        self.state().record(event_key, Timestamp::now(), Instant::now());
         self.0.wake.notify_one();
     }
 
-    /// Whether something that was said of an object, by its uid, is not written yet.
-    pub fn is_waiting(&self, uid: &str) -> bool {
+    /// Whether an Event about the object with this uid is not written yet.
+    pub fn is_pending(&self, uid: &str) -> bool {
         let state = self.state();
-        state.order.iter().chain(&state.writing).any(|saying| saying.about.uid == uid)
+        state.order.iter().chain(&state.writing).any(|event_key| event_key.about.uid == uid)
     }
 
-    /// What became of what was said.
+    /// How many Events were written and lost.
     pub fn stats(&self) -> RecorderStats {
         self.state().stats
     }
 
-    /// Writes what is said, for ever; what the server refuses is told.
+    /// Writes the recorded Events; `failed` is called for each that cannot be written.
     pub async fn run(&self, client: &Client, mut failed: impl FnMut(&Error)) -> Infallible {
         let mut written = HashMap::new();
         loop {
-            while let Some((saying, pending)) = self.next() {
-                let result = self.write(client, &mut written, &saying, &pending).await;
+            while let Some((event_key, pending)) = self.next() {
+                let result = self.write(client, &mut written, &event_key, &pending).await;
                 let mut state = self.state();
                 state.writing = None;
                 match &result {
@@ -182,63 +182,63 @@ impl EventRecorder {
                 }
             }
             self.0.wake.notified().await;
-            tokio::time::sleep(SOON).await;
+            tokio::time::sleep(DELAY).await;
         }
     }
 
     fn next(&self) -> Option<(EventKey, Pending)> {
         let mut state = self.state();
-        let saying = state.order.pop_front()?;
-        let pending = state.pending.remove(&saying)?;
-        state.writing = Some(saying.clone());
-        Some((saying, pending))
+        let event_key = state.order.pop_front()?;
+        let pending = state.pending.remove(&event_key)?;
+        state.writing = Some(event_key.clone());
+        Some((event_key, pending))
     }
 
     async fn write(
         &self,
         client: &Client,
         written: &mut HashMap<EventKey, Written>,
-        saying: &EventKey,
+        event_key: &EventKey,
         pending: &Pending,
     ) -> Result<(), Error> {
         let events = Resource::core("Event", "events", true);
-        if let Some(known) = written.get_mut(saying).filter(|known| known.at.elapsed() < FORGET) {
+        if let Some(known) = written.get_mut(event_key).filter(|known| known.at.elapsed() < TTL) {
             let count = known.count.saturating_add(pending.times);
             let patch = json!({"count": count, "lastTimestamp": second(pending.last)});
             let path = events.object(Some(&known.namespace), &known.name);
             let body = Some(("application/merge-patch+json", patch.to_string().into_bytes()));
             match client.request(Method::PATCH, &path, body).await {
                 Ok(_) => {
-                    // Every write begins the server's hour anew.
+                    // Every write restarts the time to live.
                     (known.count, known.at) = (count, Instant::now());
                     return Ok(());
                 }
-                // Forgotten by the server, or deleted by somebody: a new one.
+                // Expired or deleted: a new one is created.
                 Err(Error::Api(status)) if status.is_not_found() => {}
                 Err(error) => return Err(error),
             }
         }
-        let event = self.event(saying, pending);
-        let namespace = saying.about.namespace.as_deref().unwrap_or("default");
+        let event = self.event(event_key, pending);
+        let namespace = event_key.about.namespace.as_deref().unwrap_or("default");
         let body = Some(("application/json", event.to_string().into_bytes()));
         client.request(Method::POST, &events.collection(Some(namespace)), body).await?;
         let name = event.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        if written.len() >= MOST {
+        if written.len() >= CAPACITY {
             forget_oldest(written);
         }
         let (namespace, at) = (namespace.to_owned(), Instant::now());
-        written.insert(saying.clone(), Written { namespace, name, count: pending.times, at });
+        written.insert(event_key.clone(), Written { namespace, name, count: pending.times, at });
         Ok(())
     }
 
-    fn event(&self, saying: &EventKey, pending: &Pending) -> Value {
-        let EventKey { about, mood, reason, message } = saying;
+    fn event(&self, event_key: &EventKey, pending: &Pending) -> Value {
+        let EventKey { about, event_type, reason, message } = event_key;
         let namespace = about.namespace.as_deref().unwrap_or("default");
         let mut involved = json!({"apiVersion": about.api_version, "kind": about.kind, "name": about.name, "uid": about.uid});
         if let Some(namespace) = &about.namespace {
             involved["namespace"] = namespace.as_str().into();
         }
-        // As the originals name them: the object, a dot, the time as a number.
+        // Named as client-go names Events: the object, a dot, the time in hexadecimal.
         let short = about.name.get(..about.name.floor_char_boundary(200)).unwrap_or_default();
         let name = format!("{}.{:x}", short.trim_end_matches(['.', '-']), pending.first.as_nanosecond());
         json!({
@@ -246,7 +246,7 @@ impl EventRecorder {
             "kind": "Event",
             "metadata": {"name": name, "namespace": namespace},
             "involvedObject": involved,
-            "type": match mood { EventType::Normal => "Normal", EventType::Warning => "Warning" },
+            "type": match event_type { EventType::Normal => "Normal", EventType::Warning => "Warning" },
             "reason": reason,
             "message": message,
             "count": pending.times,
@@ -260,31 +260,31 @@ impl EventRecorder {
 }
 
 impl State {
-    fn say(&mut self, saying: EventKey, time: Timestamp, now: Instant) {
-        if !self.allowed(&saying.about.uid, now) {
+    fn record(&mut self, event_key: EventKey, time: Timestamp, now: Instant) {
+        if !self.allowed(&event_key.about.uid, now) {
             self.stats.dropped += 1;
             return;
         }
-        if let Some(pending) = self.pending.get_mut(&saying) {
+        if let Some(pending) = self.pending.get_mut(&event_key) {
             pending.times += 1;
             pending.last = time;
-        } else if self.order.len() >= MOST {
+        } else if self.order.len() >= CAPACITY {
             self.stats.dropped += 1;
         } else {
-            self.order.push_back(saying.clone());
-            self.pending.insert(saying, Pending { times: 1, first: time, last: time });
+            self.order.push_back(event_key.clone());
+            self.pending.insert(event_key, Pending { times: 1, first: time, last: time });
         }
     }
 
-    /// Whether one more Event about an object is bearable.
+    /// Whether the rate limit of an object allows one more Event.
     fn allowed(&mut self, uid: &str, now: Instant) -> bool {
-        if !self.buckets.contains_key(uid) && self.buckets.len() >= OBJECTS {
-            // Full buckets say nothing; if all are in use, the objects are many and speak little each.
+        if !self.buckets.contains_key(uid) && self.buckets.len() >= MAX_BUCKETS {
+            // Full buckets need not be kept. If all are in use, many objects record a little each.
             self.buckets.retain(|_, bucket| {
                 bucket.fill(now);
                 bucket.left < BURST
             });
-            if self.buckets.len() >= OBJECTS {
+            if self.buckets.len() >= MAX_BUCKETS {
                 return true;
             }
         }
@@ -306,17 +306,17 @@ impl Bucket {
 }
 
 fn forget_oldest(written: &mut HashMap<EventKey, Written>) {
-    written.retain(|_, known| known.at.elapsed() < FORGET);
+    written.retain(|_, known| known.at.elapsed() < TTL);
     let mut times: Vec<Instant> = written.values().map(|known| known.at).collect();
-    if times.len() >= MOST {
-        // Half at once: this is not worth an order of its own.
-        let (_, middle, _) = times.select_nth_unstable(MOST / 2);
+    if times.len() >= CAPACITY {
+        // Removes half of them at once, which needs no ordered structure.
+        let (_, middle, _) = times.select_nth_unstable(CAPACITY / 2);
         let middle = *middle;
         written.retain(|_, known| known.at > middle);
     }
 }
 
-/// A time as Events have it.
+/// A timestamp in the format of Events.
 fn second(time: Timestamp) -> String {
     format!("{time:.0}")
 }
@@ -325,7 +325,7 @@ fn second(time: Timestamp) -> String {
 mod tests {
     use super::*;
 
-    fn saying(uid: &str, message: &str) -> EventKey {
+    fn event_key(uid: &str, message: &str) -> EventKey {
         let about = ObjectReference {
             api_version: "v1".to_owned(),
             kind: "ConfigMap".to_owned(),
@@ -333,58 +333,64 @@ mod tests {
             name: "a".to_owned(),
             uid: uid.to_owned(),
         };
-        EventKey { about, mood: EventType::Normal, reason: "Tested".to_owned(), message: message.to_owned() }
+        EventKey {
+            about,
+            event_type: EventType::Normal,
+            reason: "Tested".to_owned(),
+            message: message.to_owned(),
+        }
     }
 
     #[test]
-    fn the_same_again_waits_as_one() {
+    fn repetitions_become_one_event() {
         let mut state = State::default();
         let (time, now) = (Timestamp::UNIX_EPOCH, Instant::now());
         for message in ["x", "y", "x", "x"] {
-            state.say(saying("u", message), time, now);
+            state.record(event_key("u", message), time, now);
         }
-        let times = |message| state.pending.get(&saying("u", message)).map(|pending| pending.times);
+        let times = |message| state.pending.get(&event_key("u", message)).map(|pending| pending.times);
         assert_eq!((state.order.len(), times("x"), times("y")), (2, Some(3), Some(1)));
     }
 
     #[test]
-    fn an_object_is_spoken_of_in_measure() {
+    fn limits_the_rate_per_object() {
         let mut state = State::default();
         let now = Instant::now();
-        let said = |state: &mut State, now, uid| (0..100).filter(|_| state.allowed(uid, now)).count();
-        assert_eq!(said(&mut state, now, "a"), 25);
-        assert_eq!(said(&mut state, now + REFILL * 3, "a"), 3);
-        assert_eq!(said(&mut state, now, "b"), 25);
-        assert_eq!(said(&mut state, now + Duration::from_secs(1 << 30), "a"), 25);
+        let count_allowed =
+            |state: &mut State, now, uid| (0..100).filter(|_| state.allowed(uid, now)).count();
+        assert_eq!(count_allowed(&mut state, now, "a"), 25);
+        assert_eq!(count_allowed(&mut state, now + REFILL * 3, "a"), 3);
+        assert_eq!(count_allowed(&mut state, now, "b"), 25);
+        assert_eq!(count_allowed(&mut state, now + Duration::from_secs(1 << 30), "a"), 25);
     }
 
     #[test]
-    fn memory_is_bounded_whatever_is_said() {
+    fn memory_is_bounded() {
         let mut state = State::default();
         let (time, now) = (Timestamp::UNIX_EPOCH, Instant::now());
         for number in 0..5000 {
-            state.say(saying(&number.to_string(), "x"), time, now);
+            state.record(event_key(&number.to_string(), "x"), time, now);
         }
-        assert_eq!((state.order.len(), state.pending.len()), (MOST, MOST));
-        assert!(state.buckets.len() <= OBJECTS);
-        assert_eq!(state.stats.dropped, 5000 - MOST as u64);
+        assert_eq!((state.order.len(), state.pending.len()), (CAPACITY, CAPACITY));
+        assert!(state.buckets.len() <= MAX_BUCKETS);
+        assert_eq!(state.stats.dropped, 5000 - CAPACITY as u64);
         let mut written = HashMap::new();
         for number in 0..5000_u32 {
-            if written.len() >= MOST {
+            if written.len() >= CAPACITY {
                 forget_oldest(&mut written);
             }
             let (namespace, name) = (String::new(), String::new());
             let at = now + Duration::from_nanos(number.into());
-            written.insert(saying(&number.to_string(), "x"), Written { namespace, name, count: 1, at });
+            written.insert(event_key(&number.to_string(), "x"), Written { namespace, name, count: 1, at });
         }
-        assert!(written.len() <= MOST);
+        assert!(written.len() <= CAPACITY);
     }
 
     #[test]
-    fn an_event_is_what_describe_looks_for() {
+    fn event_has_the_fields_of_kubectl_describe() {
         let recorder = EventRecorder::new("demo-controller", "pod-1");
         let time: Timestamp = "2026-01-02T03:04:05.6789Z".parse().unwrap();
-        let event = recorder.event(&saying("u", "m"), &Pending { times: 2, first: time, last: time });
+        let event = recorder.event(&event_key("u", "m"), &Pending { times: 2, first: time, last: time });
         assert_eq!(event["involvedObject"]["uid"], "u");
         assert_eq!((&event["metadata"]["namespace"], &event["count"]), (&json!("n"), &json!(2)));
         assert_eq!(event["lastTimestamp"], "2026-01-02T03:04:05Z");

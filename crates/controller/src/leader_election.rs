@@ -1,7 +1,7 @@
-//! Who leads: a `Lease` that one of several holds, as client-go's leader election writes it.
+//! Leader election by a `Lease`, compatible with client-go.
 //!
-//! A record counts as long as its duration after *we* saw it change: clocks of others are never compared. Who holds
-//! it gives up after the deadline, before the duration is over for anybody else.
+//! A candidate takes over when it has not seen the Lease change for the lease duration; clocks of different processes are
+//! never compared. The leader steps down after the renew deadline, before any candidate may take over.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use podium_client::client::{Client, Error, Representation};
 use podium_client::watch::{ListWatch, WatchEvent};
 
-/// Where Leases are.
+/// The resource of Leases.
 pub fn resource() -> Resource {
     Resource {
         kind: Kind::new("coordination.k8s.io/v1", "Lease"),
@@ -26,36 +26,36 @@ pub fn resource() -> Resource {
     }
 }
 
-/// One of those who want to lead.
+/// A candidate for leadership.
 #[derive(Clone, Debug)]
 pub struct LeaderElection {
     /// The namespace of the Lease.
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// Who we are; no two may be the same.
+    /// The holder identity, unique to this process.
     pub identity: String,
-    /// How long others wait after the last sign of life.
+    /// The lease duration: how long candidates wait after the last change of the Lease.
     pub duration: Duration,
-    /// How long a leader tries to renew before it gives up; shorter than the duration.
+    /// The renew deadline: how long the leader tries to renew before it steps down; shorter than the duration.
     pub deadline: Duration,
-    /// How often a leader renews.
+    /// How often the leader renews.
     pub renew: Duration,
-    /// The pause after a failed try.
+    /// The pause after a failed attempt.
     pub retry: Duration,
-    leads: Arc<AtomicBool>,
+    leader: Arc<AtomicBool>,
 }
 
-/// How a time as leader ended.
+/// How a term as leader ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LeadershipEnd<T> {
-    /// The work was done; the Lease is free for the next at once.
+    /// The work finished, and the Lease was released.
     Finished(T),
-    /// Somebody else may lead now; the work was dropped where it waited.
+    /// Another candidate may be the leader now; the work was dropped where it waited.
     Lost(String),
 }
 
-/// What a Lease says.
+/// The record in the spec of a Lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Record {
     holder: String,
@@ -77,15 +77,15 @@ impl Record {
     }
 }
 
-/// The Lease as we last saw it, and when it last changed for us.
-struct Seen {
+/// The Lease as it was last observed, and when it was observed to change.
+struct ObservedLease {
     lease: Value,
     record: Record,
     at: Instant,
 }
 
 impl LeaderElection {
-    /// With the durations of client-go, but half of its requests.
+    /// A candidate with the durations of client-go that renews half as often.
     pub fn new(namespace: &str, name: &str, identity: &str) -> Self {
         Self {
             namespace: namespace.to_owned(),
@@ -95,45 +95,45 @@ impl LeaderElection {
             deadline: Duration::from_secs(10),
             renew: Duration::from_secs(4),
             retry: Duration::from_secs(2),
-            leads: Arc::default(),
+            leader: Arc::default(),
         }
     }
 
-    /// Whether we lead now.
+    /// Whether this process is the leader.
     pub fn is_leader(&self) -> bool {
-        self.leads.load(Ordering::Relaxed)
+        self.leader.load(Ordering::Relaxed)
     }
 
-    /// Waits until we lead, then works; gives the Lease back when the work is done, which is how to stop. When it cannot
-    /// be renewed in time, the work is dropped at the point where it waits: it must own all that it started. Every try
-    /// that fails is told.
+    /// Waits for leadership, then runs `work`, and releases the Lease when the work is done. When the Lease cannot be renewed
+    /// in time, the work is dropped at the point where it waits: it must own everything that it started. `failed` is called
+    /// for every failed request.
     pub async fn run<T>(
         &self,
         client: &Client,
-        trouble: impl FnMut(&Error),
+        failed: impl FnMut(&Error),
         work: impl Future<Output = T>,
     ) -> LeadershipEnd<T> {
-        let mut trouble = trouble;
-        let (mut lease, begin) = self.acquire(client, &mut trouble).await;
-        let leads = Leads::new(&self.leads);
+        let mut failed = failed;
+        let (mut lease, begin) = self.acquire(client, &mut failed).await;
+        let flag = LeaderFlag::set(&self.leader);
         let ended = tokio::select! {
-            // Losing counts before anything else that is ready.
+            // Checked first: a leader whose lease has expired must not go on.
             biased;
-            reason = self.keep(client, &mut lease, begin, &mut trouble) => LeadershipEnd::Lost(reason),
+            reason = self.renew_until_lost(client, &mut lease, begin, &mut failed) => LeadershipEnd::Lost(reason),
             done = work => LeadershipEnd::Finished(done),
         };
-        drop(leads);
+        drop(flag);
         if matches!(ended, LeadershipEnd::Finished(_)) {
             self.release(client, &lease).await;
         }
         ended
     }
 
-    /// Waits until the Lease is ours; the time is that of the last sign of life which others may have seen.
-    async fn acquire(&self, client: &Client, trouble: &mut impl FnMut(&Error)) -> (Value, Instant) {
+    /// Acquires the Lease; the time is that of the last renewal that candidates may have observed.
+    async fn acquire(&self, client: &Client, failed: &mut impl FnMut(&Error)) -> (Value, Instant) {
         let changed = Notify::new();
-        let deaf = AtomicBool::new(false);
-        let news = Mutex::new(None);
+        let watch_failing = AtomicBool::new(false);
+        let observed = Mutex::new(None);
         let only = ListWatch {
             namespace: Some(self.namespace.clone()),
             fields: format!("metadata.name={}", self.name),
@@ -142,14 +142,14 @@ impl LeaderElection {
         let listen = only.run(client, |event| {
             let lease = match event {
                 WatchEvent::Failing(_) | WatchEvent::Recovered => {
-                    deaf.store(matches!(event, WatchEvent::Failing(_)), Ordering::Relaxed);
+                    watch_failing.store(matches!(event, WatchEvent::Failing(_)), Ordering::Relaxed);
                     None
                 }
                 WatchEvent::Applied(lease) => Some(lease),
                 WatchEvent::Deleted(_) | WatchEvent::TooDeep(_) => None,
                 WatchEvent::ListStarted | WatchEvent::ListDone => return,
             };
-            *news.lock().unwrap_or_else(PoisonError::into_inner) = lease;
+            *observed.lock().unwrap_or_else(PoisonError::into_inner) = lease;
             changed.notify_one();
         });
         let run = async {
@@ -161,25 +161,25 @@ impl LeaderElection {
                     Ok(Some(lease)) => return (lease, begin),
                     Ok(None) => {}
                     Err(error) if is_conflict(&error) => {
-                        // Not without a pause: whoever won may be in the middle of it.
+                        // Not without a pause: the winner of the race is still writing.
                         sleep(self.retry / 10).await;
                         continue;
                     }
                     Err(error) => {
-                        trouble(&error);
+                        failed(&error);
                         sleep(self.retry).await;
                         continue;
                     }
                 }
-                let expires = seen.as_ref().map_or(begin, |seen| seen.at + span(&seen.record));
+                let expires = seen.as_ref().map_or(begin, |seen| seen.at + lease_duration(&seen.record));
                 let poll = Instant::now() + self.retry;
                 tokio::select! {
                     () = changed.notified() => {
-                        known = news.lock().unwrap_or_else(PoisonError::into_inner).take();
+                        known = observed.lock().unwrap_or_else(PoisonError::into_inner).take();
                     }
                     () = sleep_until(expires) => {}
-                    // Who may not watch has to ask.
-                    () = sleep_until(poll), if deaf.load(Ordering::Relaxed) => {}
+                    // Polls only where the Lease cannot be watched.
+                    () = sleep_until(poll), if watch_failing.load(Ordering::Relaxed) => {}
                 }
             }
         };
@@ -190,12 +190,12 @@ impl LeaderElection {
         }
     }
 
-    /// Takes the Lease if nobody holds it; asks for it unless it is known.
+    /// Takes the Lease if it is free or expired; reads it unless the watch delivered it.
     async fn attempt(
         &self,
         client: &Client,
         known: Option<Value>,
-        seen: &mut Option<Seen>,
+        seen: &mut Option<ObservedLease>,
     ) -> Result<Option<Value>, Error> {
         let (here, all) = (self.path(), resource().collection(Some(&self.namespace)));
         let asked = match known {
@@ -218,10 +218,10 @@ impl LeaderElection {
             _ => Instant::now(),
         };
         let (ours, free) = (record.holder == self.identity, record.holder.is_empty());
-        let expired = at + span(&record) <= Instant::now();
-        *seen = Some(Seen { lease, record, at });
+        let expired = at + lease_duration(&record) <= Instant::now();
+        *seen = Some(ObservedLease { lease, record, at });
         match seen {
-            Some(Seen { lease, .. }) if ours || free || expired => {
+            Some(ObservedLease { lease, .. }) if ours || free || expired => {
                 let body = self.claim(lease, ours);
                 client.request(Method::PUT, &here, json_body(&body)).await.map(Some)
             }
@@ -229,18 +229,18 @@ impl LeaderElection {
         }
     }
 
-    /// Renews until that is no longer possible, and says why.
-    async fn keep(
+    /// Renews the Lease until that fails for the renew deadline; returns the reason.
+    async fn renew_until_lost(
         &self,
         client: &Client,
         lease: &mut Value,
-        mut sign: Instant,
-        trouble: &mut impl FnMut(&Error),
+        mut renewed_at: Instant,
+        failed: &mut impl FnMut(&Error),
     ) -> String {
         let here = self.path();
-        let mut next = sign + self.renew;
+        let mut next = renewed_at + self.renew;
         loop {
-            let deadline = sign + self.deadline;
+            let deadline = renewed_at + self.deadline;
             let late = || format!("the lease {}/{} was not renewed in time", self.namespace, self.name);
             if next >= deadline {
                 sleep_until(deadline).await;
@@ -252,16 +252,16 @@ impl LeaderElection {
             match timeout_at(deadline, client.request(Method::PUT, &here, json_body(&body))).await {
                 Err(_) => return late(),
                 Ok(Ok(renewed)) => {
-                    (*lease, sign, next) = (renewed, begin, begin + self.renew);
+                    (*lease, renewed_at, next) = (renewed, begin, begin + self.renew);
                     continue;
                 }
                 Ok(Err(error)) if is_conflict(&error) => {
-                    // Somebody else wrote: a label, or the claim of a new leader.
+                    // Another client wrote the Lease: a label, or a new leader.
                     match timeout_at(deadline, client.request(Method::GET, &here, None)).await {
                         Err(_) => return late(),
                         Ok(Ok(now)) if Record::read(&now).holder == self.identity => {
                             *lease = now;
-                            // Not without a pause: two of the same identity would fight at full speed.
+                            // Not without a pause: two processes of the same identity would fight at full speed.
                             next = Instant::now() + self.retry / 10;
                             continue;
                         }
@@ -269,36 +269,36 @@ impl LeaderElection {
                             let holder = Record::read(&now).holder;
                             return format!("{holder:?} holds the lease {}/{}", self.namespace, self.name);
                         }
-                        Ok(Err(error)) => trouble(&error),
+                        Ok(Err(error)) => failed(&error),
                     }
                 }
                 Ok(Err(Error::Api(status))) if status.is_not_found() => {
                     return format!("the lease {}/{} was deleted", self.namespace, self.name);
                 }
-                Ok(Err(error)) => trouble(&error),
+                Ok(Err(error)) => failed(&error),
             }
             next = Instant::now() + self.retry;
         }
     }
 
-    /// Gives the Lease back, if that works at once: if not, it runs out by itself.
+    /// Releases the Lease; if that fails, it expires.
     async fn release(&self, client: &Client, lease: &Value) {
         let here = self.path();
         let give = async {
-            match client.request(Method::PUT, &here, json_body(&freed(lease))).await {
-                // A renewal that was on its way came first.
+            match client.request(Method::PUT, &here, json_body(&released(lease))).await {
+                // A renewal that was under way came first.
                 Err(error) if is_conflict(&error) => {}
                 _ => return,
             }
             let Ok(now) = client.request(Method::GET, &here, None).await else { return };
             if Record::read(&now).holder == self.identity {
-                let _ = client.request(Method::PUT, &here, json_body(&freed(&now))).await;
+                let _ = client.request(Method::PUT, &here, json_body(&released(&now))).await;
             }
         };
         let _ = timeout_at(Instant::now() + self.retry, give).await;
     }
 
-    /// The Lease as it is when we hold it.
+    /// The Lease with this process as its holder.
     fn claim(&self, lease: &Value, ours: bool) -> Value {
         let mut lease = lease.clone();
         let before = Record::read(&lease);
@@ -325,24 +325,24 @@ impl LeaderElection {
     }
 }
 
-/// Says that we lead, as long as it lives: also when the work is dropped from outside.
-struct Leads<'l>(&'l AtomicBool);
+/// Marks this process as the leader while it lives, also when the work is dropped.
+struct LeaderFlag<'l>(&'l AtomicBool);
 
-impl<'l> Leads<'l> {
-    fn new(flag: &'l AtomicBool) -> Self {
+impl<'l> LeaderFlag<'l> {
+    fn set(flag: &'l AtomicBool) -> Self {
         flag.store(true, Ordering::Relaxed);
         Self(flag)
     }
 }
 
-impl Drop for Leads<'_> {
+impl Drop for LeaderFlag<'_> {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Relaxed);
     }
 }
 
 /// The Lease without a holder.
-fn freed(lease: &Value) -> Value {
+fn released(lease: &Value) -> Value {
     let mut free = lease.clone();
     let now = micro(Timestamp::now());
     if let Some(spec) = free.get_mut("spec").and_then(Value::as_object_mut) {
@@ -354,8 +354,8 @@ fn freed(lease: &Value) -> Value {
     free
 }
 
-/// How long a record counts; a foreign one may say anything.
-fn span(record: &Record) -> Duration {
+/// The lease duration of a record, bounded because another client may have written any number.
+fn lease_duration(record: &Record) -> Duration {
     Duration::from_secs(record.seconds.min(24 * 3600))
 }
 
@@ -367,7 +367,7 @@ fn json_body(value: &Value) -> Option<(&'static str, Vec<u8>)> {
     Some(("application/json", value.to_string().into_bytes()))
 }
 
-/// A time as Leases have it.
+/// A timestamp in the format of Leases.
 pub(crate) fn micro(time: Timestamp) -> String {
     format!("{time:.6}")
 }
@@ -377,7 +377,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_is_what_the_original_would_write() {
+    fn writes_the_record_of_client_go() {
         let election = LeaderElection::new("n", "l", "me");
         let fresh = json!({"metadata": {"name": "l", "resourceVersion": "5", "labels": {"a": "b"}}});
         let first = election.claim(&fresh, false);
@@ -402,6 +402,6 @@ mod tests {
             json!({"spec": {"leaseDurationSeconds": u64::MAX, "leaseTransitions": -1, "holderIdentity": 7}});
         let record = Record::read(&lease);
         assert_eq!((record.holder.as_str(), record.transitions), ("", 0));
-        assert_eq!(span(&record), Duration::from_secs(24 * 3600));
+        assert_eq!(lease_duration(&record), Duration::from_secs(24 * 3600));
     }
 }

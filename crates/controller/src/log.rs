@@ -1,6 +1,6 @@
-//! What a program says while it runs: one line each, with a level, a time, a message and fields.
+//! Structured logs: one line per entry, with a level, a time, a message and fields.
 //!
-//! Fields are named by whoever logs; bodies of objects, headers and values of charts are never among them.
+//! Bodies of objects, headers and chart values are never logged.
 
 use std::fmt::{self, Display, Write as _};
 use std::io::Write;
@@ -8,19 +8,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 
-/// How important a line is.
+/// The level of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// For whoever looks for a mistake.
+    /// Details for debugging.
     Debug,
-    /// What happens.
+    /// Normal operation.
     Info,
-    /// What goes wrong.
+    /// Failures.
     Error,
 }
 
 impl Level {
-    /// `debug`, `info`, `error`, or a number as the originals take it: the more, the more is said.
+    /// `debug`, `info`, `error`, or a zap verbosity: a positive number is debug.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "debug" => Some(Level::Debug),
@@ -39,19 +39,19 @@ impl Level {
     }
 }
 
-/// The forms of a line.
+/// The encoding of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// For people.
+    /// Readable by people.
     Console,
-    /// For programs.
+    /// JSON, readable by programs.
     Json,
 }
 
-/// The longest value that is written whole.
-const LONGEST: usize = 4096;
+/// The longest value that is written; longer ones are truncated.
+const MAX_VALUE: usize = 4096;
 
-/// Where lines go; a copy with more fields costs as much as the fields.
+/// A log; clones share its output.
 #[derive(Clone)]
 pub struct Log {
     out: Arc<Mutex<Box<dyn Write + Send>>>,
@@ -66,33 +66,33 @@ impl Log {
         Self::to(Box::new(std::io::stderr()), level, style)
     }
 
-    /// A log into something else.
+    /// A log to another writer.
     pub fn to(out: Box<dyn Write + Send>, level: Level, style: Style) -> Self {
         Self { out: Arc::new(Mutex::new(out)), level, style, fields: Arc::new([]) }
     }
 
-    /// The same log with a field in every line.
+    /// The same log with one more field in every line.
     pub fn with(&self, name: &'static str, value: impl Display) -> Self {
         let added = std::iter::once((name, value.to_string()));
         Self { fields: self.fields.iter().cloned().chain(added).collect(), ..self.clone() }
     }
 
-    /// Whether lines of a level are written: who has to work for one asks first.
+    /// Whether entries of a level are written.
     pub fn enabled(&self, level: Level) -> bool {
         level >= self.level
     }
 
-    /// For whoever looks for a mistake.
+    /// Writes an entry of level debug.
     pub fn debug(&self, message: &str, fields: &[(&str, &dyn Display)]) {
         self.write(Level::Debug, message, fields);
     }
 
-    /// What happens.
+    /// Writes an entry of level info.
     pub fn info(&self, message: &str, fields: &[(&str, &dyn Display)]) {
         self.write(Level::Info, message, fields);
     }
 
-    /// What goes wrong.
+    /// Writes an entry of level error.
     pub fn error(&self, message: &str, fields: &[(&str, &dyn Display)]) {
         self.write(Level::Error, message, fields);
     }
@@ -103,7 +103,7 @@ impl Log {
         }
         let line = self.line(Timestamp::now(), level, message, fields);
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        // There is nobody to tell that nobody can be told.
+        // A failure to log cannot be reported anywhere.
         let _ = out.write_all(line.as_bytes());
     }
 
@@ -111,7 +111,7 @@ impl Log {
         let own = self.fields.iter().map(|(name, value)| (*name, value as &dyn Display));
         let all = own.chain(fields.iter().copied());
         let mut line = String::with_capacity(128);
-        // Writing into a text cannot fail; a value whose own writing fails is left where it stopped.
+        // Writing to a String cannot fail; a value whose Display fails is truncated there.
         let _ = match self.style {
             Style::Console => console(&mut line, time, level, message, all),
             Style::Json => json(&mut line, time, level, message, all),
@@ -163,7 +163,7 @@ fn json<'f>(
     Ok(())
 }
 
-/// A message on one line, whatever is in it: nobody forges a line by a name with a line end.
+/// Escapes control characters, so that a value with a newline cannot forge a line.
 fn plain(line: &mut String, message: &str) {
     for c in short(&message).chars() {
         if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
@@ -176,8 +176,8 @@ fn quoted(line: &mut String, text: &str) {
 
 fn short(value: &dyn Display) -> String {
     let mut text = value.to_string();
-    if text.len() > LONGEST {
-        text.truncate(text.floor_char_boundary(LONGEST));
+    if text.len() > MAX_VALUE {
+        text.truncate(text.floor_char_boundary(MAX_VALUE));
         text.push('…');
     }
     text
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_for_people_or_programs() {
+    fn encodes_console_and_json_lines() {
         let fields: [(&str, &dyn Display); 4] = [("a", &1), ("b", &"x y"), ("c", &"k=\"v\""), ("d", &"")];
         assert_eq!(
             line(Style::Console, "it failed", &fields),
@@ -207,17 +207,17 @@ mod tests {
     }
 
     #[test]
-    fn nobody_forges_a_line() {
+    fn control_characters_cannot_forge_a_line() {
         for style in [Style::Console, Style::Json] {
             let text = line(style, "a\nb", &[("c", &"d\ne\u{1b}[1m")]);
             assert_eq!(text.lines().count(), 1, "{text}");
             assert!(!text.contains('\u{1b}'));
         }
-        assert!(line(Style::Console, &"é".repeat(10_000), &[]).len() < LONGEST + 100);
+        assert!(line(Style::Console, &"é".repeat(10_000), &[]).len() < MAX_VALUE + 100);
     }
 
     #[test]
-    fn levels_are_those_of_the_originals() {
+    fn parses_zap_levels() {
         for (text, level) in [
             ("debug", Some(Level::Debug)),
             ("info", Some(Level::Info)),

@@ -1,4 +1,4 @@
-//! Who is there: everybody publishes a Lease with labels, renews it, and can list those of the others.
+//! Discovers other processes: each publishes and renews a Lease with labels, and lists the Leases of the others.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,45 +10,45 @@ use serde_json::{Value, json};
 use crate::leader_election::{micro, resource};
 use podium_client::client::{Apply, Client, Error, Representation};
 
-/// What one process publishes of itself.
+/// The Lease that one process publishes.
 #[derive(Clone, Debug)]
 pub struct PeerLease {
     /// The namespace of the Lease.
     pub namespace: String,
-    /// Its name, which nobody else uses.
+    /// Its name, unique to this process.
     pub name: String,
-    /// Who it is.
+    /// The holder identity.
     pub identity: String,
-    /// What others select by.
+    /// The labels that other processes select by.
     pub labels: BTreeMap<String, String>,
-    /// What others want to know.
+    /// The annotations that other processes read.
     pub annotations: BTreeMap<String, String>,
-    /// How long it counts without being renewed.
+    /// How long it is valid without a renewal.
     pub duration: Duration,
 }
 
-/// What another process has published.
+/// Another process, as its Lease describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// The namespace of its Lease.
     pub namespace: String,
     /// The name of its Lease.
     pub name: String,
-    /// Who it is.
+    /// The holder identity.
     pub identity: String,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// Its annotations.
     pub annotations: BTreeMap<String, String>,
-    /// When it was first published.
+    /// When its Lease was created.
     pub since: Timestamp,
-    /// Until when it counts.
+    /// Until when it is valid.
     pub until: Timestamp,
 }
 
 impl Peer {
-    /// Whether it has given a sign of life in time; clocks may differ by as much as the Lease lasts.
-    pub fn alive(&self, now: Timestamp) -> bool {
+    /// Whether its Lease is valid; clocks may differ by as much as the duration of the Lease.
+    pub fn is_alive(&self, now: Timestamp) -> bool {
         now <= self.until
     }
 
@@ -73,7 +73,7 @@ impl Peer {
 }
 
 impl PeerLease {
-    /// Publishes or renews: one request.
+    /// Creates or renews the Lease, in one request.
     pub async fn publish(&self, client: &Client) -> Result<(), Error> {
         let lease = json!({
             "apiVersion": "coordination.k8s.io/v1",
@@ -91,8 +91,8 @@ impl PeerLease {
             .map(drop)
     }
 
-    /// Publishes now and renews in time, for ever; failures are told.
-    pub async fn keep(&self, client: &Client, mut failed: impl FnMut(&Error)) -> std::convert::Infallible {
+    /// Publishes the Lease and renews it in time; `failed` is called when a renewal fails.
+    pub async fn run(&self, client: &Client, mut failed: impl FnMut(&Error)) -> std::convert::Infallible {
         loop {
             if let Err(error) = self.publish(client).await {
                 failed(&error);
@@ -101,7 +101,7 @@ impl PeerLease {
         }
     }
 
-    /// Takes it back, so that others need not wait.
+    /// Deletes the Lease, so that other processes need not wait for it to expire.
     pub async fn withdraw(&self, client: &Client) -> Result<(), Error> {
         let path = resource().object(Some(&self.namespace), &self.name);
         match client.request(Method::DELETE, &path, None).await {
@@ -111,7 +111,7 @@ impl PeerLease {
     }
 }
 
-/// Everybody whom a label selector chooses, dead or alive, the oldest first.
+/// All processes that a label selector chooses, alive or not, the oldest first.
 pub async fn peers(client: &Client, namespace: Option<&str>, selector: &str) -> Result<Vec<Peer>, Error> {
     let resource = resource();
     let leases =
@@ -126,15 +126,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_peer_counts_until_twice_its_duration() {
+    fn a_peer_is_alive_for_twice_its_duration() {
         let lease = json!({
             "metadata": {"name": "a", "namespace": "n", "labels": {"k": "v"}, "creationTimestamp": "2026-01-01T00:00:00Z"},
             "spec": {"holderIdentity": "x", "leaseDurationSeconds": 30, "renewTime": "2026-01-01T00:10:00.000000Z"},
         });
         let peer = Peer::read(&lease).unwrap();
         assert_eq!(peer.labels["k"], "v");
-        assert!(peer.alive("2026-01-01T00:11:00Z".parse().unwrap()));
-        assert!(!peer.alive("2026-01-01T00:11:01Z".parse().unwrap()));
+        assert!(peer.is_alive("2026-01-01T00:11:00Z".parse().unwrap()));
+        assert!(!peer.is_alive("2026-01-01T00:11:01Z".parse().unwrap()));
         let hostile = json!({"metadata": {"name": "a", "namespace": "n", "creationTimestamp": "2026-01-01T00:00:00Z"},
             "spec": {"holderIdentity": "x", "leaseDurationSeconds": u64::MAX, "renewTime": "9999-12-30T00:00:00Z"}});
         assert!(Peer::read(&hostile).is_none_or(|peer| peer.labels.is_empty()));

@@ -465,7 +465,7 @@ async fn everybody_sees_who_is_there() {
     assert_eq!(names, ["y", "x"], "the oldest first");
     assert_eq!((found[0].identity.as_str(), found[0].annotations["watches"].as_str()), ("y-1", "a,b"));
     let later = found[0].until + Duration::from_millis(1);
-    assert!(found[1].alive(later) && !found[0].alive(later));
+    assert!(found[1].is_alive(later) && !found[0].alive(later));
     presence("x").withdraw(&client).await.unwrap();
     presence("x").withdraw(&client).await.unwrap();
     assert_eq!(peers(&client, Some("roster"), "team=blue").await.unwrap().len(), 1);

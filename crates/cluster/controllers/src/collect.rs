@@ -111,7 +111,7 @@ async fn delete(
     same: bool,
 ) -> Result<ReconcileResult, Error> {
     let Some(uid) = spot.uid.text() else { return Ok(ReconcileResult::Done) };
-    if world.recorder.is_waiting(&uid) {
+    if world.recorder.is_pending(&uid) {
         // Afterwards nobody would know why it went.
         return Ok(ReconcileResult::RequeueAfter(UNSAID));
     }

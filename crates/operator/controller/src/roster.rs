@@ -152,7 +152,7 @@ impl Roster {
                     told.error("other operators cannot be told about this one", &[("error", error)]);
                 }
             };
-            match presence.keep(&keeper, failed).await {}
+            match presence.run(&keeper, failed).await {}
         });
         let watch = ListWatch {
             namespace: place,
