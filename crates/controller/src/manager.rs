@@ -43,6 +43,21 @@ pub struct Options {
     pub leader_election: Option<LeaderElection>,
 }
 
+impl Options {
+    /// A process without servers and leader election, identified by its host and process id.
+    pub fn new(component: &str) -> Self {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        Self {
+            component: component.to_owned(),
+            identity: format!("{}_{}", host.trim(), std::process::id()),
+            version: env!("CARGO_PKG_VERSION"),
+            probes: None,
+            metrics: None,
+            leader_election: None,
+        }
+    }
+}
+
 /// How `/metrics` is served.
 #[derive(Clone)]
 pub struct MetricsServer {

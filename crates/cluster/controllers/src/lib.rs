@@ -90,14 +90,8 @@ pub struct Options {
 
 /// Runs all controllers on the calling thread until `stop` resolves.
 pub async fn run(client: Client, options: Options, stop: impl Future<Output = ()>) {
-    let manager_options = manager::Options {
-        component: "garbage-collector-controller".to_owned(),
-        identity: String::new(),
-        version: env!("CARGO_PKG_VERSION"),
-        probes: None,
-        metrics: None,
-        leader_election: None,
-    };
+    let manager_options =
+        manager::Options { identity: String::new(), ..manager::Options::new("garbage-collector-controller") };
     let manager = Manager::new(client, &manager_options, options.log.clone());
     let world = World::new(&manager, options);
     // Without servers and leader election a manager has no reason to fail.

@@ -9,6 +9,7 @@ mod originals;
 mod owners;
 mod secure;
 mod several;
+mod slow_render;
 mod trouble;
 mod values;
 mod world;
