@@ -178,7 +178,7 @@ impl Engine<'_> {
         let same = |object: &&Object| intact.iter().any(|step| place.same(&step.object, &object.named));
         let changed: Vec<Object> = objects.iter().filter(|object| !same(object)).cloned().collect();
         let seen = place.check(&changed, &crds, rules).await?;
-        let record = self.store.draft(&release)?;
+        let record = self.store.draft(&release).await?;
         if options.dry_run {
             let before = past.objects();
             let steps = podium_deploy::plan::preview(&place, &objects, &crds, &before, options.adopt).await?;
