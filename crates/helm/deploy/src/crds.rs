@@ -4,31 +4,41 @@ use podium_client::client::{self, Apply};
 use podium_meta::Resource;
 use serde_json::Value;
 
+use crate::deployer::Deployer;
 use crate::object::Object;
-use crate::place::Place;
-use crate::plan::{Action, MANAGER, Step};
+use crate::plan::{Action, FIELD_MANAGER, Step};
 use podium_meta::fields::changes;
 
 /// Whether a release wrote some of an object.
-fn is_of_a_release(live: &Value) -> bool {
+fn is_installed_by_release(live: &Value) -> bool {
     let entries = live.pointer("/metadata/managedFields").and_then(Value::as_array);
-    entries.into_iter().flatten().any(|entry| entry.get("manager").and_then(Value::as_str) == Some(MANAGER))
+    entries
+        .into_iter()
+        .flatten()
+        .any(|entry| entry.get("manager").and_then(Value::as_str) == Some(FIELD_MANAGER))
 }
 
 /// What becomes of a CRD, and where it is; nothing when it is right as it is, or the cluster has no CRDs.
-pub(crate) async fn plan(place: &Place<'_>, crd: &Object) -> Result<Option<(Step, Resource)>, client::Error> {
-    let discovery = place.kinds.known().await?;
-    let Some(resource) = discovery.find(&crd.named.kind) else { return Ok(None) };
-    let named = place.placed(&crd.named, Some(resource));
-    let step = match place.live(resource, &named).await? {
-        None => Step::new(named, Action::Create).because("from crds/"),
+pub(crate) async fn plan_crd(
+    deployer: &Deployer<'_>,
+    crd: &Object,
+) -> Result<Option<(Step, Resource)>, client::Error> {
+    let discovery = deployer.kinds.known().await?;
+    let Some(resource) = discovery.find(&crd.object_ref.kind) else { return Ok(None) };
+    let object_ref = deployer.resolve_namespace(&crd.object_ref, Some(resource));
+    let step = match deployer.get_live(resource, &object_ref).await? {
+        None => Step::new(object_ref, Action::Create).with_note("from crds/"),
         Some(live) => {
-            let how = Apply { manager: MANAGER, force: true, dry_run: true };
-            let changes = match place.client.apply(resource, None, &named.name, &crd.body, how).await {
+            let how = Apply { manager: FIELD_MANAGER, force: true, dry_run: true };
+            let changes = match deployer.client.apply(resource, None, &object_ref.name, &crd.body, how).await
+            {
                 Ok(after) => changes(&live, &after),
                 Err(client::Error::Refused(status)) => {
                     let why = format!("from crds/: the server refuses it: {status}");
-                    return Ok(Some((Step::new(named, Action::Blocked).because(why), resource.clone())));
+                    return Ok(Some((
+                        Step::new(object_ref, Action::Blocked).with_note(why),
+                        resource.clone(),
+                    )));
                 }
                 Err(error) => return Err(error),
             };
@@ -36,14 +46,14 @@ pub(crate) async fn plan(place: &Place<'_>, crd: &Object) -> Result<Option<(Step
             if changes.iter().all(|change| change.path.starts_with("metadata")) {
                 return Ok(None);
             }
-            if !is_of_a_release(&live) {
+            if !is_installed_by_release(&live) {
                 let why = "from crds/: it is left as it is, since no release installed it";
-                return Ok(Some((Step::new(named, Action::Leave).because(why), resource.clone())));
+                return Ok(Some((Step::new(object_ref, Action::Leave).with_note(why), resource.clone())));
             }
             match podium_schema::upgrade(&live, &crd.body) {
-                Ok(()) => Step::new(named, Action::Change(changes)).because("from crds/"),
+                Ok(()) => Step::new(object_ref, Action::Change(changes)).with_note("from crds/"),
                 Err(problems) => {
-                    let mut step = Step::new(named, Action::Blocked).because(
+                    let mut step = Step::new(object_ref, Action::Blocked).with_note(
                         "from crds/: resources that are there could break (--skip-crds leaves it as it is)",
                     );
                     step.notes.extend(problems.iter().map(ToString::to_string));
@@ -55,12 +65,12 @@ pub(crate) async fn plan(place: &Place<'_>, crd: &Object) -> Result<Option<(Step
     Ok(Some((step, resource.clone())))
 }
 
-impl Place<'_> {
+impl Deployer<'_> {
     /// Plans all CRDs; the steps that are blocked stand in the way of everything.
     pub async fn plan_crds(&self, crds: &[Object]) -> Result<Vec<Step>, client::Error> {
         let mut steps = Vec::new();
         for crd in crds {
-            steps.extend(plan(self, crd).await?.map(|(step, _)| step));
+            steps.extend(plan_crd(self, crd).await?.map(|(step, _)| step));
         }
         Ok(steps)
     }
@@ -69,9 +79,9 @@ impl Place<'_> {
     pub async fn apply_crds(&self, crds: &[Object], steps: &[Step]) -> Result<(), client::Error> {
         let discovery = self.kinds.known().await?;
         for step in steps.iter().filter(|step| matches!(step.action, Action::Create | Action::Change(_))) {
-            let crd = crds.iter().find(|crd| self.same(&crd.named, &step.object));
+            let crd = crds.iter().find(|crd| self.same_object(&crd.object_ref, &step.object));
             let Some((crd, resource)) = crd.zip(discovery.find(&step.object.kind)) else { continue };
-            let how = Apply { manager: MANAGER, force: true, dry_run: false };
+            let how = Apply { manager: FIELD_MANAGER, force: true, dry_run: false };
             self.client.apply(resource, None, &step.object.name, &crd.body, how).await?;
         }
         Ok(())

@@ -9,12 +9,12 @@ use podium_sprig::encoding::base64_decode;
 use podium_sprig::gotime::{self, Location, Time};
 
 /// The most that a record may decompress to. A Secret holds 1 MiB, so a record that says more than this is a bomb.
-const LARGEST: u64 = 256 << 20;
+const MAX_DECOMPRESSED: u64 = 256 << 20;
 /// The most values that a record may consist of: each takes many times the bytes that it is written with.
-const MOST: usize = 1 << 20;
+const MAX_VALUES: usize = 1 << 20;
 const GZIP: [u8; 3] = [0x1f, 0x8b, 0x08];
 /// Up to here every whole number is a float of its own.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 const RFC3339_NANO: &str = "2006-01-02T15:04:05.999999999Z07:00";
 
 /// Why a record cannot be read.
@@ -27,20 +27,20 @@ pub enum Error {
     #[error("the compressed record is damaged: {0}")]
     Gzip(String),
     /// It is too large.
-    #[error("the record is larger than {} MiB", LARGEST >> 20)]
+    #[error("the record is larger than {} MiB", MAX_DECOMPRESSED >> 20)]
     TooLarge,
     /// It has too many parts.
-    #[error("the record has more than {MOST} values")]
-    TooMany,
+    #[error("the record has more than {MAX_VALUES} values")]
+    TooManyValues,
     /// The inner layer is damaged.
     #[error("the record is not JSON: {0}")]
     Json(String),
     /// It is JSON, but a list, a text or a number.
     #[error("the record has the wrong type: it is no object")]
-    NoObject,
+    NotAnObject,
     /// A field has a value of another type.
     #[error("the record's field {0} has a value of the wrong type")]
-    Field(&'static str),
+    WrongType(&'static str),
 }
 
 /// One revision of a release.
@@ -103,7 +103,7 @@ pub struct Hook {
     /// The moments.
     pub events: Vec<String>,
     /// Its last run.
-    pub last_run: Run,
+    pub last_run: HookExecution,
     /// Lower ones go first.
     pub weight: i64,
     /// When the object is deleted.
@@ -114,7 +114,7 @@ pub struct Hook {
 
 /// A run of a hook.
 #[derive(Clone, Debug, Default)]
-pub struct Run {
+pub struct HookExecution {
     /// When it began.
     pub started_at: Option<Time>,
     /// When it ended.
@@ -126,16 +126,16 @@ pub struct Run {
 impl Release {
     /// Reads what a Secret or ConfigMap holds. Times are seen from a place.
     pub fn decode(text: &[u8], local: &Location) -> Result<Self, Error> {
-        let packed = base64_decode(text).map_err(Error::Base64)?;
-        let plain = if packed.starts_with(&GZIP) { gunzip(&packed)? } else { packed };
-        if values(&plain) > MOST {
-            return Err(Error::TooMany);
+        let compressed = base64_decode(text).map_err(Error::Base64)?;
+        let plain = if compressed.starts_with(&GZIP) { gunzip(&compressed)? } else { compressed };
+        if count_values(&plain) > MAX_VALUES {
+            return Err(Error::TooManyValues);
         }
         let node = json::parse(&plain, 0).map_err(|e| Error::Json(e.to_string()))?;
         if !node.is_null() && node.as_map().is_none() {
-            return Err(Error::NoObject);
+            return Err(Error::NotAnObject);
         }
-        Reader { local }.release(&node)
+        RecordReader { local }.release(&node)
     }
 
     /// Something of the chart's metadata; empty when there is none.
@@ -162,15 +162,15 @@ impl Release {
     }
 }
 
-fn gunzip(packed: &[u8]) -> Result<Vec<u8>, Error> {
+fn gunzip(compressed: &[u8]) -> Result<Vec<u8>, Error> {
     let mut plain = Vec::new();
-    let read = GzDecoder::new(packed).take(LARGEST + 1).read_to_end(&mut plain);
+    let read = GzDecoder::new(compressed).take(MAX_DECOMPRESSED + 1).read_to_end(&mut plain);
     let length = read.map_err(|e| Error::Gzip(e.to_string()))?;
-    if length as u64 > LARGEST { Err(Error::TooLarge) } else { Ok(plain) }
+    if length as u64 > MAX_DECOMPRESSED { Err(Error::TooLarge) } else { Ok(plain) }
 }
 
 /// How many values a text of JSON has, roughly: a comma or a bracket that is not in a string begins one.
-fn values(plain: &[u8]) -> usize {
+fn count_values(plain: &[u8]) -> usize {
     let (mut count, mut quoted, mut escaped) = (0, false, false);
     for byte in plain {
         match byte {
@@ -184,7 +184,7 @@ fn values(plain: &[u8]) -> usize {
     count
 }
 
-struct Reader<'l> {
+struct RecordReader<'l> {
     local: &'l Location,
 }
 
@@ -196,7 +196,7 @@ fn field<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
 /// A field that has fields itself.
 fn object<'n>(node: &'n Node, key: &'static str) -> Result<Option<&'n Node>, Error> {
     match field(node, key) {
-        Some(value) if value.as_map().is_none() => Err(Error::Field(key)),
+        Some(value) if value.as_map().is_none() => Err(Error::WrongType(key)),
         found => Ok(found),
     }
 }
@@ -204,14 +204,14 @@ fn object<'n>(node: &'n Node, key: &'static str) -> Result<Option<&'n Node>, Err
 /// A list of things with fields.
 fn objects<'n>(node: &'n Node, key: &'static str) -> Result<Vec<&'n Node>, Error> {
     let Some(value) = field(node, key) else { return Ok(Vec::new()) };
-    let list = value.as_list().ok_or(Error::Field(key))?;
-    list.iter().map(|item| item.as_map().map(|_| item).ok_or(Error::Field(key))).collect()
+    let list = value.as_list().ok_or(Error::WrongType(key))?;
+    list.iter().map(|item| item.as_map().map(|_| item).ok_or(Error::WrongType(key))).collect()
 }
 
 fn text(node: &Node, key: &'static str) -> Result<String, Error> {
     match field(node, key) {
         None => Ok(String::new()),
-        Some(value) => value.as_str().map(str::to_owned).ok_or(Error::Field(key)),
+        Some(value) => value.as_str().map(str::to_owned).ok_or(Error::WrongType(key)),
     }
 }
 
@@ -219,15 +219,17 @@ fn number(node: &Node, key: &'static str) -> Result<i64, Error> {
     match field(node, key).map(|node| &node.value) {
         None => Ok(0),
         Some(Value::Int(number)) => Ok(*number),
-        Some(Value::Float(number)) if number.fract() == 0.0 && number.abs() < EXACT => Ok(*number as i64),
-        Some(_) => Err(Error::Field(key)),
+        Some(Value::Float(number)) if number.fract() == 0.0 && number.abs() < MAX_EXACT_INTEGER => {
+            Ok(*number as i64)
+        }
+        Some(_) => Err(Error::WrongType(key)),
     }
 }
 
 fn texts(node: &Node, key: &'static str) -> Result<Vec<String>, Error> {
     let Some(value) = field(node, key) else { return Ok(Vec::new()) };
-    let list = value.as_list().ok_or(Error::Field(key))?;
-    list.iter().map(|item| item.as_str().map(str::to_owned).ok_or(Error::Field(key))).collect()
+    let list = value.as_list().ok_or(Error::WrongType(key))?;
+    list.iter().map(|item| item.as_str().map(str::to_owned).ok_or(Error::WrongType(key))).collect()
 }
 
 /// The chart; what is shown of it has the right types.
@@ -240,7 +242,7 @@ fn chart(node: &Node) -> Result<Option<Node>, Error> {
         }
         let annotations = object(metadata, "annotations")?.and_then(Node::as_map);
         if annotations.into_iter().flatten().any(|(_, value)| value.as_str().is_none() && !value.is_null()) {
-            return Err(Error::Field("annotations"));
+            return Err(Error::WrongType("annotations"));
         }
         for dependency in objects(metadata, "dependencies")? {
             text(dependency, "name")?;
@@ -249,7 +251,7 @@ fn chart(node: &Node) -> Result<Option<Node>, Error> {
     Ok(Some(chart.clone()))
 }
 
-impl Reader<'_> {
+impl RecordReader<'_> {
     fn release(&self, node: &Node) -> Result<Release, Error> {
         let none = Node::default();
         let hooks =
@@ -290,7 +292,7 @@ impl Reader<'_> {
             path: text(node, "path")?,
             manifest: text(node, "manifest")?,
             events: texts(node, "events")?,
-            last_run: Run {
+            last_run: HookExecution {
                 started_at: self.time(run, "started_at")?,
                 completed_at: self.time(run, "completed_at")?,
                 phase: text(run, "phase")?,
@@ -307,7 +309,7 @@ impl Reader<'_> {
         if text.is_empty() {
             return Ok(None);
         }
-        let time = gotime::parse(RFC3339_NANO, &text, self.local).map_err(|_| Error::Field(key))?;
+        let time = gotime::parse(RFC3339_NANO, &text, self.local).map_err(|_| Error::WrongType(key))?;
         Ok(Some(time).filter(|time| !time.is_zero()))
     }
 }
@@ -339,7 +341,7 @@ mod tests {
         assert_eq!(Release::decode(b"%%", &Location::UTC).unwrap_err(), Error::Base64(0));
         assert!(matches!(decode("{"), Err(Error::Json(_))));
         let field = |json| match decode(json) {
-            Err(Error::Field(name)) => name,
+            Err(Error::WrongType(name)) => name,
             other => panic!("{other:?}"),
         };
         assert_eq!(field(r#"{"name":1}"#), "name");
@@ -352,7 +354,7 @@ mod tests {
         assert_eq!(field(r#"{"chart":{"metadata":{"annotations":{"a":1}}}}"#), "annotations");
         assert_eq!(field(r#"{"chart":{"metadata":{"dependencies":["a"]}}}"#), "dependencies");
         assert_eq!(field(r#"{"chart":{"values":[]}}"#), "values");
-        assert_eq!(decode("[]").unwrap_err(), Error::NoObject);
+        assert_eq!(decode("[]").unwrap_err(), Error::NotAnObject);
         assert!(decode("null").is_ok());
         let cut = base64_encode(&[GZIP.as_slice(), &[0; 10]].concat());
         assert!(matches!(Release::decode(&cut, &Location::UTC), Err(Error::Gzip(_))));
@@ -360,9 +362,9 @@ mod tests {
 
     #[test]
     fn values_are_counted_before_they_are_made() {
-        assert_eq!(values(br#"{"a,[\",{":[1,2,"\\"],"b":{}}"#), 6);
-        let many = format!("[{}0]", "0,".repeat(MOST));
-        assert_eq!(decode(&many).unwrap_err(), Error::TooMany);
+        assert_eq!(count_values(br#"{"a,[\",{":[1,2,"\\"],"b":{}}"#), 6);
+        let many = format!("[{}0]", "0,".repeat(MAX_VALUES));
+        assert_eq!(decode(&many).unwrap_err(), Error::TooManyValues);
     }
 
     #[test]
@@ -370,10 +372,10 @@ mod tests {
         use std::io::Write;
         let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         let zeros = vec![b' '; 1 << 20];
-        for _ in 0..=(LARGEST >> 20) {
+        for _ in 0..=(MAX_DECOMPRESSED >> 20) {
             packer.write_all(&zeros).unwrap();
         }
-        let packed = base64_encode(&packer.finish().unwrap());
-        assert_eq!(Release::decode(&packed, &Location::UTC).unwrap_err(), Error::TooLarge);
+        let compressed = base64_encode(&packer.finish().unwrap());
+        assert_eq!(Release::decode(&compressed, &Location::UTC).unwrap_err(), Error::TooLarge);
     }
 }

@@ -10,8 +10,8 @@ use podium_client::watch::{Event, Watch};
 use podium_client::{Client, Key};
 use podium_controller::log::Log;
 use podium_controller::store::{Row, Store};
-use podium_deploy::Named;
-use podium_deploy::plan::signature;
+use podium_deploy::ObjectRef;
+use podium_deploy::plan::managed_fields_hash;
 use podium_meta::{Kind, Resource};
 use serde_json::Value;
 use tokio::task::AbortHandle;
@@ -148,7 +148,7 @@ impl Hub {
     }
 
     /// What is known of an object.
-    pub fn known(&self, named: &Named) -> Known {
+    pub fn known(&self, named: &ObjectRef) -> Known {
         let stores = self.stores.borrow();
         let Some(stores) = stores.get(&named.kind) else { return Known::Nothing };
         if !self.is_watched(named) {
@@ -176,7 +176,7 @@ impl Hub {
     }
 
     /// Whether an object is in a place that is watched; one without a namespace is.
-    fn is_watched(&self, named: &Named) -> bool {
+    fn is_watched(&self, named: &ObjectRef) -> bool {
         let here = |place: &Option<String>| place.is_none() || *place == named.namespace;
         named.namespace.is_none() || self.namespaces.iter().any(here)
     }
@@ -229,7 +229,7 @@ impl Hub {
             _ => {}
         }
         let mut changes = Vec::new();
-        store.borrow_mut().take(event, signature, |change| changes.push(change));
+        store.borrow_mut().take(event, managed_fields_hash, |change| changes.push(change));
         let object = match event {
             Event::Applied(object) | Event::Deleted(object) => Some(object),
             _ => None,

@@ -4,7 +4,7 @@
 //! first object is, so that whoever comes after a crash knows which objects may be there.
 
 mod change;
-mod past;
+mod history;
 mod uninstall;
 
 use std::collections::BTreeMap;
@@ -14,15 +14,15 @@ use podium_client::write::Propagation;
 use podium_client::{Kinds, client};
 use podium_deploy::object::{self, Object};
 use podium_deploy::plan::Step;
-use podium_deploy::wait::{self, Until};
-use podium_deploy::{Named, Owner, Place, apply};
+use podium_deploy::wait::{self, WaitCondition};
+use podium_deploy::{Deployer, ObjectRef, ReleaseRef, apply};
 use podium_meta::Kind;
 use serde_json::Value;
 
 use crate::record::Release;
 use crate::store::{self, Store};
-pub use change::Verb;
-pub use past::Past;
+pub use change::Operation;
+pub use history::ReleaseHistory;
 pub use uninstall::Uninstalled;
 
 /// Why a release was not changed, or only in part.
@@ -48,10 +48,10 @@ pub enum Error {
     Hook(String),
     /// The name is taken.
     #[error("cannot reuse a name that is still in use")]
-    InUse,
-    /// It has no place.
+    NameInUse,
+    /// It has no deployer.
     #[error("the namespace {0:?} is not there: make it, or add --create-namespace")]
-    NoNamespace(String),
+    NamespaceNotFound(String),
     /// There is nothing to upgrade.
     #[error("{0:?} has no deployed releases")]
     NothingDeployed(String),
@@ -75,13 +75,13 @@ pub enum Error {
     Uninstalling(String),
     /// It was uninstalled before.
     #[error("the release named {0:?} is already deleted")]
-    Deleted(String),
+    AlreadyUninstalled(String),
     /// There is no such revision.
     #[error("release has no {0} version")]
-    NoRevision(i64),
+    RevisionNotFound(i64),
     /// It failed, and was undone.
     #[error("release {name} failed, and has been {how} due to rollback-on-failure being set: {why}")]
-    Undone {
+    RolledBack {
         /// The release.
         name: String,
         /// What was done.
@@ -91,7 +91,7 @@ pub enum Error {
     },
     /// It failed, and could not even be undone.
     #[error("an error occurred while undoing the change: {second}; original error: {first}")]
-    Stuck {
+    RollbackFailed {
         /// Why it failed.
         first: Box<Error>,
         /// Why it could not be undone.
@@ -99,11 +99,11 @@ pub enum Error {
     },
     /// It is gone, but not everything went well.
     #[error("uninstallation completed with {} error(s): {}", .0.len(), .0.join("; "))]
-    Unclean(Vec<String>),
+    UninstallErrors(Vec<String>),
 }
 
 /// Is told what happens meanwhile.
-pub trait Listener: Sync {
+pub trait Reporter: Sync {
     /// What is waited for.
     fn waiting(&self, what: &str);
     /// Something that is not as it should be, but stops nothing.
@@ -118,19 +118,19 @@ pub struct Options {
     /// Whether hooks run.
     pub hooks: bool,
     /// What is waited for before it counts as deployed.
-    pub wait: Option<Until>,
+    pub wait: Option<WaitCondition>,
     /// How long each wait may take.
     pub timeout: Duration,
     /// Objects of others become the release's.
     pub adopt: bool,
     /// What fails is undone.
-    pub undo: bool,
+    pub rollback_on_failure: bool,
     /// Objects that a failed change made are deleted.
-    pub cleanup: bool,
+    pub cleanup_on_failure: bool,
     /// A sentence for the history instead of the usual one.
     pub description: String,
     /// How many revisions are kept; 0 is all.
-    pub history: usize,
+    pub max_history: usize,
     /// The namespace is made if it is missing.
     pub create_namespace: bool,
     /// What becomes of the objects that depend on deleted ones.
@@ -139,9 +139,9 @@ pub struct Options {
     pub dry_run: bool,
     /// Nothing of a first revision is expected to be there: its objects are made without a look before, which costs
     /// half the requests. Where somebody else's object is in the way, what was made is taken back.
-    pub fresh: bool,
+    pub expect_absent: bool,
     /// A release whose objects are not gone in time stays, so that whoever comes again waits again.
-    pub until_gone: bool,
+    pub require_deletion: bool,
 }
 
 impl Default for Options {
@@ -151,15 +151,15 @@ impl Default for Options {
             wait: None,
             timeout: Duration::from_secs(300),
             adopt: false,
-            undo: false,
-            cleanup: false,
+            rollback_on_failure: false,
+            cleanup_on_failure: false,
             description: String::new(),
-            history: 10,
+            max_history: 10,
             create_namespace: false,
             propagation: Propagation::Background,
             dry_run: false,
-            fresh: false,
-            until_gone: false,
+            expect_absent: false,
+            require_deletion: false,
         }
     }
 }
@@ -181,30 +181,35 @@ pub struct Engine<'a> {
     /// The kinds of the cluster.
     pub kinds: &'a Kinds,
     /// Who is told what happens.
-    pub listener: &'a dyn Listener,
+    pub reporter: &'a dyn Reporter,
     /// On whose behalf it is done, if not a user's.
-    pub keeper: Option<&'a dyn Keeper>,
+    pub owner: Option<&'a dyn ReleaseOwner>,
 }
 
 /// On whose behalf a release is kept.
-pub trait Keeper: Sync {
+pub trait ReleaseOwner: Sync {
     /// The uid of what the release is made for.
-    fn holder(&self) -> &str;
+    fn uid(&self) -> &str;
     /// Adds to objects what they carry besides what the chart says.
-    fn dress(&self, objects: &mut [Object], namespaced: &dyn Fn(&Kind) -> bool);
+    fn decorate(&self, objects: &mut [Object], namespaced: &dyn Fn(&Kind) -> bool);
     /// The labels of a revision that is made from an older one.
-    fn again(&self, labels: &mut BTreeMap<String, String>, was: i64, is: i64);
+    fn relabel(&self, labels: &mut BTreeMap<String, String>, from: i64, to: i64);
     /// What the record says besides, once its objects are there.
     fn annotations(&self, steps: &[Step]) -> BTreeMap<String, String>;
     /// That an object of a revision is still as it was applied then; nothing when that is not known.
-    fn intact(&self, revision: &Release, object: &Named) -> Option<Step>;
+    fn unchanged_step(&self, revision: &Release, object: &ObjectRef) -> Option<Step>;
 }
 
 impl<'a> Engine<'a> {
     /// The objects of a manifest as they are applied, beside the CRDs of `crds/`.
-    async fn objects(&self, manifest: &str, crds: &[Object], owner: &Owner) -> Result<Vec<Object>, Error> {
-        let mut all = object::objects(manifest, owner)?;
-        if let Some(keeper) = self.keeper {
+    async fn objects(
+        &self,
+        manifest: &str,
+        crds: &[Object],
+        release_ref: &ReleaseRef,
+    ) -> Result<Vec<Object>, Error> {
+        let mut all = object::release_objects(manifest, release_ref)?;
+        if let Some(owner) = self.owner {
             let discovery = self.kinds.known().await?;
             let scopes: Vec<(String, String, bool)> = all.iter().chain(crds).filter_map(scope).collect();
             let namespaced = |kind: &Kind| match discovery.find(kind) {
@@ -214,14 +219,14 @@ impl<'a> Engine<'a> {
                     scopes.iter().any(|(g, k, namespaced)| *namespaced && *g == kind.group && *k == kind.kind)
                 }
             };
-            keeper.dress(&mut all, &namespaced);
+            owner.decorate(&mut all, &namespaced);
         }
         Ok(all)
     }
 
-    fn place<'p>(&'p self, owner: &'p Owner) -> Place<'p> {
-        let holder = self.keeper.map(Keeper::holder);
-        Place { client: &self.store.client, kinds: self.kinds, owner, holder }
+    fn deployer<'p>(&'p self, release: &'p ReleaseRef) -> Deployer<'p> {
+        let owner_uid = self.owner.map(ReleaseOwner::uid);
+        Deployer { client: &self.store.client, kinds: self.kinds, release, owner_uid }
     }
 }
 
@@ -233,6 +238,6 @@ fn scope(object: &Object) -> Option<(String, String, bool)> {
     Some((text("/spec/group")?.to_owned(), text("/spec/names/kind")?.to_owned(), namespaced))
 }
 
-fn owner(release: &Release) -> Owner {
-    Owner { name: release.name.clone(), namespace: release.namespace.clone() }
+fn release_ref(release: &Release) -> ReleaseRef {
+    ReleaseRef { name: release.name.clone(), namespace: release.namespace.clone() }
 }

@@ -2,7 +2,7 @@
 
 use podium_client::{Discovery, Key, client};
 use podium_meta::{Kind, Resource};
-use podium_release::engine::Past;
+use podium_release::engine::ReleaseHistory;
 use sha2::{Digest, Sha256};
 
 use super::{Context, Trouble};
@@ -38,9 +38,9 @@ impl Context {
         &self,
         controller: &Controller,
         key: &Key,
-        past: &Past,
+        past: &ReleaseHistory,
     ) -> Result<Option<String>, client::Error> {
-        let last = past.last().filter(|_| !past.is_over());
+        let last = past.last().filter(|_| !past.is_uninstalled());
         let other = last.and_then(|last| last.labels.get(OWNER));
         let Some(other) = other.filter(|other| **other != owner(&controller.watch.kind)) else {
             return Ok(None);
@@ -60,7 +60,12 @@ impl Context {
     }
 
     /// Objects when the release of a resource is another one's.
-    pub(super) async fn claim(&self, controller: &Controller, key: &Key, past: &Past) -> Result<(), Trouble> {
+    pub(super) async fn claim(
+        &self,
+        controller: &Controller,
+        key: &Key,
+        past: &ReleaseHistory,
+    ) -> Result<(), Trouble> {
         let Some(other) = self.rival(controller, key, past).await? else { return Ok(()) };
         let message = format!(
             "the release {:?} of the namespace {:?} belongs to another resource with this name: {other} {}; a release has the \

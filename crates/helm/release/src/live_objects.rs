@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use podium_client::client::{Error, Form};
 use podium_client::{Client, Discovery};
-use podium_deploy::named::{Named, named};
+use podium_deploy::object_ref::{ObjectRef, object_refs};
 use podium_meta::kind::escape;
 use podium_meta::{Kind, Status};
 use podium_resources::pod_selector;
@@ -12,35 +12,40 @@ use serde_json::Value;
 
 /// Objects as the cluster has them, by `version/Kind`.
 #[derive(Debug, Default)]
-pub struct Live {
+pub struct LiveObjects {
     /// In the order in which the manifest first names each kind.
     pub order: Vec<String>,
     /// The answers of the server.
     pub objects: BTreeMap<String, Vec<Value>>,
     /// What is not there.
-    pub missing: Vec<Named>,
+    pub missing: Vec<ObjectRef>,
     /// What the server does not let the user see, in its words.
-    pub refused: Vec<Status>,
+    pub errors: Vec<Status>,
 }
 
 /// The key under which pods are that the manifest does not name.
-const RELATED: &str = "v1/Pod(related)";
+const RELATED_PODS: &str = "v1/Pod(related)";
 
-impl Live {
+impl LiveObjects {
     /// Asks for every object of a manifest, and for the pods that belong to them; where the manifest names no
     /// namespace, they are looked for in this one.
-    pub async fn read(client: &Client, manifest: &str, namespace: &str, form: Form) -> Result<Self, Error> {
+    pub async fn read(
+        client: &Client,
+        manifest: &str,
+        default_namespace: &str,
+        form: Form,
+    ) -> Result<Self, Error> {
         let discovery = Discovery::read(client).await?;
         let mut live = Self::default();
         let mut related = Vec::new();
-        let mut asked = BTreeSet::new();
-        for object in named(manifest).into_iter().filter(|object| !object.name.is_empty()) {
-            let place = object.namespace.as_deref().unwrap_or(namespace);
+        let mut queried = BTreeSet::new();
+        for object in object_refs(manifest).into_iter().filter(|object| !object.name.is_empty()) {
+            let namespace = object.namespace.as_deref().unwrap_or(default_namespace);
             let found = match discovery.find(&object.kind) {
                 None => None,
-                Some(resource) => match client.get(resource, Some(place), &object.name).await {
+                Some(resource) => match client.get(resource, Some(namespace), &object.name).await {
                     Err(Error::Refused(status)) => {
-                        live.refused.push(status);
+                        live.errors.push(status);
                         continue;
                     }
                     answer => answer?.map(|whole| (resource, whole)),
@@ -51,30 +56,30 @@ impl Live {
                 continue;
             };
             if let Some(selector) = pod_selector(&whole)
-                && asked.insert((place.to_owned(), selector.clone()))
+                && queried.insert((namespace.to_owned(), selector.clone()))
                 && let Some(pods) = discovery.find(&Kind::new("v1", "Pod"))
             {
                 let query = format!("?labelSelector={}", escape(&selector));
-                related.push((pods.clone(), place.to_owned(), query));
+                related.push((pods.clone(), namespace.to_owned(), query));
             }
             let shown = match form {
                 Form::Whole => Some(whole),
-                _ => client.get_as(resource, Some(place), &object.name, form).await?,
+                _ => client.get_as(resource, Some(namespace), &object.name, form).await?,
             };
             live.add(&format!("{}/{}", object.kind.version, object.kind.kind), shown);
         }
-        for (pods, place, query) in related {
+        for (pods, namespace, query) in related {
             let answer = match form {
-                Form::Whole => client.whole_list(&pods, Some(&place), &query).await,
+                Form::Whole => client.whole_list(&pods, Some(&namespace), &query).await,
                 _ => {
                     client
-                        .read(&format!("{}{query}", pods.collection(Some(&place))), &form.accept(true))
+                        .read(&format!("{}{query}", pods.collection(Some(&namespace))), &form.accept(true))
                         .await
                 }
             };
             match answer {
-                Err(Error::Refused(status)) => live.refused.push(status),
-                answer => live.add(RELATED, Some(answer?)),
+                Err(Error::Refused(status)) => live.errors.push(status),
+                answer => live.add(RELATED_PODS, Some(answer?)),
             }
         }
         Ok(live)

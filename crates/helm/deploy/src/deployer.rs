@@ -8,80 +8,80 @@ use podium_client::{Client, Discovery, Kinds};
 use podium_meta::Resource;
 use serde_json::Value;
 
-use crate::named::Named;
 use crate::object::Object;
-use crate::owner::Owner;
-use crate::plan::Rules;
+use crate::object_ref::ObjectRef;
+use crate::ownership::ReleaseRef;
+use crate::plan::ApplyOptions;
 
 /// How many requests are under way at the same time.
-pub(crate) const AT_ONCE: usize = 8;
+pub(crate) const MAX_CONCURRENT_REQUESTS: usize = 8;
 
-/// A cluster with the owner that works on it.
+/// A cluster with the release that works on it.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct Deployer<'a> {
     /// The cluster.
     pub client: &'a Client,
     /// Its kinds.
     pub kinds: &'a Kinds,
     /// Whose objects are meant.
-    pub owner: &'a Owner,
+    pub release: &'a ReleaseRef,
     /// The uid of what the release is made for, if it is made for something.
-    pub holder: Option<&'a str>,
+    pub owner_uid: Option<&'a str>,
 }
 
 /// An object of a manifest beside the one of the cluster.
 #[derive(Clone, Debug)]
-pub struct Seen<'o> {
+pub struct ObservedObject<'o> {
     /// What is wanted.
     pub object: &'o Object,
     /// Its name, with the namespace that it has in the cluster.
-    pub named: Named,
+    pub object_ref: ObjectRef,
     /// Where it is; nothing when the cluster does not know its kind.
     pub resource: Option<Resource>,
     /// What is there; nothing also when it was not looked at.
     pub live: Option<Value>,
 }
 
-impl Place<'_> {
+impl Deployer<'_> {
     /// The namespace of an object, if it has one.
-    pub(crate) fn namespace<'o>(&'o self, object: &'o Named) -> &'o str {
-        object.namespace.as_deref().unwrap_or(&self.owner.namespace)
+    pub(crate) fn namespace<'o>(&'o self, object: &'o ObjectRef) -> &'o str {
+        object.namespace.as_deref().unwrap_or(&self.release.namespace)
     }
 
     /// Whether two names mean the same object; its version does not matter.
-    pub fn same(&self, a: &Named, b: &Named) -> bool {
+    pub fn same_object(&self, a: &ObjectRef, b: &ObjectRef) -> bool {
         (&a.kind.group, &a.kind.kind, &a.name) == (&b.kind.group, &b.kind.kind, &b.name)
             && self.namespace(a) == self.namespace(b)
     }
 
     /// The object with the namespace that it has in the cluster.
-    pub fn placed(&self, object: &Named, resource: Option<&Resource>) -> Named {
+    pub fn resolve_namespace(&self, object: &ObjectRef, resource: Option<&Resource>) -> ObjectRef {
         let namespaced = resource.is_some_and(|resource| resource.namespaced);
         let namespace = namespaced.then(|| self.namespace(object).to_owned());
-        Named { namespace, ..object.clone() }
+        ObjectRef { namespace, ..object.clone() }
     }
 
     /// The object of the cluster; nothing when there is none, or its name is left to the server.
-    pub(crate) async fn live(
+    pub(crate) async fn get_live(
         &self,
         resource: &Resource,
-        named: &Named,
+        object_ref: &ObjectRef,
     ) -> Result<Option<Value>, client::Error> {
-        if named.name.is_empty() {
+        if object_ref.name.is_empty() {
             return Ok(None);
         }
-        self.client.get(resource, named.namespace.as_deref(), &named.name).await
+        self.client.get(resource, object_ref.namespace.as_deref(), &object_ref.name).await
     }
 
     /// The same; what is not there is not there for sure.
-    pub(crate) async fn surely(
+    pub(crate) async fn get_live_consistent(
         &self,
         resource: &Resource,
-        named: &Named,
+        object_ref: &ObjectRef,
     ) -> Result<Option<Value>, client::Error> {
-        match self.live(resource, named).await? {
-            None if !named.name.is_empty() => {
-                self.client.surely(resource, named.namespace.as_deref(), &named.name).await
+        match self.get_live(resource, object_ref).await? {
+            None if !object_ref.name.is_empty() => {
+                self.client.surely(resource, object_ref.namespace.as_deref(), &object_ref.name).await
             }
             found => Ok(found),
         }
@@ -91,26 +91,26 @@ impl Place<'_> {
     pub(crate) async fn observe<'o>(
         &self,
         objects: &'o [Object],
-        rules: Rules,
-    ) -> Result<Vec<Seen<'o>>, client::Error> {
+        options: ApplyOptions,
+    ) -> Result<Vec<ObservedObject<'o>>, client::Error> {
         let discovery = self.kinds.known().await?;
-        let looks = objects.iter().map(|object| self.look(object, discovery.clone(), rules));
-        let answers: Vec<_> = iter(looks).buffered(AT_ONCE).collect().await;
+        let reads = objects.iter().map(|object| self.observe_one(object, discovery.clone(), options));
+        let answers: Vec<_> = iter(reads).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
         answers.into_iter().collect()
     }
 
-    async fn look<'o>(
+    async fn observe_one<'o>(
         &self,
         object: &'o Object,
         discovery: Arc<Discovery>,
-        rules: Rules,
-    ) -> Result<Seen<'o>, client::Error> {
-        let resource = discovery.find(&object.named.kind).cloned();
-        let named = self.placed(&object.named, resource.as_ref());
+        options: ApplyOptions,
+    ) -> Result<ObservedObject<'o>, client::Error> {
+        let resource = discovery.find(&object.object_ref.kind).cloned();
+        let object_ref = self.resolve_namespace(&object.object_ref, resource.as_ref());
         let live = match &resource {
-            Some(resource) if !rules.fresh => self.live(resource, &named).await?,
+            Some(resource) if !options.expect_absent => self.get_live(resource, &object_ref).await?,
             _ => None,
         };
-        Ok(Seen { object, named, resource, live })
+        Ok(ObservedObject { object, object_ref, resource, live })
     }
 }

@@ -21,22 +21,25 @@ pub fn random(buffer: &mut [u8]) {
 /// Until when a render has to be done.
 #[derive(Debug, Default)]
 pub struct Deadline {
-    until: Option<Instant>,
-    late: Cell<bool>,
+    at: Option<Instant>,
+    expired: Cell<bool>,
 }
 
 impl Deadline {
     /// This long from now; nothing is for ever.
-    pub fn after(time: Option<Duration>) -> Self {
-        Self { until: time.and_then(|time| Instant::now().checked_add(time)), late: Cell::new(false) }
+    pub fn after(timeout: Option<Duration>) -> Self {
+        Self {
+            at: timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
+            expired: Cell::new(false),
+        }
     }
 
     /// Whether it is over; what is over stays so.
-    pub fn is_over(&self) -> bool {
-        if !self.late.get() && self.until.is_some_and(|until| Instant::now() > until) {
-            self.late.set(true);
+    pub fn is_expired(&self) -> bool {
+        if !self.expired.get() && self.at.is_some_and(|at| Instant::now() > at) {
+            self.expired.set(true);
         }
-        self.late.get()
+        self.expired.get()
     }
 }
 
@@ -47,11 +50,12 @@ mod tests {
     #[test]
     fn time_is_over_when_it_is() {
         assert!(
-            !Deadline::after(None).is_over() && !Deadline::after(Some(Duration::from_secs(60))).is_over()
+            !Deadline::after(None).is_expired()
+                && !Deadline::after(Some(Duration::from_secs(60))).is_expired()
         );
         let short = Deadline::after(Some(Duration::ZERO));
         std::thread::sleep(Duration::from_millis(2));
-        assert!(short.is_over() && short.is_over());
+        assert!(short.is_expired() && short.is_expired());
     }
 
     #[test]

@@ -3,62 +3,62 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::plan::MANAGER;
+use crate::plan::FIELD_MANAGER;
 
 /// Who wrote objects of releases by updates: Helm 3, and the Helm operator.
-pub(crate) const CLIENTS: [&str; 2] = ["helm", "helm-operator"];
+pub(crate) const CLIENT_SIDE_MANAGERS: [&str; 2] = ["helm", "helm-operator"];
 
 fn text<'v>(entry: &'v Value, key: &str) -> &'v str {
     entry.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn is_clients(entry: &Value) -> bool {
-    CLIENTS.contains(&text(entry, "manager"))
+fn is_client_side(entry: &Value) -> bool {
+    CLIENT_SIDE_MANAGERS.contains(&text(entry, "manager"))
         && text(entry, "operation") == "Update"
         && text(entry, "subresource").is_empty()
 }
 
 /// The entries of an object's fields once what clients wrote is what we apply; nothing when no client wrote anything.
-pub fn taken_over(live: &Value) -> Option<Value> {
+pub fn upgraded_entries(live: &Value) -> Option<Value> {
     let entries = live.pointer("/metadata/managedFields")?.as_array()?;
-    if !entries.iter().any(is_clients) {
+    if !entries.iter().any(is_client_side) {
         return None;
     }
     let is_ours = |entry: &Value| {
-        text(entry, "manager") == MANAGER
+        text(entry, "manager") == FIELD_MANAGER
             && text(entry, "operation") == "Apply"
             && text(entry, "subresource").is_empty()
     };
     let (mut ours, others): (Vec<&Value>, Vec<&Value>) =
-        entries.iter().partition(|entry| is_ours(entry) || is_clients(entry));
+        entries.iter().partition(|entry| is_ours(entry) || is_client_side(entry));
     // The version and time of what was applied last are the entry's.
     ours.sort_by_key(|entry| (is_ours(entry), text(entry, "time").to_owned()));
     let mut fields = Value::Object(Map::new());
     for entry in &ours {
         if let Some(more) = entry.get("fieldsV1") {
-            unite(&mut fields, more);
+            merge_field_sets(&mut fields, more);
         }
     }
     let mut entry = (*ours.last()?).clone();
     let object = entry.as_object_mut()?;
-    object.insert("manager".to_owned(), MANAGER.into());
+    object.insert("manager".to_owned(), FIELD_MANAGER.into());
     object.insert("operation".to_owned(), "Apply".into());
     object.insert("fieldsV1".to_owned(), fields);
     Some(Value::Array(others.into_iter().cloned().chain([entry]).collect()))
 }
 
-/// The change that hands the fields over, for the version of the object that was seen.
-pub fn patch(live: &Value) -> Option<Value> {
+/// The change that hands the fields over, for the version of the object that was observed.
+pub fn upgrade_patch(live: &Value) -> Option<Value> {
     let version = live.pointer("/metadata/resourceVersion")?;
-    Some(json!({"metadata": {"resourceVersion": version, "managedFields": taken_over(live)?}}))
+    Some(json!({"metadata": {"resourceVersion": version, "managedFields": upgraded_entries(live)?}}))
 }
 
 /// All fields of both sets. The server's sets are no deeper than objects are.
-fn unite(fields: &mut Value, more: &Value) {
+fn merge_field_sets(fields: &mut Value, more: &Value) {
     let (Some(fields), Some(more)) = (fields.as_object_mut(), more.as_object()) else { return };
     for (key, value) in more {
         match fields.get_mut(key) {
-            Some(known) => unite(known, value),
+            Some(known) => merge_field_sets(known, value),
             None => drop(fields.insert(key.clone(), value.clone())),
         }
     }
@@ -80,7 +80,7 @@ mod tests {
             entry("kubectl", "Update", "3", json!({"f:spec": {"f:c": {}}})),
             entry("helm", "Apply", "1", json!({"f:spec": {"f:a": {}, "f:b": {"f:x": {}, "f:y": {}}}})),
         ]}});
-        assert_eq!(patch(&live), Some(expected));
+        assert_eq!(upgrade_patch(&live), Some(expected));
     }
 
     #[test]
@@ -88,7 +88,7 @@ mod tests {
         let live = json!({"metadata": {"resourceVersion": "5", "managedFields": [
             {"manager": "helm", "operation": "Apply"},
             {"manager": "kube-controller-manager", "operation": "Update", "subresource": "status"}]}});
-        assert_eq!(patch(&live), None);
-        assert_eq!(patch(&json!({})), None);
+        assert_eq!(upgrade_patch(&live), None);
+        assert_eq!(upgrade_patch(&json!({})), None);
     }
 }

@@ -3,22 +3,23 @@
 use std::time::Duration;
 
 use podium_client::client;
-use podium_deploy::{Named, named};
+use podium_deploy::ObjectRef;
+use podium_deploy::object_ref::object_refs;
 
 use super::{Engine, Error};
 use crate::record::Release;
-use crate::store::{self, Entry};
+use crate::store::{self, RecordEntry};
 
 /// The revisions of a release that matter for the next one: the deployed one, and everything after it.
 #[derive(Clone, Debug, Default)]
-pub struct Past {
+pub struct ReleaseHistory {
     /// The oldest first.
     pub revisions: Vec<Release>,
     /// All records, the oldest first.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<RecordEntry>,
 }
 
-impl Past {
+impl ReleaseHistory {
     /// The last revision.
     pub fn last(&self) -> Option<&Release> {
         self.revisions.last()
@@ -31,28 +32,28 @@ impl Past {
     }
 
     /// Whether there is nothing to upgrade: never installed, or uninstalled since.
-    pub fn is_over(&self) -> bool {
+    pub fn is_uninstalled(&self) -> bool {
         self.last().is_none_or(|last| last.info.status == "uninstalled")
     }
 
     /// The number of the next revision.
-    pub fn next(&self) -> i64 {
+    pub fn next_revision(&self) -> i64 {
         self.last().map_or(1, |last| last.revision + 1)
     }
 
     /// The hooks of the last revision, when it was written by a client and not applied by the server.
-    pub fn client_hooks(&self) -> Vec<Named> {
+    pub fn client_side_hooks(&self) -> Vec<ObjectRef> {
         let last = self.last().filter(|last| last.apply_method != "ssa");
         let hooks = last.into_iter().flat_map(|last| &last.hooks);
-        hooks.flat_map(|hook| named::named(&hook.manifest)).collect()
+        hooks.flat_map(|hook| object_refs(&hook.manifest)).collect()
     }
 
     /// The objects that may be there: of the deployed revision, and of those after it that failed half-way.
-    pub fn objects(&self) -> Vec<Named> {
-        let mut all: Vec<Named> = Vec::new();
+    pub fn objects(&self) -> Vec<ObjectRef> {
+        let mut all: Vec<ObjectRef> = Vec::new();
         let gone = self.revisions.iter().rposition(|release| release.info.status == "uninstalled");
         for release in self.revisions.iter().skip(gone.map_or(0, |at| at + 1)) {
-            for object in named::named(&release.manifest) {
+            for object in object_refs(&release.manifest) {
                 if !all.contains(&object) {
                     all.push(object);
                 }
@@ -64,27 +65,27 @@ impl Past {
 
 impl Engine<'_> {
     /// Reads what matters of a release; nothing when there is none.
-    pub async fn past(&self, name: &str) -> Result<Past, Error> {
-        self.past_since(name, 0).await
+    pub async fn history(&self, name: &str) -> Result<ReleaseHistory, Error> {
+        self.history_at_least(name, 0).await
     }
 
     /// The same, for whoever makes a new revision next and so finds out that somebody was faster: at once, with all that
     /// this process has written or heard of. A server answers a list of what is there right now only after it has asked its
     /// database how far it is, which it does every 100 ms.
-    pub async fn past_seen(&self, name: &str) -> Result<Past, Error> {
-        let version = self.store.newest().version();
-        match self.past_since(name, version).await {
+    pub async fn history_after_own_writes(&self, name: &str) -> Result<ReleaseHistory, Error> {
+        let version = self.store.read_after_write().resource_version();
+        match self.history_at_least(name, version).await {
             // It does not know of such a version: it is behind, or was restored from a backup.
             Err(Error::Store(store::Error::Client(client::Error::Refused(status)))) if status.code == 504 => {
-                self.past(name).await
+                self.history(name).await
             }
             answer => answer,
         }
     }
 
     /// The same, with all that was written up to a version.
-    pub(super) async fn past_since(&self, name: &str, version: u64) -> Result<Past, Error> {
-        let mut entries = self.store.entries_of(name, version).await?;
+    pub(super) async fn history_at_least(&self, name: &str, version: u64) -> Result<ReleaseHistory, Error> {
+        let mut entries = self.store.release_entries(name, version).await?;
         let deployed = entries.iter().rposition(|entry| entry.status() == "deployed").unwrap_or(0);
         let mut revisions = Vec::new();
         let wanted = entries.split_off(deployed);
@@ -105,17 +106,21 @@ impl Engine<'_> {
                 entry.labels.clone_from(&release.labels);
             }
         }
-        Ok(Past { revisions, entries })
+        Ok(ReleaseHistory { revisions, entries })
     }
 
-    /// Recovers a release whose last change was interrupted. It counts as failed when it is older than `patience`:
+    /// Recovers a release whose last change was interrupted. It counts as failed when it is older than `pending_timeout`:
     /// before that, whoever made it may still be at it. One that was interrupted after it was deployed is finished.
-    pub async fn recover(&self, past: &mut Past, patience: Duration) -> Result<(), Error> {
-        if past.last().is_some_and(|last| last.info.status == "deployed") {
-            return self.finish(past).await;
+    pub async fn recover(
+        &self,
+        history: &mut ReleaseHistory,
+        pending_timeout: Duration,
+    ) -> Result<(), Error> {
+        if history.last().is_some_and(|last| last.info.status == "deployed") {
+            return self.supersede_older_deployed(history).await;
         }
         let now = self.store.now().unix();
-        let Some(last) = past.revisions.last_mut() else { return Ok(()) };
+        let Some(last) = history.revisions.last_mut() else { return Ok(()) };
         if !last.info.status.starts_with("pending-") {
             return Ok(());
         }
@@ -123,14 +128,14 @@ impl Engine<'_> {
             ["modifiedAt", "createdAt"].into_iter().find_map(|key| last.labels.get(key)?.parse().ok());
         let since = stamp.or(last.info.last_deployed.as_ref().map(|time| time.unix())).unwrap_or(0);
         let seconds = now.saturating_sub(since);
-        let patience = i64::try_from(patience.as_secs()).unwrap_or(i64::MAX);
-        if seconds < patience {
+        let pending_timeout = i64::try_from(pending_timeout.as_secs()).unwrap_or(i64::MAX);
+        if seconds < pending_timeout {
             let (revision, status) = (last.revision, last.info.status.clone());
-            return Err(Error::Pending { revision, status, seconds, left: patience - seconds });
+            return Err(Error::Pending { revision, status, seconds, left: pending_timeout - seconds });
         }
         last.info.description = format!("Interrupted while it was {}", last.info.status);
         last.info.status = "failed".to_owned();
-        self.listener.warn(&format!(
+        self.reporter.warn(&format!(
             "revision {} of {} was interrupted and counts as failed now",
             last.revision, last.name
         ));
@@ -138,19 +143,19 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Of several revisions that are deployed the last one is: whoever deployed it did not come to say so of the others.
-    async fn finish(&self, past: &mut Past) -> Result<(), Error> {
-        let mut deployed: Vec<&Entry> =
-            past.entries.iter().filter(|entry| entry.status() == "deployed").collect();
+    /// Of several revisions that are deployed the last one is: whoever deployed it did not come to report so of the others.
+    async fn supersede_older_deployed(&self, history: &mut ReleaseHistory) -> Result<(), Error> {
+        let mut deployed: Vec<&RecordEntry> =
+            history.entries.iter().filter(|entry| entry.status() == "deployed").collect();
         deployed.pop();
         for entry in deployed {
-            self.outdate(entry).await?;
+            self.mark_superseded(entry).await?;
         }
         Ok(())
     }
 
     /// A revision is old now; it may have been taken away.
-    pub(super) async fn outdate(&self, entry: &Entry) -> Result<(), Error> {
+    pub(super) async fn mark_superseded(&self, entry: &RecordEntry) -> Result<(), Error> {
         let mut old = match self.store.read(entry).await {
             Err(store::Error::NotFound) => return Ok(()),
             old => old?,
