@@ -1,4 +1,4 @@
-//! Makes a cluster's objects equal to a manifest's.
+//! Applies and prunes the objects of a manifest.
 
 use std::time::Duration;
 
@@ -14,30 +14,30 @@ use crate::object::Object;
 use crate::object_ref::ObjectRef;
 use crate::plan::{Action, ApplyOptions, Step, is_kind_defined};
 
-/// How often it is looked whether a new kind is there.
+/// How often discovery is polled for a kind that the release just defined.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Why a cluster could not be made equal to a manifest.
+/// Why applying a manifest failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The server says no, or nothing.
+    /// The API server rejected a request or could not be reached.
     #[error(transparent)]
     Client(#[from] client::Error),
-    /// Some documents are no objects of this cluster, or nobody has their names.
+    /// The manifest has invalid documents or objects with invalid names.
     #[error(transparent)]
     Check(#[from] check::Error),
-    /// Objects cannot be had; what comes before them may have been written.
+    /// The API server rejected objects; objects before them may have been written.
     #[error("{}", format_blocked(.0))]
     Blocked(Vec<Step>),
-    /// Objects are somebody else's; nothing was written.
+    /// Objects exist and are not owned by the release; nothing was written.
     #[error("{}", format_blocked(.0))]
     Foreign(Vec<Step>),
-    /// A kind that the release defines is not there in time.
+    /// The API server does not serve a kind that the release defines before the timeout.
     #[error("the kind {kind} is defined by this release, but the server does not know it after {} s", .after.as_secs())]
     Kind {
         /// The kind.
         kind: Kind,
-        /// How long was waited.
+        /// The timeout.
         after: Duration,
     },
 }
@@ -48,7 +48,8 @@ fn format_blocked(steps: &[Step]) -> String {
 }
 
 impl Deployer<'_> {
-    /// Looks at all objects, and objects when one of them cannot be had; nothing is written.
+    /// Observes all objects without writing; fails when the manifest is invalid or an object is not owned by the
+    /// release.
     pub async fn check<'o>(
         &self,
         objects: &'o [Object],
@@ -86,8 +87,8 @@ impl Deployer<'_> {
         if foreign.is_empty() { Ok(all) } else { Err(Error::Foreign(foreign)) }
     }
 
-    /// Applies objects that were looked at, in their order; those of one kind that follow each other at the same time.
-    /// Stops at what the server refuses.
+    /// Applies observed objects in manifest order; consecutive objects of one kind are applied concurrently. Stops at
+    /// the first batch with an object that the API server rejects.
     pub async fn apply_all(
         &self,
         all: Vec<ObservedObject<'_>>,
@@ -110,7 +111,7 @@ impl Deployer<'_> {
                 if observed.resource.is_some() {
                     return self.apply(observed, options).await;
                 }
-                // It was not there when it was looked at: its kind was not.
+                // Its kind was not served when it was observed, so it could not exist.
                 let resource = known.find(kind).cloned();
                 let object_ref = self.resolve_namespace(&observed.object.object_ref, resource.as_ref());
                 self.apply(&ObservedObject { object_ref, resource, ..observed.clone() }, options).await
@@ -130,7 +131,7 @@ impl Deployer<'_> {
         Ok(())
     }
 
-    /// Waits deadline the cluster knows a kind that was just defined.
+    /// Waits until discovery lists a kind that was just defined.
     async fn wait_for_kind(&self, kind: &Kind, deadline: Instant, timeout: Duration) -> Result<(), Error> {
         while self.kinds.renew().await?.find(kind).is_none() {
             if Instant::now() > deadline {
@@ -141,7 +142,8 @@ impl Deployer<'_> {
         Ok(())
     }
 
-    /// Deletes the objects before that are not wanted any more, the last kind first; those of one kind at the same time.
+    /// Deletes the previous objects that are no longer in the manifest, in reverse order; consecutive objects of one
+    /// kind are deleted concurrently.
     pub async fn prune(
         &self,
         previous: &[ObjectRef],
@@ -162,7 +164,7 @@ impl Deployer<'_> {
         Ok(all.into_iter().map(|(step, _)| step).collect())
     }
 
-    /// Deletes objects whatever they are; says which were there.
+    /// Deletes objects without an ownership check and returns those that existed.
     pub async fn delete(
         &self,
         objects: &[ObjectRef],

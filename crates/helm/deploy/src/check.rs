@@ -1,4 +1,4 @@
-//! What stands in the way of an install.
+//! Checks before an install: valid objects, known kinds, ownership.
 
 use podium_client::client;
 use podium_client::{Client, Discovery};
@@ -7,38 +7,38 @@ use podium_meta::Resource;
 use crate::object_ref::{ObjectRef, object_refs};
 use crate::ownership::ReleaseRef;
 
-/// Why objects cannot be installed. The texts are Helm's.
+/// Why objects cannot be installed. The messages are Helm's.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Some documents are no objects of this cluster.
+    /// Documents are not objects of this cluster.
     #[error("unable to build kubernetes objects from release manifest: {}", join_errors(.0))]
     InvalidManifest(Vec<String>),
-    /// Somebody else has an object of that name.
+    /// The object exists and is not owned by the release.
     #[error("{object_name} exists and cannot be imported into the current release: {reason}")]
     NotOwned {
         /// The object.
         object_name: String,
-        /// Whose it is not.
+        /// The ownership error.
         reason: String,
     },
-    /// The server cannot be told a name and make one up.
+    /// An object has both a name and a generateName.
     #[error("metadata.name and metadata.generateName cannot both be set")]
     NameAndGenerateName,
-    /// An object has no name at all.
+    /// An object has neither a name nor a generateName.
     #[error("could not get information about the resource {0}: resource name may not be empty")]
     MissingName(String),
-    /// It cannot be observed whether somebody has it.
+    /// Reading the live object failed.
     #[error("could not get information about the resource {object_name}: {source}")]
     Lookup {
         /// The object.
         object_name: String,
-        /// Why.
+        /// The API error.
         #[source]
         source: client::Error,
     },
 }
 
-/// Several errors as Go joins them.
+/// Joins errors as Go's `utilerrors.Aggregate` does.
 fn join_errors(errors: &[String]) -> String {
     match errors {
         [one] => one.clone(),
@@ -46,7 +46,7 @@ fn join_errors(errors: &[String]) -> String {
     }
 }
 
-/// Why a document is no object of a cluster.
+/// Why a document cannot be built into an object of the cluster.
 pub(crate) fn build_error(object: &ObjectRef, discovery: &Discovery) -> Option<String> {
     let kind = &object.kind;
     let missing: Vec<String> = [("apiVersion", kind.version.is_empty()), ("kind", kind.kind.is_empty())]
@@ -69,17 +69,17 @@ pub(crate) fn build_error(object: &ObjectRef, discovery: &Discovery) -> Option<S
     })
 }
 
-/// How an install is checked.
+/// Options of [`check_install`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckOptions {
-    /// The objects are there already: nothing is in the way.
+    /// The release exists, so its objects do too: skips the ownership check.
     pub upgrade: bool,
-    /// Names may be left to the server. Helm 3 does not know that.
+    /// Allows `generateName`, which Helm 3 does not.
     pub generated_names: bool,
 }
 
-/// Checks that the cluster knows all kinds, and that no object of another release is in the way; the latter not before
-/// an upgrade, whose objects are there.
+/// Checks that the cluster serves all kinds and, before an install, that no object exists that the release does not
+/// own.
 pub async fn check_install(
     client: &Client,
     discovery: &Discovery,
@@ -103,7 +103,7 @@ pub async fn check_install(
     Ok(())
 }
 
-/// Whether an object can be created, or is the release's already.
+/// Checks that an object can be created, or is owned by the release already.
 async fn check_ownership(
     client: &Client,
     resource: &Resource,
@@ -117,7 +117,7 @@ async fn check_ownership(
     let generated = generated_names && !object.generate_name.is_empty();
     match (object.name.is_empty(), generated) {
         (true, false) => return Err(Error::MissingName(object_name)),
-        // The server makes up a name that nobody has.
+        // The API server generates a unique name.
         (true, true) => return Ok(()),
         (false, true) => return Err(Error::NameAndGenerateName),
         (false, false) => {}

@@ -1,22 +1,22 @@
-//! Pods start anew when a ConfigMap or Secret of the same release that they use has changed: their template carries a
-//! hash of it.
+//! Restarts pods when a ConfigMap or Secret of their release changes: the pod template carries a hash of what it
+//! references.
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::object::Object;
 
-/// The annotation of a pod template with the hash.
+/// Pod template annotation with the hash.
 pub const CONFIG_HASH_ANNOTATION: &str = "podium.dev/config-hash";
-/// The annotation that switches this off, on the workload or its pod template.
+/// Annotation of the workload or its pod template that disables the restart when it is `false`.
 pub const RESTART_ANNOTATION: &str = "podium.dev/restart-on-config-change";
 
-/// The kinds whose pods are started anew by changing their template.
+/// The kinds that roll out their pods when the pod template changes.
 const WORKLOAD_KINDS: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
-/// How deep a pod template is looked through.
+/// Maximum depth to which a pod spec is searched for references.
 const MAX_DEPTH: usize = 32;
 
-/// Puts the hash on every workload that uses ConfigMaps or Secrets of these objects.
+/// Annotates every workload that references ConfigMaps or Secrets among these objects.
 pub fn annotate_pod_templates(objects: &mut [Object]) {
     let content = |object: &Object| {
         let kind = object.object_ref.kind.kind.as_str();
@@ -64,7 +64,7 @@ fn is_disabled(body: &Value, pointer: &str) -> bool {
     annotations.and_then(|map| map.get(RESTART_ANNOTATION)).and_then(Value::as_str) == Some("false")
 }
 
-/// The ConfigMaps and Secrets that a pod uses: as files, as variables, projected.
+/// Collects the ConfigMaps and Secrets that a pod spec references: volumes, environment variables, projections.
 fn collect_references(value: &Value, depth: usize, names: &mut Vec<(&'static str, String)>) {
     const REFERENCE_FIELDS: [(&str, &str, &str); 6] = [
         ("configMap", "name", "ConfigMap"),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_follows_what_the_pods_use() {
+    fn hash_depends_on_referenced_config() {
         let config = |name: &str, text: &str| {
             format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: {text}}}\n")
         };
@@ -132,13 +132,13 @@ mod tests {
         assert_ne!(one, hash(&config("c", "y"), DEPLOYMENT).unwrap());
         assert!(hash(&secret("s", "x"), DEPLOYMENT).is_some());
         assert!(hash(&secret("p", "x"), DEPLOYMENT).is_some());
-        // Neither of another name, nor of another kind.
+        // Neither another name nor another kind matches.
         assert_eq!(hash(&config("other", "x"), DEPLOYMENT), None);
         assert_eq!(hash(&config("s", "x"), DEPLOYMENT), None);
     }
 
     #[test]
-    fn it_can_be_switched_off() {
+    fn annotation_disables_restart() {
         let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n";
         let off = DEPLOYMENT
             .replace("{name: d}", "{name: d, annotations: {podium.dev/restart-on-config-change: \"false\"}}");

@@ -1,4 +1,4 @@
-//! The CRDs of `crds/`: made where they are missing, and upgraded where nobody can be hurt by it.
+//! The CRDs of `crds/`: created when missing, upgraded when that is safe for existing resources.
 
 use podium_client::client::{self, Apply};
 use podium_meta::Resource;
@@ -9,7 +9,7 @@ use crate::object::Object;
 use crate::plan::{Action, FIELD_MANAGER, Step};
 use podium_meta::fields::changes;
 
-/// Whether a release wrote some of an object.
+/// Whether a release is one of the object's field managers.
 fn is_installed_by_release(live: &Value) -> bool {
     let entries = live.pointer("/metadata/managedFields").and_then(Value::as_array);
     entries
@@ -18,7 +18,7 @@ fn is_installed_by_release(live: &Value) -> bool {
         .any(|entry| entry.get("manager").and_then(Value::as_str) == Some(FIELD_MANAGER))
 }
 
-/// What becomes of a CRD, and where it is; nothing when it is right as it is, or the cluster has no CRDs.
+/// Plans one CRD; `None` when it is up to date, or the cluster does not serve CRDs.
 pub(crate) async fn plan_crd(
     deployer: &Deployer<'_>,
     crd: &Object,
@@ -34,7 +34,7 @@ pub(crate) async fn plan_crd(
             {
                 Ok(after) => changes(&live, &after),
                 Err(client::Error::Refused(status)) => {
-                    let why = format!("from crds/: the server refuses it: {status}");
+                    let why = format!("from crds/: the API server rejects it: {status}");
                     return Ok(Some((
                         Step::new(object_ref, Action::Blocked).with_note(why),
                         resource.clone(),
@@ -42,19 +42,19 @@ pub(crate) async fn plan_crd(
                 }
                 Err(error) => return Err(error),
             };
-            // Who else applies it may have put other fields there, which are not for us to judge.
+            // Metadata set by other field managers is not drift.
             if changes.iter().all(|change| change.path.starts_with("metadata")) {
                 return Ok(None);
             }
             if !is_installed_by_release(&live) {
-                let why = "from crds/: it is left as it is, since no release installed it";
+                let why = "from crds/: left unchanged, since no release installed it";
                 return Ok(Some((Step::new(object_ref, Action::Leave).with_note(why), resource.clone())));
             }
             match podium_schema::upgrade(&live, &crd.body) {
                 Ok(()) => Step::new(object_ref, Action::Change(changes)).with_note("from crds/"),
                 Err(problems) => {
                     let mut step = Step::new(object_ref, Action::Blocked).with_note(
-                        "from crds/: resources that are there could break (--skip-crds leaves it as it is)",
+                        "from crds/: existing resources could break (--skip-crds leaves the CRD unchanged)",
                     );
                     step.notes.extend(problems.iter().map(ToString::to_string));
                     step
@@ -66,7 +66,7 @@ pub(crate) async fn plan_crd(
 }
 
 impl Deployer<'_> {
-    /// Plans all CRDs; the steps that are blocked stand in the way of everything.
+    /// Plans all CRDs; a blocked step blocks the whole operation.
     pub async fn plan_crds(&self, crds: &[Object]) -> Result<Vec<Step>, client::Error> {
         let mut steps = Vec::new();
         for crd in crds {
@@ -75,7 +75,7 @@ impl Deployer<'_> {
         Ok(steps)
     }
 
-    /// Writes the CRDs that are to be made or changed.
+    /// Applies the CRDs that the plan creates or changes.
     pub async fn apply_crds(&self, crds: &[Object], steps: &[Step]) -> Result<(), client::Error> {
         let discovery = self.kinds.known().await?;
         for step in steps.iter().filter(|step| matches!(step.action, Action::Create | Action::Change(_))) {

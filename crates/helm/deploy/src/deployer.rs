@@ -1,4 +1,4 @@
-//! Where the objects of a release are: the cluster, and whose they are there.
+//! The connection to a cluster on behalf of one release, and the objects observed there.
 
 use std::sync::Arc;
 
@@ -13,55 +13,55 @@ use crate::object_ref::ObjectRef;
 use crate::ownership::ReleaseRef;
 use crate::plan::ApplyOptions;
 
-/// How many requests are under way at the same time.
+/// Maximum number of requests in flight.
 pub(crate) const MAX_CONCURRENT_REQUESTS: usize = 8;
 
-/// A cluster with the release that works on it.
+/// Deploys the objects of one release to a cluster.
 #[derive(Clone, Copy)]
 pub struct Deployer<'a> {
-    /// The cluster.
+    /// The client of the cluster.
     pub client: &'a Client,
-    /// Its kinds.
+    /// Its discovery cache.
     pub kinds: &'a Kinds,
-    /// Whose objects are meant.
+    /// The release that owns the objects.
     pub release: &'a ReleaseRef,
-    /// The uid of what the release is made for, if it is made for something.
+    /// The uid of the custom resource that owns the release, if there is one.
     pub owner_uid: Option<&'a str>,
 }
 
-/// An object of a manifest beside the one of the cluster.
+/// An object of a manifest with its live counterpart.
 #[derive(Clone, Debug)]
 pub struct ObservedObject<'o> {
-    /// What is wanted.
+    /// The desired object.
     pub object: &'o Object,
-    /// Its name, with the namespace that it has in the cluster.
+    /// Its reference, with the namespace resolved.
     pub object_ref: ObjectRef,
-    /// Where it is; nothing when the cluster does not know its kind.
+    /// Its resource; `None` when the cluster does not serve the kind.
     pub resource: Option<Resource>,
-    /// What is there; nothing also when it was not looked at.
+    /// The live object; `None` when it does not exist or was not read.
     pub live: Option<Value>,
 }
 
 impl Deployer<'_> {
-    /// The namespace of an object, if it has one.
+    /// The namespace of an object, which defaults to the release's.
     pub(crate) fn namespace<'o>(&'o self, object: &'o ObjectRef) -> &'o str {
         object.namespace.as_deref().unwrap_or(&self.release.namespace)
     }
 
-    /// Whether two names mean the same object; its version does not matter.
+    /// Whether two references mean the same object; the API version does not matter.
     pub fn same_object(&self, a: &ObjectRef, b: &ObjectRef) -> bool {
         (&a.kind.group, &a.kind.kind, &a.name) == (&b.kind.group, &b.kind.kind, &b.name)
             && self.namespace(a) == self.namespace(b)
     }
 
-    /// The object with the namespace that it has in the cluster.
+    /// Sets the namespace that an object has in the cluster: none when its resource is cluster-scoped.
     pub fn resolve_namespace(&self, object: &ObjectRef, resource: Option<&Resource>) -> ObjectRef {
         let namespaced = resource.is_some_and(|resource| resource.namespaced);
         let namespace = namespaced.then(|| self.namespace(object).to_owned());
         ObjectRef { namespace, ..object.clone() }
     }
 
-    /// The object of the cluster; nothing when there is none, or its name is left to the server.
+    /// Reads the live object; `None` when it does not exist, or has a generateName only.
     pub(crate) async fn get_live(
         &self,
         resource: &Resource,
@@ -73,7 +73,7 @@ impl Deployer<'_> {
         self.client.get(resource, object_ref.namespace.as_deref(), &object_ref.name).await
     }
 
-    /// The same; what is not there is not there for sure.
+    /// Like [`get_live`](Self::get_live), but confirms by a consistent read that a missing object does not exist.
     pub(crate) async fn get_live_consistent(
         &self,
         resource: &Resource,
@@ -87,7 +87,7 @@ impl Deployer<'_> {
         }
     }
 
-    /// What the cluster has of the objects, in their order.
+    /// Reads the live objects, in manifest order.
     pub(crate) async fn observe<'o>(
         &self,
         objects: &'o [Object],

@@ -1,11 +1,11 @@
-//! Fields that a release leaves to others: those of another's apply, and what a scaler has set.
+//! Fields that a release leaves to other managers: those that another manager applies, and those set through `scale`.
 
 use serde_json::Value;
 
-/// Who holds a field that we want otherwise, if it is left to them: a manager that applies, or one that scales.
+/// The manager that keeps a conflicting field: one that applies it, or one that sets it through `scale`.
 ///
-/// A server says `conflict with "x"` of one that applies, `conflict with "x" using v1` of one that updates, and
-/// `conflict with "x" with subresource "scale" using apps/v1` of one that scales.
+/// The API server reports `conflict with "x"` for an applier, `conflict with "x" using v1` for an updater, and
+/// `conflict with "x" with subresource "scale" using apps/v1` for an autoscaler.
 pub fn respected_manager(live: &Value, message: &str) -> Option<String> {
     let quoted = message.split('"').nth(1)?;
     if message.contains("with subresource \"scale\"") {
@@ -18,7 +18,7 @@ pub fn respected_manager(live: &Value, message: &str) -> Option<String> {
     (applies && !message.contains(" using ")).then(|| format!("{quoted:?}, which applies it"))
 }
 
-/// Takes a field, such as `.spec.containers[name="c"].image`, out of an object.
+/// Removes a field, such as `.spec.containers[name="c"].image`, from an object.
 pub fn remove_field(object: &mut Value, path: &str) {
     let mut at = object;
     let mut rest = path;
@@ -35,13 +35,13 @@ pub fn remove_field(object: &mut Value, path: &str) {
 enum PathElement {
     Field(String),
     Index(usize),
-    /// An item with these values.
+    /// The list item with these keys and values.
     Item(Vec<(String, Value)>),
-    /// An item that is this value.
+    /// The list item with this value.
     Value(Value),
 }
 
-/// The first element of a path, and what follows.
+/// Parses the first element of a path; returns the rest as well.
 fn parse_element(path: &str) -> Option<(PathElement, &str)> {
     if let Some(rest) = path.strip_prefix('.') {
         let end = rest.find(['.', '[']).unwrap_or(rest.len());
@@ -69,7 +69,7 @@ fn parse_element(path: &str) -> Option<(PathElement, &str)> {
     Some((PathElement::Item(pairs), rest))
 }
 
-/// Where the bracket is that closes; those in quotation marks do not.
+/// The position of the closing bracket; brackets in quotes do not count.
 fn closing_bracket(text: &str) -> Option<usize> {
     let mut quoted = false;
     let mut escaped = false;
@@ -91,7 +91,7 @@ fn position(items: &[Value], element: &PathElement) -> Option<usize> {
         PathElement::Index(index) => (*index < items.len()).then_some(*index),
         PathElement::Value(value) => items.iter().position(|item| item == value),
         PathElement::Item(pairs) => items.iter().position(|item| {
-            // What is left out may be a default that the server has filled in.
+            // A key that the manifest omits may be a default that the API server filled in.
             pairs.iter().all(|(key, value)| item.get(key).is_none_or(|found| found == value))
         }),
     }
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_taken_out_wherever_they_are() {
+    fn removes_fields_by_path() {
         let mut object = json!({"spec": {"replicas": 1, "c": [{"name": "a]", "image": "x", "n": 1}, {"name": "b"}],
             "ports": [{"port": 80}], "set": ["x", "y"]}});
         for path in [
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn only_appliers_and_scalers_are_left_alone() {
+    fn respects_appliers_and_autoscalers_only() {
         let live = json!({"metadata": {"managedFields": [
             {"manager": "flux", "operation": "Apply"}, {"manager": "kubectl-edit", "operation": "Update"}]}});
         assert!(respected_manager(&live, "conflict with \"flux\"").is_some());

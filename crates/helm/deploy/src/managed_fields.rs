@@ -1,11 +1,11 @@
-//! Fields that a client wrote for us before the server applied them: they become ours, so that those which the
-//! manifest no longer has go away.
+//! Upgrades managedFields from client-side updates to server-side apply, so that fields no longer in the manifest are
+//! removed.
 
 use serde_json::{Map, Value, json};
 
 use crate::plan::FIELD_MANAGER;
 
-/// Who wrote objects of releases by updates: Helm 3, and the Helm operator.
+/// The managers that update objects of releases client-side: Helm 3 and helm-operator.
 pub(crate) const CLIENT_SIDE_MANAGERS: [&str; 2] = ["helm", "helm-operator"];
 
 fn text<'v>(entry: &'v Value, key: &str) -> &'v str {
@@ -18,7 +18,8 @@ fn is_client_side(entry: &Value) -> bool {
         && text(entry, "subresource").is_empty()
 }
 
-/// The entries of an object's fields once what clients wrote is what we apply; nothing when no client wrote anything.
+/// The managedFields with all client-side entries merged into the apply entry; `None` when there are no client-side
+/// entries.
 pub fn upgraded_entries(live: &Value) -> Option<Value> {
     let entries = live.pointer("/metadata/managedFields")?.as_array()?;
     if !entries.iter().any(is_client_side) {
@@ -31,7 +32,7 @@ pub fn upgraded_entries(live: &Value) -> Option<Value> {
     };
     let (mut ours, others): (Vec<&Value>, Vec<&Value>) =
         entries.iter().partition(|entry| is_ours(entry) || is_client_side(entry));
-    // The version and time of what was applied last are the entry's.
+    // The last entry that was applied gives the API version and the time.
     ours.sort_by_key(|entry| (is_ours(entry), text(entry, "time").to_owned()));
     let mut fields = Value::Object(Map::new());
     for entry in &ours {
@@ -47,13 +48,13 @@ pub fn upgraded_entries(live: &Value) -> Option<Value> {
     Some(Value::Array(others.into_iter().cloned().chain([entry]).collect()))
 }
 
-/// The change that hands the fields over, for the version of the object that was observed.
+/// The merge patch that upgrades the managedFields of the observed version.
 pub fn upgrade_patch(live: &Value) -> Option<Value> {
     let version = live.pointer("/metadata/resourceVersion")?;
     Some(json!({"metadata": {"resourceVersion": version, "managedFields": upgraded_entries(live)?}}))
 }
 
-/// All fields of both sets. The server's sets are no deeper than objects are.
+/// Merges two field sets. Their depth is bounded by that of the object.
 fn merge_field_sets(fields: &mut Value, more: &Value) {
     let (Some(fields), Some(more)) = (fields.as_object_mut(), more.as_object()) else { return };
     for (key, value) in more {
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_clients_wrote_becomes_what_we_apply() {
+    fn merges_client_side_entries_into_apply_entry() {
         let entry = |manager: &str, operation: &str, time: &str, fields: Value| json!({"manager": manager, "operation": operation, "time": time, "fieldsV1": fields});
         let live = json!({"metadata": {"resourceVersion": "5", "managedFields": [
             entry("helm", "Update", "2", json!({"f:spec": {"f:a": {}, "f:b": {"f:x": {}}}})),
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_was_always_applied_is_left_alone() {
+    fn leaves_applied_objects_unchanged() {
         let live = json!({"metadata": {"resourceVersion": "5", "managedFields": [
             {"manager": "helm", "operation": "Apply"},
             {"manager": "kube-controller-manager", "operation": "Update", "subresource": "status"}]}});

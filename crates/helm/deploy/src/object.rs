@@ -1,4 +1,4 @@
-//! The objects of a manifest, whole.
+//! Parses manifests into objects.
 
 use podium_chart::dialect::HELM4;
 use podium_chart::manifest;
@@ -9,35 +9,35 @@ use serde_json::{Map, Number, Value};
 use crate::object_ref::{ObjectRef, document_objects};
 use crate::ownership::{MANAGED_BY, RELEASE_NAME, RELEASE_NAMESPACE, ReleaseRef};
 
-/// An object as a manifest wants it.
+/// An object of a manifest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object {
-    /// What it is called.
+    /// Its reference.
     pub object_ref: ObjectRef,
-    /// All of it.
+    /// The complete object.
     pub body: Value,
 }
 
-/// How deep an object may be nested: no server's answer about a deeper one could be read.
+/// Maximum nesting depth; responses about deeper objects could not be parsed.
 const MAX_DEPTH: usize = 120;
 
-/// Why a document is no object.
+/// Why a document is not an object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// It is no YAML.
+    /// Invalid YAML.
     #[error("document {number} of the manifest: {source}")]
     Yaml {
-        /// Which one, from 1.
+        /// The document's position, from 1.
         number: usize,
-        /// What is wrong.
+        /// The parse error.
         source: yaml::Error,
     },
-    /// It is nested too deeply.
+    /// The document is nested too deeply.
     #[error("document {0} of the manifest: it is nested deeper than {MAX_DEPTH} levels")]
     TooDeep(usize),
 }
 
-/// The objects of a manifest, in its order, with the marks of their release.
+/// Parses a manifest and adds the release's ownership metadata to its objects.
 pub fn release_objects(manifest: &str, release: &ReleaseRef) -> Result<Vec<Object>, Error> {
     let mut all = parse_manifest(manifest)?;
     for object in &mut all {
@@ -47,8 +47,8 @@ pub fn release_objects(manifest: &str, release: &ReleaseRef) -> Result<Vec<Objec
     Ok(all)
 }
 
-/// The texts of a Secret become its data. A server does the same, but then nobody owns the data: neither would it be observed
-/// that somebody changes it, nor would it go when the manifest does not have it any more.
+/// Moves a Secret's `stringData` to `data`. The API server does that too, but then `data` has no field manager: drift
+/// would not be detected, and keys dropped from the manifest would not be removed.
 fn encode_string_data(body: &mut Value) {
     let is = |key: &str, value: &str| body.get(key).and_then(Value::as_str) == Some(value);
     if !(is("apiVersion", "v1") && is("kind", "Secret")) {
@@ -59,14 +59,14 @@ fn encode_string_data(body: &mut Value) {
         let text = base64_encode(value.as_str()?.as_bytes());
         Some((key.clone(), Value::String(String::from_utf8(text).ok()?)))
     };
-    // What is no text is for the server to refuse.
+    // The API server rejects values that are not strings.
     let Some(encoded) = texts.iter().map(encode).collect::<Option<Map<_, _>>>() else { return };
     let Some(data) = child_map(body, "data") else { return };
     data.extend(encoded);
     body.as_object_mut().and_then(|body| body.remove("stringData"));
 }
 
-/// The objects of a manifest, in its order, as they are written.
+/// Parses a manifest; objects are in manifest order.
 pub fn parse_manifest(manifest: &str) -> Result<Vec<Object>, Error> {
     let mut out = Vec::new();
     for (index, document) in manifest::split(manifest.as_bytes(), &HELM4).into_iter().enumerate() {
@@ -80,7 +80,7 @@ pub fn parse_manifest(manifest: &str) -> Result<Vec<Object>, Error> {
     Ok(out)
 }
 
-/// Puts the release's marks on an object.
+/// Adds the release's ownership labels and annotations.
 fn add_ownership_metadata(body: &mut Value, release: &ReleaseRef) {
     let metadata_fields = [
         ("labels", MANAGED_BY.0, MANAGED_BY.1),
@@ -100,7 +100,7 @@ trait AsMap {
 }
 
 impl AsMap for Value {
-    /// The mapping; null becomes an empty one.
+    /// The map; null becomes an empty one.
     fn as_map(&mut self) -> Option<&mut Map<String, Value>> {
         if self.is_null() {
             *self = Value::Object(Map::new());
@@ -113,7 +113,7 @@ fn child_map<'v>(value: &'v mut Value, key: &str) -> Option<&'v mut Map<String, 
     value.as_object_mut()?.entry(key).or_insert(Value::Null).as_map()
 }
 
-/// A tree as JSON; nothing when it has more levels than are depth.
+/// Converts a node to JSON; `None` when it is nested deeper than `depth`.
 fn to_json(node: &Node, depth: usize) -> Option<Value> {
     let inner = |node| to_json(node, depth.checked_sub(1)?);
     Some(match &node.value {
@@ -130,7 +130,7 @@ fn to_json(node: &Node, depth: usize) -> Option<Value> {
     })
 }
 
-/// JSON as a tree.
+/// Converts JSON to a YAML node.
 pub fn json_to_node(value: Value) -> Node {
     let value = match value {
         Value::Null => Tree::Null,
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_of_a_secret_are_its_data() {
+    fn moves_string_data_to_data() {
         let release = ReleaseRef { name: "r".to_owned(), namespace: "n".to_owned() };
         let body = |text: &str| release_objects(text, &release).unwrap().remove(0).body;
         let secret = body("apiVersion: v1\nkind: Secret\ndata: {a: eA==, b: eA==}\nstringData: {a: z}\n");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_get_marks_and_keep_whole_numbers() {
+    fn adds_ownership_metadata_and_keeps_integers() {
         let release = ReleaseRef { name: "r".to_owned(), namespace: "n".to_owned() };
         let text = "apiVersion: v1\nkind: X\nmetadata:\n  name: a\n  labels:\nspec: {big: 1700000000000000001, f: 1.5}\n";
         let [object] = release_objects(text, &release).unwrap().try_into().unwrap();
@@ -181,14 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_document_is_named() {
+    fn error_names_the_invalid_document() {
         let release = ReleaseRef { name: "r".to_owned(), namespace: "n".to_owned() };
         let error = release_objects("a: b\n---\na: [\n", &release).unwrap_err().to_string();
         assert!(error.starts_with("document 2 of the manifest: "), "{error}");
     }
 
     #[test]
-    fn a_document_that_is_nested_too_deeply_is_named() {
+    fn rejects_deep_nesting() {
         let release = ReleaseRef { name: "r".to_owned(), namespace: "n".to_owned() };
         let deep = |levels: usize| format!("kind: X\na: {}{}\n", "[".repeat(levels), "]".repeat(levels));
         assert!(release_objects(&deep(MAX_DEPTH - 1), &release).is_ok());

@@ -1,20 +1,20 @@
-//! The objects that a manifest names.
+//! References to the objects of a manifest.
 
 use podium_chart::dialect::HELM4;
 use podium_chart::manifest;
 use podium_goyaml::{Node, yaml};
 use podium_meta::Kind;
 
-/// An object that a manifest names.
+/// A reference to an object of a manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectRef {
     /// Its kind.
     pub kind: Kind,
-    /// Its namespace, if the manifest says one.
+    /// Its namespace, if the manifest sets one.
     pub namespace: Option<String>,
-    /// Its name; empty when the server is to make one.
+    /// Its name; empty when the API server generates it.
     pub name: String,
-    /// What a name that the server makes begins with.
+    /// The prefix of a generated name.
     pub generate_name: String,
 }
 
@@ -32,8 +32,8 @@ impl std::fmt::Display for ObjectRef {
     }
 }
 
-/// The objects that a manifest names, in its order; those of lists too. Documents that are no mapping are left out,
-/// those without a kind are not.
+/// The objects of a manifest, in its order, including list items. Documents that are not maps are skipped, those
+/// without a kind are not.
 pub fn object_refs(manifest: &str) -> Vec<ObjectRef> {
     let documents = manifest::split(manifest.as_bytes(), &HELM4);
     let nodes = documents.into_iter().filter_map(|document| yaml::parse(document, 0).ok());
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_manifest_names_its_objects() {
+    fn lists_objects_and_list_items() {
         let manifest = "---\n# Source: a\napiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: d\n  namespace: other\n\
                         ---\n# only a comment\n---\napiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n  \
                         metadata:\n    generateName: s-\n";

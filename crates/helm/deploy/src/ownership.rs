@@ -1,17 +1,17 @@
-//! Whose an object is: the marks that Helm puts on every object of a release.
+//! Ownership: the labels and annotations that Helm sets on every object of a release.
 
 use serde_json::Value;
 
 use crate::managed_fields::CLIENT_SIDE_MANAGERS;
 
-/// The label that every object of a release has, and its value.
+/// The label of every object of a release, and its value.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "Helm");
-/// The annotation with the release's name.
+/// Annotation with the release's name.
 pub const RELEASE_NAME: &str = "meta.helm.sh/release-name";
-/// The annotation with the release's namespace.
+/// Annotation with the release's namespace.
 pub const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
 
-/// A release as the release of objects.
+/// A release, as the owner of objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReleaseRef {
     /// The release's name.
@@ -21,10 +21,10 @@ pub struct ReleaseRef {
 }
 
 impl ReleaseRef {
-    /// Whose an object is, if it is somebody else's. One that a release wrote, and that only lost marks, is still the
-    /// release's.
+    /// Why an object belongs to another owner; `None` when the release owns it. An object that a release wrote stays
+    /// owned when it only lost ownership metadata.
     ///
-    /// The one that the release is made for, if there is one, is the `owner_uid` of its objects by a reference.
+    /// With `owner_uid`, objects with an owner reference to that uid are owned as well.
     pub fn foreign_owner(&self, object: &Value, owner_uid: Option<&str>) -> Option<String> {
         self.ownership_error(object)?;
         let mark = |field: &str, key: &str| object.get("metadata")?.get(field)?.get(key)?.as_str();
@@ -50,7 +50,7 @@ impl ReleaseRef {
         (!written && !owned).then(|| "it belongs to no release".to_owned())
     }
 
-    /// Why an object is not this release's, in Helm's words; nothing when it is.
+    /// Helm's error when an object lacks the release's ownership metadata; `None` when it has all of it.
     pub fn ownership_error(&self, object: &Value) -> Option<String> {
         let marks = [
             ("label", "labels", MANAGED_BY.0, MANAGED_BY.1),
@@ -82,15 +82,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_only_lost_its_marks_is_still_the_releases() {
+    fn stays_owned_without_ownership_metadata() {
         let release = ReleaseRef { name: "r".to_owned(), namespace: "n".to_owned() };
         let fields = json!([{"manager": "helm", "operation": "Apply"}]);
         assert_eq!(release.foreign_owner(&json!({"metadata": {"managedFields": fields}}), None), None);
         assert!(release.foreign_owner(&json!({"metadata": {}}), None).is_some());
-        // The Helm operator makes objects anew without them.
-        let anew = json!([{"manager": "helm-operator", "operation": "Update"}]);
-        assert_eq!(release.foreign_owner(&json!({"metadata": {"managedFields": anew}}), None), None);
-        // Or only with a reference to what they are made for.
+        // helm-operator recreates objects without the metadata.
+        let recreated = json!([{"manager": "helm-operator", "operation": "Update"}]);
+        assert_eq!(release.foreign_owner(&json!({"metadata": {"managedFields": recreated}}), None), None);
+        // Or only with an owner reference.
         let owned = json!({"metadata": {"ownerReferences": [{"uid": "u"}]}});
         assert_eq!(release.foreign_owner(&owned, Some("u")), None);
         assert!(
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn all_three_marks_are_needed() {
+    fn requires_label_and_both_annotations() {
         let release = ReleaseRef { name: "r".to_owned(), namespace: "n".to_owned() };
         let object = |name: &str| {
             json!({"metadata": {"labels": {"app.kubernetes.io/managed-by": "Helm"}, "annotations": {
@@ -117,11 +117,11 @@ mod tests {
                  \"r\": current value is \"other\""
             )
         );
-        let nobody = release.ownership_error(&json!({})).unwrap();
+        let missing = release.ownership_error(&json!({})).unwrap();
         assert!(
-            nobody.starts_with("invalid ownership metadata; label validation error: missing key"),
-            "{nobody}"
+            missing.starts_with("invalid ownership metadata; label validation error: missing key"),
+            "{missing}"
         );
-        assert_eq!(nobody.matches("missing key").count(), 3);
+        assert_eq!(missing.matches("missing key").count(), 3);
     }
 }

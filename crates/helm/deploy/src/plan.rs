@@ -1,4 +1,4 @@
-//! What has to be done so that a cluster has the objects of a manifest: observed before anything is written, or done.
+//! Plans and applies the objects of a manifest: create, change, adopt, keep, delete, leave, or blocked.
 
 use futures_util::stream::{StreamExt, iter};
 use podium_client::client::{self, Apply};
@@ -14,37 +14,37 @@ use crate::object::Object;
 use crate::object_ref::ObjectRef;
 use crate::wait::Readiness;
 
-/// Who the fields of a release belong to; Helm uses the same name.
+/// The field manager of a release; Helm uses the same name.
 pub const FIELD_MANAGER: &str = "helm";
-/// The annotation that keeps an object when its release does not want it any more.
+/// The annotation that keeps an object when its release no longer has it.
 const RESOURCE_POLICY: &str = "/metadata/annotations/helm.sh~1resource-policy";
 
-/// A version that no object has: whoever applies it makes the object, or is refused because there is one.
+/// A resourceVersion that no object has: applying with it creates the object, or conflicts when it exists.
 const CREATE_ONLY_VERSION: &str = "1";
-/// How often an object is tried that others change at the same time.
+/// How often a patch is retried after a conflict.
 const MAX_CONFLICT_RETRIES: usize = 10;
 
-/// What becomes of an object.
+/// What the plan does with an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// It is made.
+    /// Creates it.
     Create,
-    /// Fields of it change.
+    /// Changes fields.
     Change(Vec<Change>),
-    /// It was somebody else's and becomes the release's; fields of it may change too.
+    /// Takes ownership of an object that the release did not own; may change fields too.
     Adopt(Vec<Change>),
-    /// It is right as it is.
+    /// Keeps it unchanged.
     Keep,
-    /// It goes.
+    /// Deletes it.
     Delete,
-    /// It stays although the release does not want it any more.
+    /// Leaves it in the cluster although the release no longer has it.
     Leave,
-    /// It cannot be had.
+    /// Cannot be applied.
     Blocked,
 }
 
 impl Action {
-    /// The fields that change.
+    /// The changed fields.
     pub fn changes(&self) -> &[Change] {
         match self {
             Action::Change(changes) | Action::Adopt(changes) => changes,
@@ -53,20 +53,20 @@ impl Action {
     }
 }
 
-/// An object with what becomes of it.
+/// A step of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// The object; its namespace is filled in.
+    /// The object, with its namespace resolved.
     pub object: ObjectRef,
-    /// What becomes of it.
+    /// What is done with it.
     pub action: Action,
-    /// Why, or what is left alone.
+    /// Reasons, and fields left to other managers.
     pub notes: Vec<String>,
-    /// The managed_fields_hash of our fields afterwards; 0 when nothing was applied.
+    /// The [`managed_fields_hash`] after apply; 0 when nothing was applied.
     pub managed_fields_hash: u64,
-    /// The version of the object afterwards; 0 when nothing was applied.
+    /// The resourceVersion after apply; 0 when nothing was applied.
     pub resource_version: u64,
-    /// How the object is afterwards, as far as it says itself; nothing when nothing was applied.
+    /// The readiness after apply, without its pods; `None` when nothing was applied.
     pub readiness: Option<Readiness>,
 }
 
@@ -91,16 +91,16 @@ impl Step {
 /// How objects are applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ApplyOptions {
-    /// Objects of others become the release's.
+    /// Takes ownership of objects that the release does not own.
     pub adopt: bool,
-    /// The server only says what would become of them.
+    /// Server-side dry run.
     pub dry_run: bool,
-    /// None of them is expected to be there: they are made without a look before.
+    /// Expects no object to exist: creates them without reading them first.
     pub expect_absent: bool,
 }
 
-/// A number for the set of fields that are ours by applying them. It changes when somebody takes one of them, and not
-/// when an object's status or somebody else's fields change.
+/// Hashes the set of fields that the release applies. The hash changes when another manager takes one of them, and not
+/// when the status or fields of other managers change.
 pub fn managed_fields_hash(object: &Value) -> u64 {
     let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
     let ours = entries.into_iter().flatten().find(|entry| {
@@ -109,7 +109,7 @@ pub fn managed_fields_hash(object: &Value) -> u64 {
     });
     let deleted = object.pointer("/metadata/deletionTimestamp").is_some();
     let fields = ours.and_then(|entry| entry.get("fieldsV1")).map(ToString::to_string).unwrap_or_default();
-    // FNV-1a: it has to be the same in every build, since it is stored.
+    // FNV-1a: stored in release records, so it has to be the same in every build.
     let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     fields.bytes().chain([u8::from(deleted)]).fold(0xcbf2_9ce4_8422_2325, mix)
 }
@@ -122,12 +122,12 @@ pub(crate) fn defines_kind(object: &Value, kind: &Kind) -> bool {
         && text("/spec/names/kind") == Some(&kind.kind)
 }
 
-/// Whether one of these objects is the CRD of a kind.
+/// Whether one of the objects is the CRD of a kind.
 pub(crate) fn is_kind_defined(objects: &[Object], kind: &Kind) -> bool {
     objects.iter().any(|object| defines_kind(&object.body, kind))
 }
 
-/// Asks what applying objects would change, and which of the objects before them would go.
+/// Plans by server-side dry run: what applying objects changes, and which previous objects it prunes.
 pub async fn preview(
     deployer: &Deployer<'_>,
     objects: &[Object],
@@ -158,7 +158,7 @@ pub async fn preview(
     Ok(steps)
 }
 
-/// What became of an object that was written.
+/// The step of an object that was applied.
 fn applied_step(object_ref: &ObjectRef, action: Action, after: &Value, notes: Vec<String>) -> Step {
     let text = after.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
     let (managed_fields_hash, resource_version) = (managed_fields_hash(after), text.parse().unwrap_or(0));
@@ -166,14 +166,14 @@ fn applied_step(object_ref: &ObjectRef, action: Action, after: &Value, notes: Ve
     Step { object: object_ref.clone(), action, notes, managed_fields_hash, resource_version, readiness }
 }
 
-/// What is there of an object that goes or is left.
+/// A live object to prune.
 pub(crate) struct PruneTarget {
     pub(crate) resource: Resource,
     pub(crate) uid: String,
 }
 
 impl Deployer<'_> {
-    /// Why an object may not be touched.
+    /// A blocked step when the live object is not owned by the release.
     pub(crate) fn ownership_conflict(
         &self,
         observed: &ObservedObject<'_>,
@@ -186,12 +186,12 @@ impl Deployer<'_> {
             .filter(|_| !options.adopt)?;
         Some(
             Step::new(observed.object_ref.clone(), Action::Blocked)
-                .with_note(format!("it is somebody else's: {why}")),
+                .with_note(format!("it is not owned by this release: {why}")),
         )
     }
 
-    /// Makes an object that was not there, or was not looked for. If there is one, it is not touched before it was looked
-    /// at.
+    /// Creates an object that was not found or not read. If it exists after all, it is read and its ownership checked
+    /// before it is changed.
     async fn create(
         &self,
         resource: &Resource,
@@ -218,12 +218,12 @@ impl Deployer<'_> {
                 }
                 answer => answer?,
             };
-        // Besides its metadata it is what was sent, until somebody works on it.
+        // Apart from its metadata, a new object is what was sent.
         body["metadata"] = after["metadata"].take();
         Ok(applied_step(object_ref, Action::Create, &body, Vec::new()))
     }
 
-    /// Applies an object of a kind that the cluster knows; what the server refuses is blocked.
+    /// Applies an object; a rejection by the API server becomes a blocked step.
     pub(crate) async fn apply(
         &self,
         observed: &ObservedObject<'_>,
@@ -231,7 +231,7 @@ impl Deployer<'_> {
     ) -> Result<Step, client::Error> {
         match &observed.resource {
             None => {
-                Ok(Step::new(observed.object_ref.clone(), Action::Blocked).with_note("its kind is not known"))
+                Ok(Step::new(observed.object_ref.clone(), Action::Blocked).with_note("the cluster does not serve its kind"))
             }
             Some(resource)
                 if observed.live.is_none() && !options.dry_run && !observed.object_ref.name.is_empty() =>
@@ -242,7 +242,7 @@ impl Deployer<'_> {
         }
     }
 
-    /// Applies an object over what there is of it.
+    /// Applies an object over its live version.
     async fn apply_over_live(
         &self,
         resource: &Resource,
@@ -270,18 +270,20 @@ impl Deployer<'_> {
                 if options.dry_run && live.is_none() && is_missing_namespace(&status, namespace) =>
             {
                 Ok(Step::new(object_ref.clone(), Action::Create)
-                    .with_note(format!("the namespace {namespace} is not there yet")))
+                    .with_note(format!("the namespace {namespace} does not exist yet")))
             }
             Err(client::Error::Refused(status)) => {
                 let body = if object.object_ref.name.is_empty() { "" } else { " it" };
-                Ok(Step::new(object_ref.clone(), Action::Blocked)
-                    .with_note(format!("the server refuses{body}: {}", shorten_message(&status.to_string()))))
+                Ok(Step::new(object_ref.clone(), Action::Blocked).with_note(format!(
+                    "the API server rejects{body}: {}",
+                    shorten_message(&status.to_string())
+                )))
             }
             Err(error) => Err(error),
         }
     }
 
-    /// The object as it is afterwards, and which fields are left to others.
+    /// Applies an object; returns the result and notes on fields left to other managers.
     async fn server_side_apply(
         &self,
         resource: &Resource,
@@ -291,7 +293,7 @@ impl Deployer<'_> {
         let ObservedObject { object_ref, object, .. } = observed;
         let namespace = object_ref.namespace.as_deref();
         if object_ref.name.is_empty() {
-            let note = "the server makes up its name each time".to_owned();
+            let note = "the API server generates its name on every apply".to_owned();
             let made = match options.dry_run {
                 true => object.body.clone(),
                 false => self.client.create(resource, namespace, &object.body, FIELD_MANAGER).await?,
@@ -302,7 +304,7 @@ impl Deployer<'_> {
         let mut live = observed.live.clone();
         if let Some(patch) = live.as_ref().and_then(managed_fields::upgrade_patch) {
             if options.dry_run {
-                notes.push("fields that a client wrote become the release's; those that it does not have any more go".to_owned());
+                notes.push("fields written by client-side updates become owned by the release; those no longer in the manifest are removed".to_owned());
             } else {
                 live = self.patch_managed_fields(resource, object_ref, patch).await?;
             }
@@ -328,7 +330,8 @@ impl Deployer<'_> {
         Ok((apply(&body, Apply { force: true, ..how }).await?, notes))
     }
 
-    /// Makes fields that a client wrote ours, in objects that are there: nobody who applies them next has a conflict.
+    /// Upgrades the managedFields of existing objects, so that the next apply has no conflicts with client-side
+    /// updates.
     pub async fn upgrade_managed_fields(&self, objects: &[ObjectRef]) -> Result<(), client::Error> {
         let discovery = self.kinds.known().await?;
         for object in objects {
@@ -342,7 +345,7 @@ impl Deployer<'_> {
         Ok(())
     }
 
-    /// Hands fields over that a client wrote; again, when somebody has changed the object meanwhile.
+    /// Sends the managedFields patch; computes it again after a conflict.
     async fn patch_managed_fields(
         &self,
         resource: &Resource,
@@ -365,7 +368,7 @@ impl Deployer<'_> {
         self.client.merge(resource, namespace, &object_ref.name, &patch, FIELD_MANAGER).await.map(Some)
     }
 
-    /// The objects before that are not wanted any more, the last one first; those that are gone already are left out.
+    /// The previous objects that are no longer in the manifest, last first; those that no longer exist are skipped.
     pub(crate) async fn prunable(
         &self,
         previous: &[ObjectRef],
@@ -379,7 +382,7 @@ impl Deployer<'_> {
         let reads = old.filter(|old| !old.name.is_empty()).filter_map(|old| {
             let resource = discovery.find(&old.kind)?;
             let object_ref = self.resolve_namespace(old, Some(resource));
-            // What is there and counts as gone would stay for ever.
+            // An object wrongly taken for deleted would be orphaned.
             Some(async move {
                 self.get_live_consistent(resource, &object_ref).await.map(|live| (object_ref, resource, live))
             })
@@ -396,9 +399,8 @@ impl Deployer<'_> {
                 _ if kept => {
                     Step::new(object_ref, Action::Leave).with_note("helm.sh/resource-policy is keep")
                 }
-                Some(why) => {
-                    Step::new(object_ref, Action::Leave).with_note(format!("it is somebody else's: {why}"))
-                }
+                Some(why) => Step::new(object_ref, Action::Leave)
+                    .with_note(format!("it is not owned by this release: {why}")),
                 None => Step::new(object_ref, Action::Delete),
             };
             let uid = live.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -408,7 +410,7 @@ impl Deployer<'_> {
     }
 }
 
-/// What a server says, without the objects that it prints whole; and what to do where nothing else helps.
+/// The API server's message without objects printed in full, and with advice for immutable fields.
 fn shorten_message(message: &str) -> String {
     const INVALID: &str = "Invalid value: {";
     const LONG: usize = 200;
@@ -421,7 +423,7 @@ fn shorten_message(message: &str) -> String {
     }
     let fixed = ["field is immutable", "Forbidden: updates to", "cannot change roleRef"];
     if fixed.iter().any(|words| said.contains(words)) {
-        said += " (what cannot be changed has to be made anew: delete the object and run this again, or give it another name)";
+        said += " (immutable fields cannot be changed: delete the object and run this again, or give it another name)";
     }
     said
 }
@@ -435,7 +437,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_prints_whole_is_left_out() {
+    fn shortens_embedded_objects() {
         let whole = format!(
             "Job \"x\" is invalid: spec.template: Invalid value: {{\"a\":{{{}}}}}: field is immutable",
             "1".repeat(500)
@@ -443,7 +445,7 @@ mod tests {
         let said = shorten_message(&whole);
         assert!(
             said.starts_with(
-                "Job \"x\" is invalid: spec.template: Invalid value: {...}: field is immutable (what"
+                "Job \"x\" is invalid: spec.template: Invalid value: {...}: field is immutable (immutable"
             ),
             "{said}"
         );

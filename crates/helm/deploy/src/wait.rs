@@ -1,4 +1,4 @@
-//! Waits for objects: condition they are ready, have ended, or are gone.
+//! Waits until objects are ready, completed or deleted.
 
 use std::time::Duration;
 
@@ -12,40 +12,40 @@ use tokio::time::Instant;
 use crate::deployer::{Deployer, MAX_CONCURRENT_REQUESTS};
 use crate::object_ref::ObjectRef;
 
-/// How often is looked at first, and at last.
+/// The first and the longest polling interval.
 const POLL_INTERVALS: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
 
-/// How long an object may be gone that should be ready: some are made anew by others, but nobody makes it again for us.
+/// How long an object may be missing while its readiness is awaited: controllers recreate some objects, but not all.
 const DELETED_GRACE: Duration = Duration::from_secs(5);
 
-/// What is waited for.
+/// What to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitCondition {
-    /// Objects are as their controllers want them.
+    /// Objects are ready.
     Ready,
-    /// That, and Jobs have ended.
+    /// Objects are ready and Jobs have completed.
     ReadyWithJobs,
-    /// Jobs and Pods have ended well; anything else is there.
+    /// Jobs and Pods have succeeded; other objects exist.
     Completed,
-    /// Objects are not there any more.
+    /// Objects do not exist any more.
     Deleted,
 }
 
-/// Why still_pending ended early.
+/// Why waiting failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The server says no, or nothing.
+    /// The API server rejected a request or could not be reached.
     #[error(transparent)]
     Client(#[from] client::Error),
-    /// Something cannot become ready any more.
+    /// An object failed for good.
     #[error("{0}")]
     Failed(String),
-    /// The time is over.
-    #[error("{} is not enough time: {reasons}", seconds(*.after))]
+    /// The timeout expired.
+    #[error("timed out after {}: {reasons}", seconds(*.after))]
     Timeout {
-        /// How long was waited.
+        /// The timeout.
         after: Duration,
-        /// What is not as it should be.
+        /// What is not ready, and why.
         reasons: String,
     },
 }
@@ -57,23 +57,23 @@ fn seconds(time: Duration) -> String {
     }
 }
 
-/// Says what is waited for, each time that it changes.
+/// Receives the reasons for waiting, each time they change.
 pub type ProgressFn<'a> = &'a (dyn Fn(&str) + Sync);
 
-/// How an object was when it was looked at.
+/// The readiness of an object when it was observed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Readiness {
     /// Whether it is ready, and why not.
     pub health: Health,
-    /// Whether it has pods, which may have more to report while it stays as it is.
+    /// Whether it has pods, whose state may change while the object does not.
     pub has_pods: bool,
 }
 
 impl Readiness {
-    /// Of an object, with its pods if they were asked.
+    /// Evaluates an object, with its pods if they were listed.
     pub fn from_object(live: &Value, pods: &[Value]) -> Self {
         let health = match paused(live) {
-            // Nobody works on it: Helm does not wait for it either.
+            // Its controller does nothing while it is paused; Helm does not wait for it either.
             true => Health::Ready,
             false => health_with_pods(live, pods, None),
         };
@@ -81,12 +81,12 @@ impl Readiness {
     }
 
     fn missing() -> Self {
-        Self { health: Health::Waiting("it is not there".to_owned()), has_pods: false }
+        Self { health: Health::Waiting("it does not exist".to_owned()), has_pods: false }
     }
 }
 
 impl Deployer<'_> {
-    /// Waits for objects; those that the cluster does not know count as gone.
+    /// Waits for objects; those of unknown kinds count as deleted.
     pub async fn wait(
         &self,
         objects: &[ObjectRef],
@@ -99,7 +99,7 @@ impl Deployer<'_> {
             let resource = discovery.find(&object.kind)?;
             Some((self.resolve_namespace(object, Some(resource)), resource.clone(), None))
         };
-        // Each with the moment since which it is gone.
+        // Each with the time since when it is missing.
         let mut pending: Vec<(ObjectRef, Resource, Option<Instant>)> =
             objects.iter().filter(|object| !object.name.is_empty()).filter_map(resolve).collect();
         let (started, absent) = (Instant::now(), Readiness::missing().health);
@@ -117,7 +117,7 @@ impl Deployer<'_> {
                 object.2 = (answer == absent).then(|| object.2.unwrap_or_else(Instant::now));
                 if object.2.is_some_and(|since| since.elapsed() > DELETED_GRACE) {
                     return Err(Error::Failed(format!(
-                        "{}: it is gone: somebody deleted it while it was waited for",
+                        "{}: it was deleted while waiting for it to become ready",
                         object.0
                     )));
                 }
@@ -147,7 +147,7 @@ impl Deployer<'_> {
         }
     }
 
-    /// How an object is; one that is not there is waited for.
+    /// Observes the readiness of an object; a missing one is waiting.
     pub async fn readiness(
         &self,
         object_ref: &ObjectRef,
@@ -158,7 +158,7 @@ impl Deployer<'_> {
         Ok(Readiness::from_object(&live, &pods))
     }
 
-    /// How an object is, as far as is asked.
+    /// Evaluates the wait condition for one object.
     async fn check_object(
         &self,
         object_ref: &ObjectRef,
@@ -171,10 +171,10 @@ impl Deployer<'_> {
         };
         Ok(match (live, condition) {
             (None, WaitCondition::Deleted) => Health::Ready,
-            (Some(_), WaitCondition::Deleted) => Health::Waiting("it is still there".to_owned()),
-            // It was just made: still_pending brings nobody to make it again.
+            (Some(_), WaitCondition::Deleted) => Health::Waiting("it still exists".to_owned()),
+            // The hook created it, and no controller recreates it.
             (None, WaitCondition::Completed) => Health::Failed(
-                "it is gone before it was seen to end: somebody deleted it, or its ttlSecondsAfterFinished is too short"
+                "it disappeared before it completed: it was deleted, or its ttlSecondsAfterFinished is too short"
                     .to_owned(),
             ),
             (None, _) => Readiness::missing().health,
@@ -187,7 +187,7 @@ impl Deployer<'_> {
         })
     }
 
-    /// The pods of an object that is not ready: they report why.
+    /// Lists the pods of an object that is not ready, which hold the reason.
     async fn pods(&self, live: &Value, object_ref: &ObjectRef) -> Result<Vec<Value>, client::Error> {
         if paused(live) || podium_resources::health(live) == Health::Ready {
             return Ok(Vec::new());
@@ -195,7 +195,7 @@ impl Deployer<'_> {
         let Some(selector) = pod_selector(live) else { return Ok(Vec::new()) };
         let pods = Resource::core("Pod", "pods", true);
         match self.client.list(&pods, object_ref.namespace.as_deref(), &selector, Form::Whole).await {
-            // Who may not see pods is told less.
+            // Without permission to list pods, the reason is less precise.
             Err(client::Error::Refused(_)) => Ok(Vec::new()),
             answer => answer,
         }
