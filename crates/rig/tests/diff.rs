@@ -105,8 +105,7 @@ fn what_is_said_is_what_helm_does() {
         assert!(all.iter().all(|line| line.starts_with("create ")), "{all:?}");
         world.helm(dialect, &["install", "demo", &world.chart]);
         // What helm 3 wrote as a client is handed over to the server, and that is said.
-        let handed =
-            "fields written by client-side updates become owned by the release; those no longer in the manifest are removed";
+        let handed = "fields written by client-side updates become owned by the release; those no longer in the manifest are removed";
         let handed = (dialect == Dialect::Helm3).then(|| handed.to_owned());
         let mut expected = vec![
             format!("change v1/ConfigMap {namespace}/demo"),

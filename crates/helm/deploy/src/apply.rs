@@ -116,10 +116,10 @@ impl Deployer<'_> {
                 let object_ref = self.resolve_namespace(&observed.object.object_ref, resource.as_ref());
                 self.apply(&ObservedObject { object_ref, resource, ..observed.clone() }, options).await
             });
-            let answers: Vec<_> = iter(tasks).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
+            let results: Vec<_> = iter(tasks).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
             let mut blocked = Vec::new();
-            for answer in answers {
-                match answer? {
+            for result in results {
+                match result? {
                     step if step.action == Action::Blocked => blocked.push(step),
                     step => done.push(step),
                 }
@@ -158,8 +158,8 @@ impl Deployer<'_> {
                 let uid = Some(target.uid.as_str());
                 self.client.delete(&target.resource, namespace.as_deref(), name, uid, propagation).await
             });
-            let answers: Vec<_> = iter(tasks).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
-            answers.into_iter().collect::<Result<Vec<bool>, _>>()?;
+            let results: Vec<_> = iter(tasks).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
+            results.into_iter().collect::<Result<Vec<bool>, _>>()?;
         }
         Ok(all.into_iter().map(|(step, _)| step).collect())
     }

@@ -95,8 +95,8 @@ impl Deployer<'_> {
     ) -> Result<Vec<ObservedObject<'o>>, client::Error> {
         let discovery = self.kinds.known().await?;
         let reads = objects.iter().map(|object| self.observe_one(object, discovery.clone(), options));
-        let answers: Vec<_> = iter(reads).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
-        answers.into_iter().collect()
+        let results: Vec<_> = iter(reads).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
+        results.into_iter().collect()
     }
 
     async fn observe_one<'o>(

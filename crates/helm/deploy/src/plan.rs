@@ -216,7 +216,7 @@ impl Deployer<'_> {
                         None => self.apply_over_live(resource, &observed, options).await,
                     };
                 }
-                answer => answer?,
+                result => result?,
             };
         // Apart from its metadata, a new object is what was sent.
         body["metadata"] = after["metadata"].take();
@@ -230,9 +230,8 @@ impl Deployer<'_> {
         options: ApplyOptions,
     ) -> Result<Step, client::Error> {
         match &observed.resource {
-            None => {
-                Ok(Step::new(observed.object_ref.clone(), Action::Blocked).with_note("the cluster does not serve its kind"))
-            }
+            None => Ok(Step::new(observed.object_ref.clone(), Action::Blocked)
+                .with_note("the cluster does not serve its kind")),
             Some(resource)
                 if observed.live.is_none() && !options.dry_run && !observed.object_ref.name.is_empty() =>
             {
@@ -294,17 +293,19 @@ impl Deployer<'_> {
         let namespace = object_ref.namespace.as_deref();
         if object_ref.name.is_empty() {
             let note = "the API server generates its name on every apply".to_owned();
-            let made = match options.dry_run {
+            let created = match options.dry_run {
                 true => object.body.clone(),
                 false => self.client.create(resource, namespace, &object.body, FIELD_MANAGER).await?,
             };
-            return Ok((made, vec![note]));
+            return Ok((created, vec![note]));
         }
         let mut notes = Vec::new();
         let mut live = observed.live.clone();
         if let Some(patch) = live.as_ref().and_then(managed_fields::upgrade_patch) {
             if options.dry_run {
-                notes.push("fields written by client-side updates become owned by the release; those no longer in the manifest are removed".to_owned());
+                let note = "fields written by client-side updates become owned by the release; those no longer in the \
+                            manifest are removed";
+                notes.push(note.to_owned());
             } else {
                 live = self.patch_managed_fields(resource, object_ref, patch).await?;
             }
@@ -387,10 +388,10 @@ impl Deployer<'_> {
                 self.get_live_consistent(resource, &object_ref).await.map(|live| (object_ref, resource, live))
             })
         });
-        let answers: Vec<_> = iter(reads).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
+        let results: Vec<_> = iter(reads).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
         let mut out = Vec::new();
-        for answer in answers {
-            let (object_ref, resource, Some(live)) = answer? else { continue };
+        for result in results {
+            let (object_ref, resource, Some(live)) = result? else { continue };
             let kept = live
                 .pointer(RESOURCE_POLICY)
                 .and_then(Value::as_str)

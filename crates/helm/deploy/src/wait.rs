@@ -109,19 +109,19 @@ impl Deployer<'_> {
             let checks = pending
                 .iter()
                 .map(|(object_ref, resource, _)| self.check_object(object_ref, resource, condition));
-            let answers: Vec<_> = iter(checks).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
+            let results: Vec<_> = iter(checks).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
             let mut still_pending = Vec::new();
             let mut reasons = Vec::new();
-            for (mut object, answer) in pending.into_iter().zip(answers) {
-                let answer = answer?;
-                object.2 = (answer == absent).then(|| object.2.unwrap_or_else(Instant::now));
+            for (mut object, result) in pending.into_iter().zip(results) {
+                let result = result?;
+                object.2 = (result == absent).then(|| object.2.unwrap_or_else(Instant::now));
                 if object.2.is_some_and(|since| since.elapsed() > DELETED_GRACE) {
                     return Err(Error::Failed(format!(
                         "{}: it was deleted while waiting for it to become ready",
                         object.0
                     )));
                 }
-                match answer {
+                match result {
                     Health::Ready => {}
                     Health::Failed(why) => return Err(Error::Failed(format!("{}: {why}", object.0))),
                     Health::Waiting(why) | Health::Terminating(why) => {
@@ -174,12 +174,15 @@ impl Deployer<'_> {
             (Some(_), WaitCondition::Deleted) => Health::Waiting("it still exists".to_owned()),
             // The hook created it, and no controller recreates it.
             (None, WaitCondition::Completed) => Health::Failed(
-                "it disappeared before it completed: it was deleted, or its ttlSecondsAfterFinished is too short"
+                "it disappeared before it completed: it was deleted, or its ttlSecondsAfterFinished \
+                 is too short"
                     .to_owned(),
             ),
             (None, _) => Readiness::missing().health,
             (Some(live), WaitCondition::Completed) => completion(&live),
-            (Some(live), WaitCondition::ReadyWithJobs) if object_ref.kind.kind == "Job" => health_with_jobs(&live),
+            (Some(live), WaitCondition::ReadyWithJobs) if object_ref.kind.kind == "Job" => {
+                health_with_jobs(&live)
+            }
             (Some(live), _) => {
                 let pods = self.pods(&live, object_ref).await?;
                 Readiness::from_object(&live, &pods).health
@@ -197,7 +200,7 @@ impl Deployer<'_> {
         match self.client.list(&pods, object_ref.namespace.as_deref(), &selector, Form::Whole).await {
             // Without permission to list pods, the reason is less precise.
             Err(client::Error::Refused(_)) => Ok(Vec::new()),
-            answer => answer,
+            result => result,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Writes the record of a revision.
+//! Encodes release records.
 
 use std::io::Write;
 
@@ -12,21 +12,21 @@ use crate::output::{Output, OutputFields};
 use crate::print::{hook_output, json_time};
 use crate::record::Release;
 
-/// The most that a Secret or ConfigMap holds.
+/// Maximum size of a Secret or ConfigMap.
 pub const MAX_RECORD_SIZE: usize = 1 << 20;
 
-/// Why a record cannot be written.
+/// Why a record cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// It has no form in JSON.
+    /// JSON encoding or compression failed.
     #[error("the record of {name} cannot be written: {reason}")]
     Encode {
         /// The release.
         name: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It has no room.
+    /// The record exceeds the size limit.
     #[error(
         "the record of {name} needs {size} bytes, and a Secret or ConfigMap holds {MAX_RECORD_SIZE}: nothing was written. Its \
          templates and files were left out already; what is left are the rendered objects ({manifest} bytes), the hooks \
@@ -35,25 +35,25 @@ pub enum Error {
     TooLarge {
         /// The release.
         name: String,
-        /// The bytes of the record.
+        /// The size of the record in bytes.
         size: usize,
-        /// The bytes of its manifest.
+        /// The size of its manifest in bytes.
         manifest: usize,
     },
 }
 
-/// A record as it is stored.
+/// An encoded record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoded {
-    /// What a Secret or ConfigMap holds.
+    /// The content of the Secret or ConfigMap.
     pub text: Vec<u8>,
-    /// The bytes that it would have with its chart's templates and files, when there was no room for them.
+    /// The size with the chart's templates and files, when they were dropped to stay below the limit.
     pub full_size: Option<usize>,
 }
 
 impl Release {
-    /// The text that a Secret or ConfigMap holds. A record that has no room with its chart's templates and files is
-    /// stored without them: Helm does not need them either.
+    /// Encodes the record. A record that exceeds the size limit is stored without its chart's templates and files,
+    /// which Helm does not need to upgrade or roll back.
     pub fn encode(&self) -> Result<Encoded, Error> {
         let text = self.encode_with_chart(self.chart.as_ref())?;
         if text.len() <= MAX_RECORD_SIZE {
@@ -79,7 +79,7 @@ impl Release {
         Ok(base64_encode(&compressed.map_err(|e| failed(e.to_string()))?))
     }
 
-    /// A revision in Helm's names, with its chart and its objects as the cluster has them where they are wanted.
+    /// The record under Helm's field names, optionally with its chart and its live objects.
     pub(crate) fn to_output<'a>(
         &'a self,
         chart: Option<&'a Node>,
@@ -112,7 +112,7 @@ impl Release {
     }
 }
 
-/// A stored chart without what only rendering needs.
+/// Drops the parts of a stored chart that only rendering needs.
 fn without_files(mut chart: Node) -> Node {
     if let Some(map) = chart.as_map_mut() {
         map.remove("templates");
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn encoding_round_trips() {
         let before = release(10);
         let after = Release::decode(&before.encode().unwrap().text, &Location::UTC).unwrap();
         assert_eq!((after.name.as_str(), after.revision, after.manifest.as_str()), ("r", 7, "a: <b>\n"));
@@ -171,14 +171,14 @@ mod tests {
     }
 
     #[test]
-    fn a_large_chart_is_stored_without_its_templates() {
+    fn drops_templates_of_a_large_chart() {
         let after = Release::decode(&release(2 << 20).encode().unwrap().text, &Location::UTC).unwrap();
         let chart = after.chart.unwrap();
         assert!(chart.get("templates").is_none() && chart.get("values").is_some());
     }
 
     #[test]
-    fn a_record_without_room_is_refused_with_its_size() {
+    fn rejects_an_oversized_record() {
         let mut large = release(10);
         large.manifest = release(4 << 20).chart.unwrap().get("templates").unwrap().as_list().unwrap()[0]
             .as_str()

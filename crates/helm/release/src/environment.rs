@@ -1,24 +1,23 @@
-//! What templates see of the machine that they are rendered on, whoever renders them: its clock, its chance, and an end
-//! of their time.
+//! The environment of templates: clock, randomness, and a deadline.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The time: seconds since 1970, and nanoseconds.
+/// The current time: seconds since the Unix epoch, and nanoseconds.
 pub fn now() -> (i64, u32) {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     (i64::try_from(since.as_secs()).unwrap_or(i64::MAX), since.subsec_nanos())
 }
 
-/// Fills bytes by chance.
+/// Fills a buffer with random bytes.
 pub fn random(buffer: &mut [u8]) {
-    // Without a source of chance there must be no secrets: better none than the same for everybody.
+    // Without randomness, generated secrets would be predictable.
     if getrandom::fill(buffer).is_err() {
         std::process::abort();
     }
 }
 
-/// Until when a render has to be done.
+/// The deadline of a render.
 #[derive(Debug, Default)]
 pub struct Deadline {
     at: Option<Instant>,
@@ -26,7 +25,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// This long from now; nothing is for ever.
+    /// Expires after a timeout; `None` never expires.
     pub fn after(timeout: Option<Duration>) -> Self {
         Self {
             at: timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
@@ -34,7 +33,7 @@ impl Deadline {
         }
     }
 
-    /// Whether it is over; what is over stays so.
+    /// Whether the deadline has passed; once expired, it stays expired.
     pub fn is_expired(&self) -> bool {
         if !self.expired.get() && self.at.is_some_and(|at| Instant::now() > at) {
             self.expired.set(true);
@@ -48,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_is_over_when_it_is() {
+    fn deadline_expires_and_stays_expired() {
         assert!(
             !Deadline::after(None).is_expired()
                 && !Deadline::after(Some(Duration::from_secs(60))).is_expired()
@@ -59,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_differs() {
+    fn random_bytes_differ() {
         let mut both = [[0_u8; 16]; 2];
         both.iter_mut().for_each(|bytes| random(bytes));
         assert_ne!(both[0], both[1]);

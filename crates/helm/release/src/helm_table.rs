@@ -1,12 +1,12 @@
-//! Columns with tabs between them, as Helm's tables have them, to the byte.
+//! Helm's tab-separated tables, byte for byte.
 
 use podium_re2::Regex;
 use unicode_width::UnicodeWidthChar;
 
-/// Colours of a terminal, which take no width_limit.
+/// ANSI color sequences, which have no width.
 const ANSI_COLORS: &str = "\u{1b}\\[[0-9;]*[A-Za-z]";
 
-/// Measures texts as a terminal shows them.
+/// Formats cells by their width in a terminal.
 struct CellFormatter(Option<Regex>);
 
 impl CellFormatter {
@@ -20,7 +20,7 @@ impl CellFormatter {
         }
     }
 
-    /// Makes a text as wide as its column: with blanks, or cut. A text of several lines counts as one.
+    /// Pads or truncates a cell to its column's width. A cell with several lines is measured as one.
     fn fit(&self, text: &str, width_limit: usize) -> String {
         let width = self.width(text);
         if width <= width_limit || width_limit == 0 {
@@ -39,7 +39,7 @@ impl CellFormatter {
         out + "..."
     }
 
-    /// One row, which has as many lines as its tallest cell.
+    /// Formats one row, which has as many lines as its tallest cell.
     fn row(&self, cells: &[String], widths: &[usize]) -> String {
         let fitted: Vec<String> =
             cells.iter().zip(widths).map(|(cell, width)| self.fit(cell, *width)).collect();
@@ -58,7 +58,7 @@ impl CellFormatter {
     }
 }
 
-/// Control characters and separators take no width_limit.
+/// Control characters and separators have no width.
 fn char_width(c: char) -> usize {
     match c {
         '\u{2028}' | '\u{2029}' => 0,
@@ -66,7 +66,7 @@ fn char_width(c: char) -> usize {
     }
 }
 
-/// Rows of cells; each column is as wide as its widest line.
+/// Formats rows; each column is as wide as its widest line.
 pub(crate) fn format_table(rows: &[Vec<String>]) -> String {
     let formatter = CellFormatter(Regex::new(ANSI_COLORS).ok());
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -85,9 +85,9 @@ pub(crate) fn format_table(rows: &[Vec<String>]) -> String {
 mod tests {
     use super::*;
 
-    /// The expected texts are Helm's.
+    /// The expected output is Helm's.
     #[test]
-    fn lines_wide_characters_and_colours_are_laid_out_as_helm_does() {
+    fn matches_helm_for_lines_wide_characters_and_colors() {
         let table = |rows: &[&[&str]]| {
             format_table(
                 &rows.iter().map(|row| row.iter().map(|c| (*c).to_owned()).collect()).collect::<Vec<_>>(),
@@ -104,7 +104,7 @@ mod tests {
             "VERSION\tDESCRIPTION\na      \ttwo        \nb      \tlines      \n"
         );
         assert_eq!(table(&[&["ABCDE"], &["\u{1b}[31m\u{0}"]]), "ABCDE\n\u{1b}[31m\u{0}     \n");
-        // All lines together are cut at the width of the widest one.
+        // A cell with several lines is truncated to the width of its widest line.
         assert_eq!(table(&[&["0123456789\nabcdefghij"]]), "0123456...\n");
         assert_eq!(table(&[&["01\nabcdefghij"]]), "01        \nabcde...  \n");
         assert_eq!(table(&[&["a\n日本語日本語"]]), "a           \n日本語日... \n");

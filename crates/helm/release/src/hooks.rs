@@ -1,4 +1,4 @@
-//! Objects that are created at moments of a release's life.
+//! Runs the hooks of a release.
 
 use std::time::Duration;
 
@@ -16,38 +16,38 @@ use crate::engine::Engine;
 use crate::record::{Hook, HookExecution, Release};
 use crate::store;
 
-/// Why hooks did not do their context.
+/// Why a hook failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// What is no object.
+    /// The hook's manifest is invalid.
     #[error("unable to build kubernetes object for hook {path}: {source}")]
     Object {
         /// The template.
         path: String,
-        /// What is wrong.
+        /// The parse error.
         #[source]
         source: object::Error,
     },
-    /// The server does not take it.
+    /// The API server rejected the hook's objects.
     #[error("warning: Hook {event} {path} failed: {reason}")]
     Refused {
-        /// The request.
+        /// The event.
         event: String,
         /// The template.
         path: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It does not end well, or not in time.
+    /// The hook failed or timed out.
     #[error("hook {path}: {source}")]
     Wait {
         /// The template.
         path: String,
-        /// Why.
+        /// The reason.
         #[source]
         source: wait::Error,
     },
-    /// The server says no, or nothing.
+    /// The API server rejected a request or could not be reached.
     #[error(transparent)]
     Client(#[from] client::Error),
     /// The record cannot be written.
@@ -59,27 +59,27 @@ const BEFORE_HOOK_CREATION: &str = "before-hook-creation";
 const HOOK_SUCCEEDED: &str = "hook-succeeded";
 const HOOK_FAILED: &str = "hook-failed";
 
-/// Which hooks run.
+/// Which hooks to run, and how.
 pub struct HookRequest<'m> {
-    /// The event.
+    /// The event, such as `pre-install`.
     pub event: &'m str,
-    /// How long each may take.
+    /// The timeout of each hook.
     pub timeout: Duration,
-    /// Which of the event's.
+    /// Selects among the hooks of the event.
     pub wanted: &'m (dyn Fn(&Hook) -> bool + Sync),
-    /// Whether all of their output is shown, not only where a policy asks for it.
+    /// Whether to print all output, not only where a policy asks for it.
     pub all_output: bool,
 }
 
 impl<'m> HookRequest<'m> {
-    /// All hooks of an event.
+    /// Selects all hooks of an event.
     pub fn new(event: &'m str, timeout: Duration) -> Self {
         Self { event, timeout, wanted: &|_| true, all_output: false }
     }
 }
 
 impl Engine<'_> {
-    /// Runs the hooks of a request, the lowest weight first.
+    /// Runs the hooks of an event in order of weight and name.
     pub async fn run_hooks(&self, release: &mut Release, request: &HookRequest<'_>) -> Result<(), Error> {
         let chosen = |hook: &Hook| hook.events.iter().any(|e| e == request.event) && (request.wanted)(hook);
         let mut order: Vec<usize> =
@@ -114,7 +114,8 @@ impl Engine<'_> {
             if let Err(error) = ran {
                 runner.show_output(&copy, HOOK_FAILED).await;
                 if let Err(second) = runner.delete_objects(&copy, HOOK_FAILED).await {
-                    self.reporter.warn(&format!("hook {}: it could not be deleted: {second}", copy.path));
+                    self.reporter
+                        .warn(&format!("hook {}: its objects cannot be deleted: {second}", copy.path));
                 }
                 for before in &succeeded {
                     runner.delete_objects(before, HOOK_SUCCEEDED).await?;
@@ -130,7 +131,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Prints what the containers of the pods that a selector chooses have printed.
+    /// Prints the container logs of the pods that a query selects.
     async fn show_logs(&self, namespace: &str, query: &str) -> Result<(), client::Error> {
         let pods = Resource::core("Pod", "pods", true);
         let client = &self.store.client;
@@ -165,7 +166,7 @@ impl HookRunner<'_> {
         Ok(Self::objects(hook)?.into_iter().map(|object| object.object_ref).collect())
     }
 
-    /// Creates the hook's objects and waits until they have ended.
+    /// Creates the hook's objects and waits until they have completed.
     async fn run(&self, hook: &Hook) -> Result<(), Error> {
         let refused = |reason: String| Error::Refused {
             event: self.request.event.to_owned(),
@@ -173,27 +174,28 @@ impl HookRunner<'_> {
             reason,
         };
         let objects = Self::objects(hook)?;
-        // A hook is nobody's: it takes what has its name.
+        // Hooks have no ownership metadata, so an existing object is replaced.
         let apply_options = ApplyOptions { adopt: true, ..ApplyOptions::default() };
         let observed =
             self.deployer.check(&objects, &[], apply_options).await.map_err(|e| refused(e.to_string()))?;
         let mut steps = Vec::new();
         match self.deployer.apply_all(observed, apply_options, self.request.timeout, &mut steps).await {
             Err(apply::Error::Client(error)) => return Err(error.into()),
-            answer => answer.map_err(|e| refused(e.to_string()))?,
+            result => result.map_err(|e| refused(e.to_string()))?,
         }
-        let made: Vec<ObjectRef> = steps
+        let created: Vec<ObjectRef> = steps
             .into_iter()
             .filter(|step| !matches!(step.action, Action::Delete | Action::Leave))
             .map(|step| step.object)
             .collect();
         let report = |what: &str| self.engine.reporter.waiting(what);
-        let waited = self.deployer.wait(&made, WaitCondition::Completed, self.request.timeout, &report).await;
+        let waited =
+            self.deployer.wait(&created, WaitCondition::Completed, self.request.timeout, &report).await;
         waited.map_err(|source| Error::Wait { path: hook.path.clone(), source })
     }
 
-    /// Deletes the hook's objects, if a policy says so, and waits until they are gone. CRDs never go: everything of
-    /// their kinds would go with them.
+    /// Deletes the hook's objects if a policy asks for it, and waits until they are deleted. CRDs are kept, because
+    /// their custom resources would be deleted with them.
     async fn delete_objects(&self, hook: &Hook, policy: &str) -> Result<(), Error> {
         if hook.kind == "CustomResourceDefinition" || !hook.delete_policies.iter().any(|p| p == policy) {
             return Ok(());
@@ -204,7 +206,7 @@ impl HookRunner<'_> {
         waited.map_err(|source| Error::Wait { path: hook.path.clone(), source })
     }
 
-    /// Shows what the hook's pods have printed, if a policy says so.
+    /// Prints the logs of the hook's pods if a policy asks for it.
     async fn show_output(&self, hook: &Hook, policy: &str) {
         if !self.request.all_output && !hook.output_log_policies.iter().any(|p| p == policy) {
             return;
@@ -218,9 +220,7 @@ impl HookRunner<'_> {
         let namespace = names.first().and_then(|object_ref| object_ref.namespace.clone());
         let namespace = namespace.unwrap_or_else(|| self.deployer.release.namespace.clone());
         if let Err(error) = self.engine.show_logs(&namespace, &query).await {
-            self.engine
-                .reporter
-                .warn(&format!("the output of the hook {} cannot be read: {error}", hook.path));
+            self.engine.reporter.warn(&format!("hook {}: its output cannot be read: {error}", hook.path));
         }
     }
 }

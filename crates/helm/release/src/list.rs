@@ -1,4 +1,4 @@
-//! Which releases a list shows, and in which order.
+//! Lists releases: filters and order.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use podium_re2::Regex;
 use crate::record::Release;
 use crate::store::{Error, RecordEntry, Store};
 
-/// The words for a state, with the flag that asks for it.
+/// Flags of `release list`, with the statuses that they select.
 pub const STATUSES: [(&str, &[&str]); 6] = [
     ("deployed", &["deployed"]),
     ("uninstalled", &["uninstalled"]),
@@ -18,43 +18,43 @@ pub const STATUSES: [(&str, &[&str]); 6] = [
     ("pending", &["pending-install", "pending-upgrade", "pending-rollback"]),
 ];
 
-/// What the user wants to see.
+/// Options of `release list`.
 #[derive(Default)]
 pub struct ListOptions {
-    /// The statuses; all known ones when empty.
+    /// The statuses to include; all known ones when empty.
     pub statuses: Vec<&'static str>,
-    /// A pattern that names have to match.
+    /// A pattern for release names.
     pub filter: Option<Regex>,
-    /// What the labels of the record have to be.
+    /// A selector for the labels of records.
     pub selector: Selector,
-    /// The last deployed come last.
+    /// Sorts by deployment time, latest last.
     pub sort_by_date: bool,
-    /// Backwards.
+    /// Reverses the order.
     pub reverse: bool,
-    /// How many are left out at the start.
+    /// How many releases to skip.
     pub offset: usize,
-    /// How many are shown at most; 0 is all.
+    /// How many releases to return; 0 is all.
     pub max: usize,
 }
 
-/// A list, and the records that could not be read.
+/// The listed releases, and records that could not be decoded.
 pub struct ListResult {
     /// The releases.
     pub releases: Vec<Release>,
-    /// What was left out, and why.
+    /// Records that were skipped, and why.
     pub unreadable: Vec<Error>,
 }
 
 impl ListOptions {
-    /// Reads no more records than it has to: the newest of each release, unless old ones are asked for.
+    /// Lists releases. Reads only the newest record of each release, unless superseded revisions are selected.
     pub async fn list(&self, store: &Store) -> Result<ListResult, Error> {
         let index = store.list_entries().await?;
         let chosen = self.select_entries(index);
         let mut result = ListResult { releases: Vec::new(), unreadable: Vec::new() };
-        for answer in store.read_all(chosen).await {
-            match answer {
+        for read in store.read_all(chosen).await {
+            match read {
                 Ok(release) => result.releases.push(release),
-                // It was deleted since the index was read.
+                // Deleted after the list.
                 Err(Error::NotFound) => {}
                 Err(error @ (Error::Decode { .. } | Error::MissingData(_))) => result.unreadable.push(error),
                 Err(error) => return Err(error),
@@ -64,7 +64,7 @@ impl ListOptions {
         Ok(result)
     }
 
-    /// Whether only old revisions are asked for; the newest of a release is never superseded.
+    /// Whether only superseded revisions are selected; the newest of a release is never superseded.
     fn only_superseded(&self) -> bool {
         self.statuses == ["superseded"]
     }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_newest_revision_of_each_release_is_read() {
+    fn selects_newest_revision_of_each_release() {
         let index = || vec![entry("a", "9"), entry("a", "10"), entry("b", "1")];
         let keys = |options: &ListOptions| {
             options.select_entries(index()).into_iter().map(|e| e.key).collect::<Vec<_>>()

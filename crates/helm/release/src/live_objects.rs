@@ -1,4 +1,4 @@
-//! The objects of a release as the cluster has them.
+//! The live objects of a release.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,25 +10,25 @@ use podium_meta::{Kind, Status};
 use podium_resources::pod_selector;
 use serde_json::Value;
 
-/// Objects as the cluster has them, by `version/Kind`.
+/// Live objects by `version/Kind`.
 #[derive(Debug, Default)]
 pub struct LiveObjects {
-    /// In the order in which the manifest first names each kind.
+    /// The kinds, in manifest order.
     pub order: Vec<String>,
-    /// The answers of the server.
+    /// The objects or tables that the API server returned.
     pub objects: BTreeMap<String, Vec<Value>>,
-    /// What is not there.
+    /// The objects that do not exist.
     pub missing: Vec<ObjectRef>,
-    /// What the server does not let the user see, in its words.
+    /// The objects that the API server refused to return.
     pub errors: Vec<Status>,
 }
 
-/// The key under which pods are that the manifest does not name.
+/// The key of pods that are not in the manifest.
 const RELATED_PODS: &str = "v1/Pod(related)";
 
 impl LiveObjects {
-    /// Asks for every object of a manifest, and for the pods that belong to them; where the manifest names no
-    /// namespace, they are looked for in this one.
+    /// Reads every object of a manifest and the pods that its workloads select; `default_namespace` is for objects
+    /// without a namespace.
     pub async fn read(
         client: &Client,
         manifest: &str,
@@ -48,7 +48,7 @@ impl LiveObjects {
                         live.errors.push(status);
                         continue;
                     }
-                    answer => answer?.map(|whole| (resource, whole)),
+                    result => result?.map(|whole| (resource, whole)),
                 },
             };
             let Some((resource, whole)) = found else {
@@ -69,7 +69,7 @@ impl LiveObjects {
             live.add(&format!("{}/{}", object.kind.version, object.kind.kind), shown);
         }
         for (pods, namespace, query) in related {
-            let answer = match form {
+            let result = match form {
                 Form::Whole => client.whole_list(&pods, Some(&namespace), &query).await,
                 _ => {
                     client
@@ -77,9 +77,9 @@ impl LiveObjects {
                         .await
                 }
             };
-            match answer {
+            match result {
                 Err(Error::Refused(status)) => live.errors.push(status),
-                answer => live.add(RELATED_PODS, Some(answer?)),
+                result => live.add(RELATED_PODS, Some(result?)),
             }
         }
         Ok(live)

@@ -1,4 +1,4 @@
-//! What a command says, in a form for programs.
+//! Output for programs: JSON and YAML.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,24 +6,24 @@ use std::collections::BTreeMap;
 use podium_goyaml::{Doc, Map, Node, View, emit, json};
 use serde_json::Value;
 
-/// A value that is printed as JSON, with its fields in their order, or as YAML, sorted, as Go's tools do it.
+/// A value that prints as JSON with its fields in order, or as YAML with sorted keys, as Go's tools do.
 #[derive(Clone, Debug)]
 pub enum Output<'a> {
-    /// A whole number.
+    /// An integer.
     Number(i64),
-    /// A text.
+    /// A string.
     Text(Cow<'a, str>),
     /// A list.
     List(Vec<Output<'a>>),
-    /// Fields in their order.
+    /// An object with ordered fields.
     Fields(Vec<(&'static str, Output<'a>)>),
-    /// Something from a record.
+    /// A value of a record.
     Node(&'a Node),
-    /// A mapping from a record, or null.
+    /// A map of a record, or null.
     Map(Option<&'a Map>),
-    /// Texts by name.
+    /// Strings by key.
     StringMap(&'a BTreeMap<String, String>),
-    /// Objects by name.
+    /// Objects by key.
     Objects(&'a BTreeMap<String, Vec<Value>>),
 }
 
@@ -40,20 +40,20 @@ impl From<String> for Output<'_> {
 }
 
 impl Output<'_> {
-    /// One line of JSON.
+    /// Prints one line of JSON.
     pub fn json(&self) -> Result<Vec<u8>, json::Error> {
         let mut line = json::to_string(&OutputRef::Output(self))?;
         line.push(b'\n');
         Ok(line)
     }
 
-    /// YAML.
+    /// Prints YAML.
     pub fn yaml(&self) -> Result<Vec<u8>, emit::Error> {
         emit::to_yaml(&OutputRef::Output(self))
     }
 }
 
-/// Fields that are left out when they are empty.
+/// Builds an [`Output::Fields`], like a Go struct with `omitempty` tags.
 #[derive(Default)]
 pub struct OutputFields<'a>(Vec<(&'static str, Output<'a>)>);
 
@@ -64,13 +64,13 @@ impl<'a> OutputFields<'a> {
         self
     }
 
-    /// Adds a field if it is there.
+    /// Adds a field if it has a value.
     pub fn add_some(mut self, name: &'static str, value: Option<impl Into<Output<'a>>>) -> Self {
         self.0.extend(value.map(|value| (name, value.into())));
         self
     }
 
-    /// Adds a text unless it is empty.
+    /// Adds a string unless it is empty.
     pub fn add_text(self, name: &'static str, text: &'a str) -> Self {
         self.add_some(name, Some(text).filter(|text| !text.is_empty()))
     }
@@ -80,13 +80,13 @@ impl<'a> OutputFields<'a> {
         self.add_some(name, Some(Output::Number(number)).filter(|_| number != 0))
     }
 
-    /// Adds texts unless there are none.
+    /// Adds a list of strings unless it is empty.
     pub fn add_texts(self, name: &'static str, texts: &'a [String]) -> Self {
         let list = Output::List(texts.iter().map(|text| text.as_str().into()).collect());
         self.add_some(name, Some(list).filter(|_| !texts.is_empty()))
     }
 
-    /// All of them.
+    /// Finishes the object.
     pub fn build(self) -> Output<'a> {
         Output::Fields(self.0)
     }

@@ -1,4 +1,4 @@
-//! What the commands about releases print: as tables for people, in Helm's form, or for programs.
+//! The output of `podium release`: Helm's tables, JSON and YAML.
 
 use podium_chart::dialect::HELM4;
 use podium_goyaml::{Node, Value};
@@ -10,20 +10,20 @@ use crate::live_objects::LiveObjects;
 use crate::output::{Output, OutputFields};
 use crate::record::{Hook, HookExecution, Release};
 
-/// How Go prints times in tables.
+/// Go's time format in tables.
 const ANSIC: &str = "Mon Jan _2 15:04:05 2006";
 const RFC3339: &str = "2006-01-02T15:04:05Z07:00";
 
-/// Why something cannot be printed.
+/// Why a release cannot be printed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The values of a record cannot be merged with its chart's.
+    /// The values cannot be coalesced with the chart's defaults.
     #[error(transparent)]
     Values(#[from] podium_chart::values::Error),
-    /// Not as JSON.
+    /// JSON encoding failed.
     #[error("unable to write JSON output: {0}")]
     Json(#[from] podium_goyaml::json::Error),
-    /// Not as YAML.
+    /// YAML encoding failed.
     #[error("unable to write YAML output: {0}")]
     Yaml(#[from] podium_goyaml::emit::Error),
 }
@@ -44,7 +44,7 @@ fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
 }
 
-/// A line of a list.
+/// The cells of a release in a list.
 fn list_cells(release: &Release, time_format: &str) -> [String; 7] {
     let updated = match &release.info.last_deployed {
         None => "-".to_owned(),
@@ -70,7 +70,7 @@ pub fn list_table(releases: &[Release], time_format: &str, headers: bool) -> Str
     helm_table::format_table(&rows)
 }
 
-/// `release list` for programs.
+/// `release list` as JSON or YAML.
 pub fn list<'a>(releases: &[Release], time_format: &str) -> Output<'a> {
     const NAMES: [&str; 7] = ["name", "namespace", "revision", "updated", "status", "chart", "app_version"];
     let line = |release: &Release| {
@@ -79,7 +79,7 @@ pub fn list<'a>(releases: &[Release], time_format: &str) -> Output<'a> {
     Output::List(releases.iter().map(line).collect())
 }
 
-/// `release history` as a table; the revisions are the oldest first.
+/// `release history` as a table; revisions are oldest first.
 pub fn history_table(releases: &[Release], rollbacks: bool) -> String {
     let mut head = row(["REVISION", "UPDATED", "STATUS", "CHART", "APP VERSION", "DESCRIPTION"]);
     if rollbacks {
@@ -104,7 +104,7 @@ pub fn history_table(releases: &[Release], rollbacks: bool) -> String {
     helm_table::format_table(&rows)
 }
 
-/// `release history` for programs.
+/// `release history` as JSON or YAML.
 pub fn history(releases: &[Release]) -> Output<'_> {
     Output::List(releases.iter().map(history_entry).collect())
 }
@@ -122,12 +122,12 @@ fn history_entry(release: &Release) -> Output<'_> {
         .build()
 }
 
-/// `release status` for programs: everything but the chart, with the objects as they are.
+/// `release status` as JSON or YAML: everything but the chart, with the live objects.
 pub fn status<'a>(release: &'a Release, live: &'a LiveObjects) -> Output<'a> {
     release.to_output(None, Some(live))
 }
 
-/// What `release install` and `upgrade` give programs: everything, with the chart.
+/// `release install` and `upgrade` as JSON or YAML: everything, with the chart.
 pub fn full_record(release: &Release) -> Output<'_> {
     release.to_output(release.chart.as_ref(), None)
 }
@@ -151,7 +151,7 @@ pub(crate) fn hook_output(hook: &Hook) -> Output<'_> {
         .build()
 }
 
-/// The lines that `status` and `get all` begin with.
+/// The header of `status` and `get all`.
 fn header(release: &Release, with_chart: bool) -> String {
     let mut out = format!("NAME: {}\n", release.name);
     if let Some(time) = &release.info.last_deployed {
@@ -173,7 +173,7 @@ fn header(release: &Release, with_chart: bool) -> String {
     out + &format!("DESCRIPTION: {}\n", release.info.description)
 }
 
-/// The runs of the tests.
+/// The test suites and their last runs.
 fn tests(release: &Release) -> String {
     let tests: Vec<&Hook> =
         release.hooks.iter().filter(|hook| hook.events.iter().any(|e| e == "test")).collect();
@@ -200,7 +200,7 @@ fn notes(release: &Release) -> String {
     }
 }
 
-/// The objects of a release as the server prints them, and those that are not there.
+/// The live objects as the API server prints them, and the missing ones.
 fn resources(live: &LiveObjects) -> String {
     let mut out = String::new();
     for key in &live.order {
@@ -218,7 +218,7 @@ fn resources(live: &LiveObjects) -> String {
     if out.is_empty() { out } else { format!("RESOURCES:\n{out}\n") }
 }
 
-/// `release status` for people.
+/// `release status` as text.
 pub fn status_text(release: &Release, live: &LiveObjects) -> String {
     let mut out = header(release, false) + &resources(live) + &tests(release);
     if release.info.description.eq_ignore_ascii_case("Dry run complete") {
@@ -245,7 +245,7 @@ pub fn hooks_text(release: &Release) -> String {
     release.hooks.iter().map(|hook| format!("---\n# Source: {}\n{}\n", hook.path, hook.manifest)).collect()
 }
 
-/// `release get metadata` for programs.
+/// `release get metadata` as JSON or YAML.
 pub fn metadata(release: &Release) -> Output<'_> {
     let metadata = release.metadata();
     let field = |key: &'static str| metadata.and_then(|m| m.get(key)).filter(|node| !is_empty(node));
@@ -267,7 +267,7 @@ pub fn metadata(release: &Release) -> Output<'_> {
         .build()
 }
 
-/// A chart that a chart dependency_names, with its fields in Helm's order.
+/// A chart dependency, with its fields in Helm's order.
 fn dependency(node: &Node) -> Output<'_> {
     const NAMES: [&str; 8] =
         ["name", "version", "repository", "condition", "tags", "enabled", "import-values", "alias"];
@@ -302,7 +302,7 @@ fn deployed_at(release: &Release) -> String {
         .map_or_else(|| "0001-01-01T00:00:00Z".to_owned(), |t| format(t, RFC3339))
 }
 
-/// `release get metadata` for people.
+/// `release get metadata` as text.
 pub fn metadata_text(release: &Release) -> String {
     let metadata = release.metadata();
     let annotations = metadata.and_then(|m| m.get("annotations")).and_then(Node::as_map);

@@ -1,4 +1,4 @@
-//! From rendered files to what a release is to be.
+//! Builds a release from rendered templates.
 
 use std::collections::BTreeMap;
 
@@ -12,46 +12,46 @@ use podium_goyaml::{Map, Node};
 use crate::record::{Hook, HookExecution};
 use crate::stored_chart::{self, StoredContent};
 
-/// What a release is to be, rendered.
+/// A rendered release, before it becomes a revision.
 #[derive(Clone, Debug, Default)]
 pub struct RenderedRelease {
     /// The release's name.
     pub name: String,
     /// Its namespace.
     pub namespace: String,
-    /// The chart, for the record.
+    /// The chart, as the record stores it.
     pub chart: Option<Node>,
-    /// What the user set.
+    /// The user-supplied values.
     pub config: Map,
-    /// The objects.
+    /// The manifest.
     pub manifest: String,
     /// The hooks.
     pub hooks: Vec<Hook>,
-    /// What NOTES.txt says.
+    /// The rendered NOTES.txt.
     pub notes: String,
-    /// Labels of the record.
+    /// User-supplied labels of the record.
     pub labels: BTreeMap<String, String>,
     /// The objects of `crds/`.
     pub crds: Vec<Object>,
-    /// The revision that is gone back to; 0 when this is none of old.
+    /// The revision that is rolled back to; 0 when this is not a rollback.
     pub rollback_to: i64,
-    /// Events that hooks name and nobody knows.
+    /// Unknown events of `helm.sh/hook` annotations.
     pub unknown_hooks: Vec<String>,
 }
 
-/// How a draft is made.
+/// How a [`RenderedRelease`] is built.
 #[derive(Clone, Copy, Debug)]
 pub struct BuildOptions {
     /// The dialect that the chart was rendered in.
     pub dialect: &'static Dialect,
-    /// How much of the chart is stored.
+    /// How much of the chart the record stores.
     pub stored: StoredContent,
-    /// Whether the notes of subcharts are shown too.
+    /// Whether the notes of subcharts are included.
     pub all_notes: bool,
 }
 
 impl RenderedRelease {
-    /// Sorts what was rendered.
+    /// Splits and sorts the rendered templates into manifest, hooks and notes.
     pub fn new(
         prepared: &Prepared,
         mut files: Vec<Rendered>,

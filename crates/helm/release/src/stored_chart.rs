@@ -1,4 +1,4 @@
-//! A chart as it is stored in a record.
+//! Charts as records store them.
 
 use podium_chart::chart::Chart;
 use podium_chart::files::File;
@@ -7,17 +7,17 @@ use podium_chart::renderer::Prepared;
 use podium_goyaml::{Node, Value};
 use podium_sprig::encoding::base64_encode;
 
-/// How much of a chart is stored. Helm needs the metadata and the values of old revisions, and nothing else.
+/// How much of a chart is stored. Helm only needs the metadata and values of old revisions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoredContent {
     /// Everything.
     #[default]
     Full,
-    /// No templates, no files and no schema.
+    /// No templates, files or schema.
     MetadataAndValues,
 }
 
-/// What a record says of a chart whose values are settled.
+/// The record's form of a chart with processed dependencies.
 pub fn chart_node(prepared: &Prepared, content: StoredContent) -> Option<Node> {
     let view = &prepared.view;
     let chart = view.chart(view.root())?;

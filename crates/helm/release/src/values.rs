@@ -8,7 +8,7 @@ use podium_goyaml::{Map, Node, Pos};
 
 use crate::record::Release;
 
-/// A stored chart: it has no subcharts, since Helm does not store them.
+/// The chart of a record; it has no subcharts, since Helm does not store them.
 #[derive(Clone, Copy)]
 struct RecordedChart<'a> {
     name: &'a str,
@@ -30,7 +30,7 @@ impl Defaults for RecordedChart<'_> {
 }
 
 impl Release {
-    /// What the user set, and the stored chart's defaults.
+    /// The user-supplied values coalesced with the stored chart's defaults.
     pub fn computed_values(&self, dialect: &Dialect) -> Result<Node, Error> {
         let none = Map::new();
         let defaults = self.chart.as_ref().and_then(|chart| chart.get("values")).and_then(Node::as_map);

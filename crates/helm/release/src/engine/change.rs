@@ -1,4 +1,4 @@
-//! A new revision: by an install, an upgrade or a rollback.
+//! Creates a revision: install, upgrade or rollback.
 
 use std::collections::BTreeMap;
 
@@ -17,18 +17,18 @@ use crate::hooks::HookRequest;
 use crate::record::{Info, Release};
 use crate::rendered::RenderedRelease;
 
-/// What is done.
+/// The operation that creates a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// A first revision.
+    /// Creates the first revision.
     Install,
-    /// A next one.
+    /// Creates the next revision from a chart.
     Upgrade,
-    /// An old one again.
+    /// Creates the next revision from an older one.
     Rollback,
 }
 
-/// The texts of a operation, which are Helm's.
+/// Helm's texts for an operation.
 struct OperationTexts {
     pending: &'static str,
     underway: &'static str,
@@ -73,7 +73,7 @@ impl Operation {
     }
 }
 
-/// What the steps of a change context on.
+/// What the steps of an operation share.
 struct ChangeContext<'w> {
     operation: Operation,
     deployer: Deployer<'w>,
@@ -85,7 +85,7 @@ struct ChangeContext<'w> {
 }
 
 impl Engine<'_> {
-    /// Makes a first revision. The name has to be free, or its release uninstalled and `replace` said.
+    /// Installs a release. The name must be free, or its release uninstalled or failed and `replace` set.
     pub async fn install(
         &self,
         history: &ReleaseHistory,
@@ -104,7 +104,7 @@ impl Engine<'_> {
         self.apply_revision(Operation::Install, history, rendered, options).await
     }
 
-    /// Makes a next revision.
+    /// Upgrades a release.
     pub async fn upgrade(
         &self,
         history: &ReleaseHistory,
@@ -118,7 +118,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Makes an old revision the next one: `to`, or the one before the last.
+    /// Rolls back to revision `to`, or to the previous one.
     pub async fn rollback(
         &self,
         name: &str,
@@ -203,14 +203,14 @@ impl Engine<'_> {
             Operation::Install if options.create_namespace => {
                 self.create_namespace(&release.namespace).await?
             }
-            // What a resource is in is there.
+            // The namespace of an owning resource exists.
             Operation::Install if self.owner.is_none() => self.require_namespace(&release.namespace).await?,
             _ => {}
         }
         if let Some(size) = record.full_size {
             self.reporter.warn(&format!(
-                "the record of revision {} would need {size} bytes, and a Secret or ConfigMap holds {MAX_RECORD_SIZE}: the chart is stored \
-                 without its templates and files, which no upgrade or rollback needs",
+                "the record of revision {} would need {size} bytes, and a Secret or ConfigMap holds {MAX_RECORD_SIZE}: the \
+                 chart is stored without its templates and files, which no upgrade or rollback needs",
                 release.revision
             ));
         }
@@ -261,7 +261,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The record of the new revision, as long as it is underway.
+    /// The pending record of the new revision.
     fn pending_release(
         &self,
         operation: Operation,
@@ -318,22 +318,22 @@ impl Engine<'_> {
             let ran = self.run_hooks(release, &HookRequest::new(event, context.options.timeout)).await;
             ran.map_err(|why| Error::Hook((texts.hook_failed)(event, why.to_string())))
         };
-        // What hooks left of the time when a client wrote them would be in the way of whoever applies them next.
+        // Hooks written by client-side updates would conflict with the next apply.
         context.deployer.upgrade_managed_fields(context.client_side_hooks).await?;
         hooks(release, texts.pre).await?;
         context.deployer.apply_all(observed, context.apply_options, context.options.timeout, steps).await?;
         steps.extend(context.deployer.prune(context.before, context.objects, Propagation::Background).await?);
-        if let Some(until) = context.options.wait {
+        if let Some(condition) = context.options.wait {
             let names: Vec<ObjectRef> =
                 context.objects.iter().map(|object| object.object_ref.clone()).collect();
             let report = |what: &str| self.reporter.waiting(what);
-            context.deployer.wait(&names, until, context.options.timeout, &report).await?;
+            context.deployer.wait(&names, condition, context.options.timeout, &report).await?;
         }
         hooks(release, texts.post).await
     }
 
-    /// The objects that the deployed revision has with the same texts, and that nobody has touched since: they cost
-    /// nothing.
+    /// The objects that the deployed revision has in the same form and that are known to be unmodified since; they
+    /// need no request.
     async fn unchanged_objects(
         &self,
         history: &ReleaseHistory,
@@ -353,7 +353,7 @@ impl Engine<'_> {
         Ok(objects.iter().filter_map(same).collect())
     }
 
-    /// Leaves everything as it was before a first revision in whose way somebody else's objects are.
+    /// Reverts the first revision when objects of another owner block it.
     async fn revert_install(&self, release: &Release, foreign: Error) -> Error {
         match Box::pin(self.uninstall(&release.name, false, &Options::default())).await {
             Ok(_) => foreign,
@@ -361,7 +361,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Records that a change failed, and undoes it if that is wanted; gives what is to be told.
+    /// Records the failure and rolls back if the options say so; returns the error to report.
     async fn handle_failure(
         &self,
         mut release: Release,
@@ -383,10 +383,10 @@ impl Engine<'_> {
             return Error::RollbackFailed { first: Box::new(error), second: Box::new(second) };
         }
         if options.cleanup_on_failure {
-            let made =
+            let created =
                 steps.iter().filter(|step| step.action == Action::Create).map(|step| step.object.clone());
-            let made: Vec<ObjectRef> = made.collect();
-            if let Err(second) = context.deployer.delete(&made, Propagation::Background).await {
+            let created: Vec<ObjectRef> = created.collect();
+            if let Err(second) = context.deployer.delete(&created, Propagation::Background).await {
                 return Error::RollbackFailed { first: Box::new(error), second: Box::new(second.into()) };
             }
         }
@@ -420,7 +420,7 @@ impl Engine<'_> {
         Box::pin(self.rollback(name, &history, Some(to), options)).await.map(drop)
     }
 
-    /// The last revision is no longer what is there, when a rollback has changed some of its objects.
+    /// Marks the last revision superseded when a failed rollback has changed its objects.
     async fn supersede_last(&self, history: &ReleaseHistory) -> Result<(), Error> {
         let Some(last) = history.last() else { return Ok(()) };
         let mut last = last.clone();
@@ -429,7 +429,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// The last revision of a release whose name is taken again is old now; one that failed stays what it is.
+    /// Marks the last revision superseded when its name is reused; a failed one stays failed.
     async fn supersede_replaced(&self, history: &ReleaseHistory) -> Result<(), Error> {
         let Some(last) = history.last().filter(|last| last.info.status != "failed") else { return Ok(()) };
         let mut last = last.clone();
@@ -439,11 +439,11 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// All revisions that were deployed are old now.
+    /// Marks all deployed revisions superseded.
     async fn supersede_deployed(&self, history: &ReleaseHistory) -> Result<(), Error> {
         for entry in &history.entries {
             let known = history.revisions.iter().find(|release| release.revision == entry.revision());
-            // What was read is newer than what was listed.
+            // The record was read after the list, so its status is newer.
             if known.map_or(entry.status(), |known| &known.info.status) != "deployed" {
                 continue;
             }
@@ -457,7 +457,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Takes the oldest records away, so that there is room for one more; never the deployed one.
+    /// Deletes the oldest records beyond the history limit, except the deployed one.
     async fn prune_history(&self, history: &ReleaseHistory, max_history: usize) -> Result<(), Error> {
         let Some(kept) = max_history.checked_sub(1) else { return Ok(()) };
         let deployed = history.entries.iter().rposition(|entry| entry.status() == "deployed");
@@ -474,7 +474,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Objects before anything is written when the namespace is missing; who may not see it finds out later.
+    /// Fails when the namespace does not exist; without permission to read it, the first write fails instead.
     async fn require_namespace(&self, name: &str) -> Result<(), Error> {
         let resource = Resource::core("Namespace", "namespaces", false);
         match self.store.client.get(&resource, None, name).await {
@@ -490,14 +490,13 @@ impl Engine<'_> {
         let resource = Resource::core("Namespace", "namespaces", false);
         match self.store.client.create(&resource, None, &body, podium_deploy::plan::FIELD_MANAGER).await {
             Err(client::Error::Refused(status)) if status.code == 409 => Ok(()),
-            answer => Ok(answer.map(drop)?),
+            result => Ok(result.map(drop)?),
         }
     }
 }
 
 impl Engine<'_> {
-    /// Applies the objects of a deployed revision again: all, or those that are chosen. What they were before does not
-    /// matter.
+    /// Applies the objects of a deployed revision again: those that `chosen` selects. Repairs drift.
     pub async fn repair(
         &self,
         release: &Release,
@@ -519,7 +518,7 @@ impl Engine<'_> {
         Ok(steps)
     }
 
-    /// Records that a change was interrupted by its user.
+    /// Records that the user interrupted an operation.
     pub async fn mark_interrupted(&self, name: &str) -> Result<(), Error> {
         let mut history = self.history(name).await?;
         let Some(last) = history.revisions.last_mut().filter(|last| last.info.status.starts_with("pending-"))

@@ -1,4 +1,4 @@
-//! What is known of a release before it is changed.
+//! The history of a release, as operations need it.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use super::{Engine, Error};
 use crate::record::Release;
 use crate::store::{self, RecordEntry};
 
-/// The revisions of a release that matter for the next one: the deployed one, and everything after it.
+/// The revisions that matter for the next one: the deployed one and all after it.
 #[derive(Clone, Debug, Default)]
 pub struct ReleaseHistory {
-    /// The oldest first.
+    /// Oldest first.
     pub revisions: Vec<Release>,
-    /// All records, the oldest first.
+    /// All records, oldest first.
     pub entries: Vec<RecordEntry>,
 }
 
@@ -25,13 +25,13 @@ impl ReleaseHistory {
         self.revisions.last()
     }
 
-    /// The revision whose values and objects count: the deployed one, or else the last.
+    /// The deployed revision, or else the last one: its values are reused.
     pub fn base(&self) -> Option<&Release> {
         let deployed = self.revisions.iter().rev().find(|release| release.info.status == "deployed");
         deployed.or(self.last())
     }
 
-    /// Whether there is nothing to upgrade: never installed, or uninstalled since.
+    /// Whether there is nothing to upgrade: never installed, or uninstalled.
     pub fn is_uninstalled(&self) -> bool {
         self.last().is_none_or(|last| last.info.status == "uninstalled")
     }
@@ -41,14 +41,14 @@ impl ReleaseHistory {
         self.last().map_or(1, |last| last.revision + 1)
     }
 
-    /// The hooks of the last revision, when it was written by a client and not applied by the server.
+    /// The hooks of the last revision, if it was written client-side and not by server-side apply.
     pub fn client_side_hooks(&self) -> Vec<ObjectRef> {
         let last = self.last().filter(|last| last.apply_method != "ssa");
         let hooks = last.into_iter().flat_map(|last| &last.hooks);
         hooks.flat_map(|hook| object_refs(&hook.manifest)).collect()
     }
 
-    /// The objects that may be there: of the deployed revision, and of those after it that failed half-way.
+    /// The objects that may exist: those of the deployed revision and of later ones, which may have failed half-way.
     pub fn objects(&self) -> Vec<ObjectRef> {
         let mut all: Vec<ObjectRef> = Vec::new();
         let gone = self.revisions.iter().rposition(|release| release.info.status == "uninstalled");
@@ -64,42 +64,42 @@ impl ReleaseHistory {
 }
 
 impl Engine<'_> {
-    /// Reads what matters of a release; nothing when there is none.
+    /// Reads the history of a release; empty when it does not exist.
     pub async fn history(&self, name: &str) -> Result<ReleaseHistory, Error> {
         self.history_at_least(name, 0).await
     }
 
-    /// The same, for whoever makes a new revision next and so finds out that somebody was faster: at once, with all that
-    /// this process has written or heard of. A server answers a list of what is there right now only after it has asked its
-    /// database how far it is, which it does every 100 ms.
+    /// Reads a history that is at least as new as what this process has written or watched. That is faster than a
+    /// consistent list, for which the API server waits up to 100 ms for etcd progress, and safe for an operation that
+    /// creates a revision: a conflict shows that the history was stale.
     pub async fn history_after_own_writes(&self, name: &str) -> Result<ReleaseHistory, Error> {
         let version = self.store.read_after_write().resource_version();
         match self.history_at_least(name, version).await {
-            // It does not know of such a version: it is behind, or was restored from a backup.
+            // The API server is behind that resourceVersion, or was restored from a backup.
             Err(Error::Store(store::Error::Client(client::Error::Refused(status)))) if status.code == 504 => {
                 self.history(name).await
             }
-            answer => answer,
+            result => result,
         }
     }
 
-    /// The same, with all that was written up to a version.
+    /// Reads a history at least as new as a resourceVersion.
     pub(super) async fn history_at_least(&self, name: &str, version: u64) -> Result<ReleaseHistory, Error> {
         let mut entries = self.store.release_entries(name, version).await?;
         let deployed = entries.iter().rposition(|entry| entry.status() == "deployed").unwrap_or(0);
         let mut revisions = Vec::new();
         let wanted = entries.split_off(deployed);
-        for (entry, answer) in wanted.clone().into_iter().zip(self.store.read_all(wanted).await) {
-            match answer {
-                // It was taken away since.
+        for (entry, result) in wanted.clone().into_iter().zip(self.store.read_all(wanted).await) {
+            match result {
+                // Deleted after the list.
                 Err(store::Error::NotFound) => {}
-                answer => {
-                    revisions.push(answer?);
+                result => {
+                    revisions.push(result?);
                     entries.push(entry);
                 }
             }
         }
-        // Somebody may have been at it between the list and the reading.
+        // The record may have changed between list and read.
         for entry in &mut entries {
             let read = revisions.iter().find(|release: &&Release| release.revision == entry.revision());
             if let Some(release) = read {
@@ -109,8 +109,9 @@ impl Engine<'_> {
         Ok(ReleaseHistory { revisions, entries })
     }
 
-    /// Recovers a release whose last change was interrupted. It counts as failed when it is older than `pending_timeout`:
-    /// before that, whoever made it may still be at it. One that was interrupted after it was deployed is finished.
+    /// Recovers a release whose last operation was interrupted. A pending revision older than `pending_timeout` is
+    /// marked failed; before that, another process may still work on it. For a deployed revision, the superseding of
+    /// older ones is completed.
     pub async fn recover(
         &self,
         history: &mut ReleaseHistory,
@@ -143,7 +144,8 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Of several revisions that are deployed the last one is: whoever deployed it did not come to report so of the others.
+    /// Keeps only the last deployed revision deployed: the process that deployed it was interrupted before it
+    /// superseded the others.
     async fn supersede_older_deployed(&self, history: &mut ReleaseHistory) -> Result<(), Error> {
         let mut deployed: Vec<&RecordEntry> =
             history.entries.iter().filter(|entry| entry.status() == "deployed").collect();
@@ -154,7 +156,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// A revision is old now; it may have been taken away.
+    /// Marks a revision superseded; it may have been deleted.
     pub(super) async fn mark_superseded(&self, entry: &RecordEntry) -> Result<(), Error> {
         let mut old = match self.store.read(entry).await {
             Err(store::Error::NotFound) => return Ok(()),

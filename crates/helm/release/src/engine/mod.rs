@@ -1,7 +1,7 @@
-//! Installs, upgrades, rolls back and uninstalls.
+//! Installs, upgrades, rolls back and uninstalls releases.
 //!
-//! Everything that can be refused is refused before anything is written. A revision is recorded as pending before the
-//! first object is, so that whoever comes after a crash knows which objects may be there.
+//! All checks run before the first write. A revision is recorded as pending before its first object is written, so
+//! that after a crash the record names the objects that may exist.
 
 mod change;
 mod history;
@@ -25,122 +25,122 @@ pub use change::Operation;
 pub use history::ReleaseHistory;
 pub use uninstall::Uninstalled;
 
-/// Why a release was not changed, or only in part.
+/// Why an operation failed, completely or in part.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Records cannot be read or written.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The server says no, or nothing.
+    /// The API server rejected a request or could not be reached.
     #[error(transparent)]
     Client(#[from] client::Error),
-    /// The manifest has something that is no object.
+    /// The manifest is invalid.
     #[error(transparent)]
     Object(#[from] object::Error),
-    /// Objects cannot be had.
+    /// Objects cannot be applied.
     #[error(transparent)]
     Apply(#[from] apply::Error),
-    /// Objects do not become ready.
+    /// Objects did not become ready.
     #[error(transparent)]
     Wait(#[from] wait::Error),
     /// A hook failed.
     #[error("{0}")]
     Hook(String),
-    /// The name is taken.
+    /// The release name is in use.
     #[error("cannot reuse a name that is still in use")]
     NameInUse,
-    /// It has no deployer.
-    #[error("the namespace {0:?} is not there: make it, or add --create-namespace")]
+    /// The release's namespace does not exist.
+    #[error("the namespace {0:?} does not exist: create it, or add --create-namespace")]
     NamespaceNotFound(String),
     /// There is nothing to upgrade.
     #[error("{0:?} has no deployed releases")]
     NothingDeployed(String),
-    /// Somebody else is at it.
+    /// Another operation is in progress.
     #[error(
         "another operation (install/upgrade/rollback) is in progress: revision {revision} is {status} since {seconds} s. \
-         If whoever did this is gone, it is recovered by itself {left} s from now, or at once with --recover"
+         If that process is gone, the release is recovered automatically in {left} s, or at once with --recover"
     )]
     Pending {
         /// The revision.
         revision: i64,
         /// Its status.
         status: String,
-        /// For how long.
+        /// How long it has had that status.
         seconds: i64,
-        /// How long it is left in peace.
+        /// Seconds until it is recovered automatically.
         left: i64,
     },
-    /// It is half gone.
+    /// The release is half uninstalled.
     #[error("{0:?} is being uninstalled: finish that with `podium release uninstall {0}`")]
     Uninstalling(String),
-    /// It was uninstalled before.
+    /// The release is uninstalled, with its history kept.
     #[error("the release named {0:?} is already deleted")]
     AlreadyUninstalled(String),
     /// There is no such revision.
     #[error("release has no {0} version")]
     RevisionNotFound(i64),
-    /// It failed, and was undone.
+    /// The operation failed and was rolled back.
     #[error("release {name} failed, and has been {how} due to rollback-on-failure being set: {why}")]
     RolledBack {
         /// The release.
         name: String,
-        /// What was done.
+        /// `uninstalled` or `rolled back`.
         how: &'static str,
-        /// Why it failed.
+        /// The original error.
         why: Box<Error>,
     },
-    /// It failed, and could not even be undone.
+    /// The operation failed, and so did its rollback.
     #[error("an error occurred while undoing the change: {second}; original error: {first}")]
     RollbackFailed {
-        /// Why it failed.
+        /// The original error.
         first: Box<Error>,
-        /// Why it could not be undone.
+        /// Why the rollback failed.
         second: Box<Error>,
     },
-    /// It is gone, but not everything went well.
+    /// The release is uninstalled, but with errors.
     #[error("uninstallation completed with {} error(s): {}", .0.len(), .0.join("; "))]
     UninstallErrors(Vec<String>),
 }
 
-/// Is told what happens meanwhile.
+/// Reports the progress of an operation.
 pub trait Reporter: Sync {
-    /// What is waited for.
+    /// Reports what the operation waits for.
     fn waiting(&self, what: &str);
-    /// Something that is not as it should be, but stops nothing.
+    /// Reports a problem that does not stop the operation.
     fn warn(&self, what: &str);
-    /// What a container of a hook has printed.
+    /// Reports the output of a hook's container.
     fn output(&self, pod: &str, container: &str, text: &[u8]);
 }
 
-/// How a release is changed.
+/// Options of an operation.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Whether hooks run.
     pub hooks: bool,
-    /// What is waited for before it counts as deployed.
+    /// What to wait for before the revision counts as deployed.
     pub wait: Option<WaitCondition>,
-    /// How long each wait may take.
+    /// The timeout of each wait.
     pub timeout: Duration,
-    /// Objects of others become the release's.
+    /// Takes ownership of objects that the release does not own.
     pub adopt: bool,
-    /// What fails is undone.
+    /// Rolls back when the operation fails.
     pub rollback_on_failure: bool,
-    /// Objects that a failed change made are deleted.
+    /// Deletes the objects that a failed operation created.
     pub cleanup_on_failure: bool,
-    /// A sentence for the history instead of the usual one.
+    /// The description in the history, instead of the default.
     pub description: String,
-    /// How many revisions are kept; 0 is all.
+    /// Maximum number of revisions to keep; 0 keeps all.
     pub max_history: usize,
-    /// The namespace is made if it is missing.
+    /// Creates the namespace if it does not exist.
     pub create_namespace: bool,
-    /// What becomes of the objects that depend on deleted ones.
+    /// How dependents of deleted objects are treated.
     pub propagation: Propagation,
-    /// Only says what would be done.
+    /// Plans only.
     pub dry_run: bool,
-    /// Nothing of a first revision is expected to be there: its objects are made without a look before, which costs
-    /// half the requests. Where somebody else's object is in the way, what was made is taken back.
+    /// Expects no object of a first revision to exist: creates them without reading them first, which halves the
+    /// requests. If an object of another owner exists, the install is reverted.
     pub expect_absent: bool,
-    /// A release whose objects are not gone in time stays, so that whoever comes again waits again.
+    /// Keeps the release when its objects are not deleted before the timeout, so that a retry waits for them.
     pub require_deletion: bool,
 }
 
@@ -164,44 +164,44 @@ impl Default for Options {
     }
 }
 
-/// What became of a release.
+/// The result of an operation.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Its new revision.
+    /// The new revision.
     pub release: Release,
     /// What was done with each object.
     pub steps: Vec<Step>,
 }
 
-/// Changes the releases of a cluster.
+/// Runs operations on the releases of a cluster.
 #[derive(Clone, Copy)]
 pub struct Engine<'a> {
-    /// Where records are kept.
+    /// The store of release records.
     pub store: &'a Store,
-    /// The kinds of the cluster.
+    /// The discovery cache.
     pub kinds: &'a Kinds,
-    /// Who is told what happens.
+    /// Receives progress.
     pub reporter: &'a dyn Reporter,
-    /// On whose behalf it is done, if not a user's.
+    /// The owner of the release, if it is not a user's.
     pub owner: Option<&'a dyn ReleaseOwner>,
 }
 
-/// On whose behalf a release is kept.
+/// The owner of a release, such as the custom resource that a chart operator reconciles.
 pub trait ReleaseOwner: Sync {
-    /// The uid of what the release is made for.
+    /// The uid of the owning object.
     fn uid(&self) -> &str;
-    /// Adds to objects what they carry besides what the chart says.
+    /// Adds labels, annotations and owner references to objects before they are applied.
     fn decorate(&self, objects: &mut [Object], namespaced: &dyn Fn(&Kind) -> bool);
-    /// The labels of a revision that is made from an older one.
+    /// Changes the labels of revision `from` for its copy `to`.
     fn relabel(&self, labels: &mut BTreeMap<String, String>, from: i64, to: i64);
-    /// What the record says besides, once its objects are there.
+    /// Annotations of the record, once its objects are applied.
     fn annotations(&self, steps: &[Step]) -> BTreeMap<String, String>;
-    /// That an object of a revision is still as it was applied then; nothing when that is not known.
+    /// The step that applied an object of a revision, if the object is known to be unmodified since.
     fn unchanged_step(&self, revision: &Release, object: &ObjectRef) -> Option<Step>;
 }
 
 impl<'a> Engine<'a> {
-    /// The objects of a manifest as they are applied, beside the CRDs of `crds/`.
+    /// The objects of a manifest, decorated by the owner. `crds` are those of `crds/`.
     async fn objects(
         &self,
         manifest: &str,
@@ -214,7 +214,7 @@ impl<'a> Engine<'a> {
             let scopes: Vec<(String, String, bool)> = all.iter().chain(crds).filter_map(scope).collect();
             let namespaced = |kind: &Kind| match discovery.find(kind) {
                 Some(resource) => resource.namespaced,
-                // A kind that the release itself defines.
+                // The release defines the kind itself.
                 None => {
                     scopes.iter().any(|(g, k, namespaced)| *namespaced && *g == kind.group && *k == kind.kind)
                 }
@@ -230,7 +230,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// The group, kind and scope that a CRD defines.
+/// The group, kind and scope of a CRD.
 fn scope(object: &Object) -> Option<(String, String, bool)> {
     let text = |path: &str| object.body.pointer(path).and_then(Value::as_str);
     (text("/kind") == Some("CustomResourceDefinition")).then_some(())?;

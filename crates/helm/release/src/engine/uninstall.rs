@@ -1,4 +1,4 @@
-//! The end of a release.
+//! Uninstalls releases.
 
 use podium_deploy::ObjectRef;
 use podium_deploy::plan::{Action, Step};
@@ -9,17 +9,17 @@ use crate::hooks::HookRequest;
 use crate::record::Release;
 use crate::store::{self, RecordEntry};
 
-/// What is left of a release.
+/// The result of an uninstall.
 #[derive(Clone, Debug)]
 pub struct Uninstalled {
-    /// Its last revision.
+    /// The last revision.
     pub release: Release,
     /// What was done with each object.
     pub steps: Vec<Step>,
 }
 
 impl Engine<'_> {
-    /// Deletes the objects of a release and its records, unless the history is to be kept.
+    /// Deletes the objects of a release and its records, unless the history is kept.
     pub async fn uninstall(
         &self,
         name: &str,
@@ -30,7 +30,7 @@ impl Engine<'_> {
         self.uninstall_with_history(name, history, keep_history, options).await
     }
 
-    /// The same, for a release that was just read.
+    /// Uninstalls a release whose history was just read.
     pub async fn uninstall_with_history(
         &self,
         name: &str,
@@ -58,7 +58,7 @@ impl Engine<'_> {
                 release.info.description = "Deletion in progress (or silently failed)".to_owned();
             }
             let version = self.store.update(&release).await?;
-            // The list may have been an old one: what only a newer revision made would stay.
+            // The history may be stale: objects that only a newer revision has would be orphaned.
             let entries = self.store.release_entries(name, version).await?;
             if entries.last().is_none_or(|entry| entry.revision() <= release.revision) {
                 break (release, entries);
@@ -114,7 +114,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Takes records away, the oldest first: what is interrupted can be done again.
+    /// Deletes records, oldest first, so that an interrupted uninstall can be resumed.
     async fn delete_records(&self, entries: &[RecordEntry]) -> Result<(), Error> {
         for entry in entries {
             self.store.delete(entry).await?;
@@ -123,7 +123,7 @@ impl Engine<'_> {
     }
 }
 
-/// Whether only the records are left.
+/// Whether only records are left.
 fn is_uninstalled(release: &Release) -> bool {
     release.info.status == "uninstalled"
 }
