@@ -406,7 +406,7 @@ impl Delete<'_> {
             return if waits || !meta::finalizers(live).is_empty() { Step::Wait } else { Step::Remove };
         }
         if rules::definition_must_wait(resource, live) {
-            rules::mark_definition(&mut new, &time::text(now));
+            rules::mark_definition(&mut new, &time::format_seconds(now));
             mark(&mut new, now, 0);
             meta::remove(&mut new, "deletionGracePeriodSeconds");
             return Step::Mark(new, false);
@@ -435,8 +435,9 @@ impl Delete<'_> {
             }
             let asked = self.options.grace.map(|asked| if asked < 0 { 1 } else { asked });
             let Some(asked) = asked.filter(|asked| *asked < left) else { return Step::Wait };
-            let until = time::seconds(meta::text(live, "deletionTimestamp")).unwrap_or(now) - left + asked;
-            meta::set(&mut new, "deletionTimestamp", time::text(until));
+            let until =
+                time::parse_seconds(meta::text(live, "deletionTimestamp")).unwrap_or(now) - left + asked;
+            meta::set(&mut new, "deletionTimestamp", time::format_seconds(until));
             meta::set(&mut new, "deletionGracePeriodSeconds", asked);
             set_finalizers(&mut new, finalizers);
             return Step::Mark(new, asked == 0 && !pending);
@@ -460,7 +461,7 @@ fn mark(object: &mut Value, now: i64, grace: i64) {
         if let Some(generation) = meta::number(object, "generation").filter(|generation| *generation > 0) {
             meta::set(object, "generation", generation + 1);
         }
-        meta::set(object, "deletionTimestamp", time::text(now + grace));
+        meta::set(object, "deletionTimestamp", time::format_seconds(now + grace));
     }
     meta::set(object, "deletionGracePeriodSeconds", grace);
 }

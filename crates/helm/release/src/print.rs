@@ -205,7 +205,7 @@ fn resources(live: &LiveObjects) -> String {
     let mut out = String::new();
     for key in &live.order {
         let tables = live.objects.get(key).map(Vec::as_slice).unwrap_or_default();
-        out += &format!("==> {key}\n{}\n", table::print(tables));
+        out += &format!("==> {key}\n{}\n", table::format_tables(tables));
     }
     if !live.missing.is_empty() {
         let line = |object: &podium_deploy::ObjectRef| {

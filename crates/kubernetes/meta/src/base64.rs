@@ -1,23 +1,23 @@
 //! Bytes as text.
 
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-const URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// In the usual letters, filled up with `=`.
+/// In the usual encode_with, filled up with `=`.
 pub fn encode(bytes: &[u8]) -> String {
-    let mut out = letters(bytes, STANDARD);
+    let mut out = encode_with(bytes, STANDARD);
     while !out.len().is_multiple_of(4) {
         out.push('=');
     }
     out
 }
 
-/// In letters that addresses may have, not filled up.
+/// In encode_with that addresses may have, not filled up.
 pub fn encode_url(bytes: &[u8]) -> String {
-    letters(bytes, URL)
+    encode_with(bytes, URL_SAFE)
 }
 
-fn letters(bytes: &[u8], alphabet: &[u8; 64]) -> String {
+fn encode_with(bytes: &[u8], alphabet: &[u8; 64]) -> String {
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
         let at = |i: usize| u32::from(chunk.get(i).copied().unwrap_or(0));
@@ -30,30 +30,30 @@ fn letters(bytes: &[u8], alphabet: &[u8; 64]) -> String {
     out
 }
 
-/// The bytes of a text with the usual letters, as Go reads it, or the place where it is wrong. Line breaks are passed
+/// The bytes of a text with the usual encode_with, as Go reads it, or the place where it is wrong. Line breaks are passed
 /// over.
 pub fn decode(text: &[u8]) -> Result<Vec<u8>, usize> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
-    let mut signs = text.iter().enumerate().filter(|(_, sign)| !matches!(sign, b'\r' | b'\n'));
+    let mut symbols = text.iter().enumerate().filter(|(_, symbol)| !matches!(symbol, b'\r' | b'\n'));
     loop {
         let mut group = [0_u8; 4];
         let mut count = 0;
         while count < 4 {
-            let Some((at, sign)) = signs.next() else {
+            let Some((at, symbol)) = symbols.next() else {
                 // An end in the middle is reported where the group begins to lack.
                 return if count == 0 { Ok(out) } else { Err(text.len() - count) };
             };
-            if *sign == b'=' {
-                padding(text, at, count, &mut signs)?;
+            if *symbol == b'=' {
+                check_padding(text, at, count, &mut symbols)?;
                 append(&mut out, group, count);
-                return match signs.next() {
+                return match symbols.next() {
                     Some((at, _)) => Err(at),
                     None => Ok(out),
                 };
             }
-            let value = STANDARD.iter().position(|one| one == sign).ok_or(at)?;
-            if let Some(place) = group.get_mut(count) {
-                *place = value as u8;
+            let value = STANDARD.iter().position(|one| one == symbol).ok_or(at)?;
+            if let Some(slot) = group.get_mut(count) {
+                *slot = value as u8;
             }
             count += 1;
         }
@@ -61,15 +61,15 @@ pub fn decode(text: &[u8]) -> Result<Vec<u8>, usize> {
     }
 }
 
-fn padding<'a>(
+fn check_padding<'a>(
     text: &[u8],
     at: usize,
     count: usize,
-    signs: &mut impl Iterator<Item = (usize, &'a u8)>,
+    symbols: &mut impl Iterator<Item = (usize, &'a u8)>,
 ) -> Result<(), usize> {
     match count {
         0 | 1 => Err(at),
-        2 => match signs.next() {
+        2 => match symbols.next() {
             None => Err(text.len()),
             Some((_, b'=')) => Ok(()),
             Some((at, _)) => Err(at),
@@ -91,7 +91,7 @@ pub fn decode_url(text: &str) -> Option<Vec<u8>> {
         let mut word = 0_u32;
         for i in 0..4 {
             let six = match chunk.get(i) {
-                Some(letter) => URL.iter().position(|one| one == letter)?,
+                Some(letter) => URL_SAFE.iter().position(|one| one == letter)?,
                 None => 0,
             };
             word = word << 6 | u32::try_from(six).ok()?;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use podium_meta::Flaw;
-use podium_meta::names::{self, Measure};
+use podium_meta::names::{self, LengthUnit};
 
 use crate::attributes::Attributes;
 use crate::policy::Policy;
@@ -318,7 +318,7 @@ fn key_flaws(key: &str) -> Vec<Flaw> {
         _ => return vec![wrong(key, "must be a domain-prefixed path (such as \"acme.io/foo\")")],
     };
     let mut flaws: Vec<Flaw> =
-        names::subdomain(host, Measure::Bytes).iter().map(|detail| wrong(host, detail)).collect();
+        names::subdomain(host, LengthUnit::Bytes).iter().map(|detail| wrong(host, detail)).collect();
     let letter = |b: u8| b.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&b);
     if !path.bytes().all(letter) {
         let detail = r"Invalid path (regex used for validation is '[A-Za-z0-9/\-._~%!$&'()*+,;=:]+')";
