@@ -1,9 +1,9 @@
-//! Bytes as text.
+//! Base64 as Go's `encoding/base64` encodes and decodes it.
 
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// In the usual encode_with, filled up with `=`.
+/// Encodes with the standard alphabet and padding.
 pub fn encode(bytes: &[u8]) -> String {
     let mut out = encode_with(bytes, STANDARD);
     while !out.len().is_multiple_of(4) {
@@ -12,7 +12,7 @@ pub fn encode(bytes: &[u8]) -> String {
     out
 }
 
-/// In encode_with that addresses may have, not filled up.
+/// Encodes with the URL-safe alphabet and no padding.
 pub fn encode_url(bytes: &[u8]) -> String {
     encode_with(bytes, URL_SAFE)
 }
@@ -30,8 +30,7 @@ fn encode_with(bytes: &[u8], alphabet: &[u8; 64]) -> String {
     out
 }
 
-/// The bytes of a text with the usual encode_with, as Go reads it, or the place where it is wrong. Line breaks are passed
-/// over.
+/// Decodes the standard alphabet as Go does, skipping line breaks; the error is the offset of the invalid byte.
 pub fn decode(text: &[u8]) -> Result<Vec<u8>, usize> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let mut symbols = text.iter().enumerate().filter(|(_, symbol)| !matches!(symbol, b'\r' | b'\n'));
@@ -40,7 +39,7 @@ pub fn decode(text: &[u8]) -> Result<Vec<u8>, usize> {
         let mut count = 0;
         while count < 4 {
             let Some((at, symbol)) = symbols.next() else {
-                // An end in the middle is reported where the group begins to lack.
+                // Go reports a truncated group at the position of its first missing symbol.
                 return if count == 0 { Ok(out) } else { Err(text.len() - count) };
             };
             if *symbol == b'=' {
@@ -84,7 +83,7 @@ fn append(out: &mut Vec<u8>, group: [u8; 4], count: usize) {
     out.extend(bytes.iter().take(count.saturating_sub(1)));
 }
 
-/// The bytes of what [`encode_url`] has written; nothing if it is something else.
+/// Decodes URL-safe base64 without padding; `None` when it is invalid.
 pub fn decode_url(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     for chunk in text.as_bytes().chunks(4) {
@@ -99,7 +98,7 @@ pub fn decode_url(text: &str) -> Option<Vec<u8>> {
         let [_, bytes @ ..] = word.to_be_bytes();
         let (taken, rest) =
             bytes.split_at_checked(chunk.len().checked_sub(1).filter(|length| *length > 0)?)?;
-        // Bits that mean nothing are zero, so that every text has one form.
+        // Unused bits must be zero, so that every value has exactly one encoding.
         if rest.iter().any(|byte| *byte != 0) {
             return None;
         }
@@ -113,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_become_text_and_come_back() {
+    fn url_safe_encoding_round_trips() {
         for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
         {
             assert_eq!(encode(bytes.as_bytes()), text);
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_go_both_ways_and_errors_have_a_place() {
+    fn standard_encoding_round_trips_and_errors_have_offsets() {
         for bytes in [&b""[..], b"a", b"ab", b"abc", b"\xff\xfe\x00\x01"] {
             assert_eq!(decode(encode(bytes).as_bytes()), Ok(bytes.to_vec()));
         }

@@ -1,24 +1,24 @@
-//! Fields of objects: where two objects differ, and paths as a server writes them.
+//! Compares objects field by field, with paths as the API server writes them.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde_json::Value;
 
-/// The keys by which the items of lists are told apart, the first that all items have.
+/// Keys that identify list items; the first key that all items have is used.
 const LIST_KEYS: [&str; 6] = ["name", "containerPort", "port", "mountPath", "key", "type"];
-/// What a server writes by itself and nobody asks for.
+/// Metadata that the API server sets.
 const SERVER_FIELDS: [&str; 5] =
     ["managedFields", "resourceVersion", "generation", "uid", "creationTimestamp"];
 
-/// A field that is not the same in two objects.
+/// A field that differs between two objects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// The field, such as `.spec.template.spec.containers[name="c"].image`.
     pub path: String,
-    /// What it was; nothing when it was not there.
+    /// The old value; `None` when the field is added.
     pub from: Option<Value>,
-    /// What it becomes; nothing when it goes.
+    /// The new value; `None` when the field is removed.
     pub to: Option<Value>,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for Change {
     }
 }
 
-/// The fields in which two states of an object differ, but for its status and what the server counts.
+/// The fields that differ between two versions of an object, except for its status and server-set metadata.
 pub fn changes(from: &Value, to: &Value) -> Vec<Change> {
     let strip = |object: &Value| {
         let mut object = object.clone();
@@ -78,12 +78,12 @@ fn compare_optional(from: Option<&Value>, to: Option<&Value>, path: String, out:
     }
 }
 
-/// A name as a step of a path; names with signs of paths are quoted.
+/// A key as a path element; keys with path characters are quoted.
 fn path_element(key: &str) -> String {
     if key.contains(['.', '/', '[', ']', '"']) { format!("[{key:?}]") } else { format!(".{key}") }
 }
 
-/// A key that all items of both lists have, each of another value.
+/// A key that identifies the items of both lists.
 fn common_key(a: &[Value], b: &[Value]) -> Option<&'static str> {
     let distinct = |items: &[Value], key: &str| {
         let mut seen = BTreeSet::new();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_differs_is_named() {
+    fn lists_changed_fields_only() {
         let from = json!({"metadata": {"generation": 1, "annotations": {"a.b/c": "1"}}, "status": {"x": 1},
             "spec": {"replicas": 1, "gone": true, "args": ["a", "b"]}});
         let to = json!({"metadata": {"generation": 2, "annotations": {"a.b/c": "2"}}, "status": {"x": 2},
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_told_apart_by_their_names() {
+    fn matches_list_items_by_key() {
         let from = json!({"c": [{"name": "a", "image": "x"}, {"name": "b"}]});
         let to = json!({"c": [{"name": "new"}, {"name": "a", "image": "y"}]});
         assert_eq!(

@@ -1,51 +1,51 @@
-//! What is wrong with a field of an object, in the words of the API.
+//! Field validation errors, with the API server's messages.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// What is wrong with one field.
+/// A validation error of one field, like Go's `field.Error`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flaw {
-    /// In which way it is wrong.
+    /// The type of the error.
     pub wrong: Wrong,
-    /// The field, such as `spec.ports[0].name`; empty for the object as a whole.
+    /// The field path, such as `spec.ports[0].name`; empty for the whole object.
     pub field: String,
-    /// What it says without the field: `Invalid value: 0: must be greater than 0`.
+    /// The message without the path: `Invalid value: 0: must be greater than 0`.
     pub body: String,
 }
 
-/// The ways in which a field can be wrong.
+/// The type of a field error, like Go's `field.ErrorType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {
-    /// What it refers to is not there.
+    /// A referenced object or value does not exist.
     NotFound,
-    /// It has to be there.
+    /// A required value is missing.
     Required,
-    /// It is there twice.
+    /// A value that has to be unique occurs twice.
     Duplicate,
-    /// Its value cannot be.
+    /// The value is malformed or out of bounds.
     Invalid,
-    /// Its value is not one of a few.
+    /// The value is not one of the supported values.
     NotSupported,
-    /// It may not be there, or not change.
+    /// The field may not be set or changed.
     Forbidden,
-    /// It is too long.
+    /// The value is too long.
     TooLong,
-    /// It is too short.
+    /// The value is too short.
     TooShort,
-    /// It has too many items.
+    /// The list has too many items.
     TooMany,
-    /// It has too few items.
+    /// The list has too few items.
     TooFew,
-    /// It could not be checked.
+    /// The field could not be validated.
     Internal,
-    /// Its value is of another type.
+    /// The value has the wrong type.
     TypeInvalid,
 }
 
 impl Wrong {
-    /// The machine's word, as causes have it.
+    /// The reason in `Status` causes.
     pub fn reason(self) -> &'static str {
         match self {
             Self::NotFound => "FieldValueNotFound",
@@ -63,7 +63,7 @@ impl Wrong {
         }
     }
 
-    /// What sentences about it begin with.
+    /// The text that messages begin with.
     pub fn words(self) -> &'static str {
         match self {
             Self::NotFound => "Not found",
@@ -82,7 +82,7 @@ impl Wrong {
 }
 
 impl Flaw {
-    /// A flaw that shows no value; the detail may be empty.
+    /// An error that does not print the value; the detail may be empty.
     pub fn plain(wrong: Wrong, field: impl Into<String>, detail: &str) -> Self {
         let mut body = wrong.words().to_owned();
         if !detail.is_empty() {
@@ -92,13 +92,13 @@ impl Flaw {
         Self { wrong, field: field.into(), body }
     }
 
-    /// A flaw that shows the value as text that is already in the right form; the detail may be empty.
+    /// An error with an already formatted value; the detail may be empty.
     pub fn shown(wrong: Wrong, field: impl Into<String>, value: &str, detail: &str) -> Self {
         let detail = if detail.is_empty() { String::new() } else { format!(": {detail}") };
         Self { wrong, field: field.into(), body: format!("{}: {value}{detail}", wrong.words()) }
     }
 
-    /// A flaw of a value: text in quotes, everything else as JSON.
+    /// An error with a value: strings are quoted, other values printed as JSON.
     pub fn of(wrong: Wrong, field: impl Into<String>, value: &Value, detail: &str) -> Self {
         let value = match value {
             Value::String(text) => format!("{text:?}"),
@@ -107,22 +107,22 @@ impl Flaw {
         Self::shown(wrong, field, &value, detail)
     }
 
-    /// Something has to be there.
+    /// A required value is missing.
     pub fn required(field: impl Into<String>, detail: &str) -> Self {
         Self::plain(Wrong::Required, field, detail)
     }
 
-    /// Something may not be there, or not change.
+    /// The field may not be set or changed.
     pub fn forbidden(field: impl Into<String>, detail: &str) -> Self {
         Self::plain(Wrong::Forbidden, field, detail)
     }
 
-    /// A value cannot be.
+    /// The value is invalid.
     pub fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> Self {
         Self::of(Wrong::Invalid, field, value, detail)
     }
 
-    /// Several flaws as one sentence; the same one is said once.
+    /// Joins errors without duplicates, as Go's aggregates print them.
     pub fn sentence(flaws: &[Self]) -> String {
         let mut said: Vec<String> = Vec::with_capacity(flaws.len());
         for flaw in flaws {
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flaws_speak_as_the_api_does() {
+    fn formats_messages_like_the_api_server() {
         let zero = Flaw::invalid("spec.size", &json!(0), "must be greater than 0");
         assert_eq!(zero.to_string(), "spec.size: Invalid value: 0: must be greater than 0");
         let name = Flaw::required("metadata.name", "name or generateName is required");

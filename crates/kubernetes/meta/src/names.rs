@@ -1,26 +1,27 @@
-//! Rules of names, and what an API server says of names that break them.
+//! Validation of names, labels and label values, with the API server's messages.
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
-/// The form of subdomains, as refusals show it.
+/// The regex of DNS subdomains in error messages.
 pub const SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
 const LABEL_1035: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
 const QUALIFIED: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
-/// How long a label may be.
+/// Maximum length of a DNS label.
 pub const LABEL_MAX_LENGTH: usize = 63;
-/// How long a subdomain may be.
+/// Maximum length of a DNS subdomain.
 pub const SUBDOMAIN_MAX_LENGTH: usize = 253;
 
-/// What lengths are said to be counted in: the rules of built-in kinds are older than those of all others.
+/// The unit of lengths in messages: the older validation of built-in resources says characters, newer validation
+/// bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LengthUnit {
     /// Bytes.
     Bytes,
-    /// Characters, which are bytes too.
+    /// Characters; only the word differs, bytes are counted.
     Characters,
 }
 
 impl LengthUnit {
-    /// What is said of a text that is longer than this.
+    /// The error for a text that is longer than `max` bytes.
     pub fn max_length_error(self, text: &str, max: usize) -> Option<String> {
         let word = match self {
             Self::Bytes => "bytes",
@@ -30,7 +31,7 @@ impl LengthUnit {
     }
 }
 
-/// A sentence with the form and examples.
+/// An error message with the regex and examples.
 pub fn regex_error(sentence: &str, regex: &str, examples: &[&str]) -> String {
     let list: Vec<String> = examples.iter().map(|example| format!("'{example}'")).collect();
     match list.is_empty() {
@@ -39,7 +40,7 @@ pub fn regex_error(sentence: &str, regex: &str, examples: &[&str]) -> String {
     }
 }
 
-/// What is said of the length, and then of the form if it is wrong.
+/// The length error, followed by the format error when the format is wrong.
 pub fn length_and_format_errors(
     length: Option<String>,
     wrong: bool,
@@ -48,7 +49,7 @@ pub fn length_and_format_errors(
     length.into_iter().chain(wrong.then(sentence)).collect()
 }
 
-/// Small letters, digits and dashes, with no dash at the ends; of any length.
+/// Whether a text is a DNS-1123 label, regardless of length.
 pub fn is_label(text: &str) -> bool {
     let plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = text.as_bytes();
@@ -57,12 +58,12 @@ pub fn is_label(text: &str) -> bool {
         && bytes.last().is_some_and(plain)
 }
 
-/// Labels with dots between them; of any length.
+/// Whether a text is a DNS-1123 subdomain, regardless of length.
 pub fn is_subdomain(text: &str) -> bool {
     text.split('.').all(is_label)
 }
 
-/// Letters, digits, dashes, dots and underscores, the outer ones letters or digits; of any length.
+/// Whether a text has the form of a label value or of the name part of a qualified name, regardless of length.
 pub fn is_qualified_name_part(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
@@ -70,7 +71,7 @@ pub fn is_qualified_name_part(text: &str) -> bool {
         && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
 }
 
-/// What is wrong with a DNS label.
+/// Errors of a DNS-1123 label.
 pub fn label(text: &str, unit: LengthUnit) -> Vec<String> {
     length_and_format_errors(unit.max_length_error(text, LABEL_MAX_LENGTH), !is_label(text), || {
         if is_subdomain(text) {
@@ -85,7 +86,7 @@ pub fn label(text: &str, unit: LengthUnit) -> Vec<String> {
     })
 }
 
-/// What is wrong with a DNS subdomain, which most names have to be.
+/// Errors of a DNS-1123 subdomain, the form of most object names.
 pub fn subdomain(text: &str, unit: LengthUnit) -> Vec<String> {
     length_and_format_errors(unit.max_length_error(text, SUBDOMAIN_MAX_LENGTH), !is_subdomain(text), || {
         regex_error(
@@ -97,7 +98,7 @@ pub fn subdomain(text: &str, unit: LengthUnit) -> Vec<String> {
     })
 }
 
-/// What is wrong with a label that has to begin with a letter.
+/// Errors of a DNS-1035 label, which starts with a letter.
 pub fn label_1035(text: &str) -> Vec<String> {
     let good = is_label(text) && text.starts_with(|sign: char| sign.is_ascii_lowercase());
     length_and_format_errors(LengthUnit::Characters.max_length_error(text, LABEL_MAX_LENGTH), !good, || {
@@ -110,7 +111,7 @@ pub fn label_1035(text: &str) -> Vec<String> {
     })
 }
 
-/// What is wrong with a qualified name, as keys of labels are: a name with or without a domain and a slash before it.
+/// Errors of a qualified name, the form of label keys: a name with an optional DNS subdomain prefix and `/`.
 pub fn qualified(text: &str) -> Vec<String> {
     let rule = || {
         regex_error(
@@ -151,7 +152,7 @@ pub fn qualified(text: &str) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with the value of a label.
+/// Errors of a label value.
 pub fn label_value(text: &str) -> Vec<String> {
     let wrong = !text.is_empty() && !is_qualified_name_part(text);
     length_and_format_errors(LengthUnit::Bytes.max_length_error(text, LABEL_MAX_LENGTH), wrong, || {
@@ -164,7 +165,7 @@ pub fn label_value(text: &str) -> Vec<String> {
     })
 }
 
-/// What is wrong with a name that is a step of a path, or with the beginning of one.
+/// Errors of a name, or of a generateName prefix, that is used as a path segment.
 pub fn path_segment(text: &str, prefix: bool) -> Vec<String> {
     if !prefix && matches!(text, "." | "..") {
         return vec![format!("may not be '{text}'")];
@@ -178,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_from_other_texts() {
+    fn recognizes_labels_subdomains_and_qualified_names() {
         for (text, is) in [
             ("a", [true, true, true]),
             ("a-1", [true, true, true]),
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_in_the_words_of_the_rule() {
+    fn reports_the_api_servers_messages() {
         let long = "a".repeat(64);
         assert_eq!(label(&long, LengthUnit::Characters), ["must be no more than 63 characters"]);
         assert_eq!(label(&long, LengthUnit::Bytes), ["must be no more than 63 bytes"]);

@@ -1,31 +1,32 @@
-//! A few parts of an object's JSON, found in one pass that makes no values of it: most rows of a list show little of a large object.
+//! Extracts fields from an object's JSON in one pass without parsing all of it: rows of a table show little of a large
+//! object.
 //!
-//! Texts are those that a server has written itself: without spaces, each key once, and no letter of a key escaped. Whatever looks
-//! different is not found, and its reader takes the whole object instead.
+//! The JSON must be in the API server's own form: no whitespace, no duplicate keys, no escapes in keys. For any other
+//! form, extraction fails and the caller parses the whole object.
 
 use std::borrow::Cow;
 
 use memchr::memchr2;
 
-/// Which parts are wanted.
+/// Extracts the values at a set of paths.
 #[derive(Debug, Clone, Default)]
 pub struct PathExtractor {
     root: Node,
     count: usize,
 }
 
-/// What is wanted of one value: all of it, some of its members, or both.
+/// What is extracted below one value: itself, some of its members, or both.
 #[derive(Debug, Clone, Default)]
 struct Node {
     index: Option<usize>,
     members: Vec<(String, Node)>,
 }
 
-/// The JSON of the parts that were found, by their numbers.
+/// The extracted values, by the index that [`PathExtractor::add_path`] returned.
 pub type ExtractedValues<'t> = Vec<Option<RawJson<'t>>>;
 
 impl PathExtractor {
-    /// Wants a part, by a path of keys; the number is that of the part among those that are found.
+    /// Adds a path of keys; returns its index in the extracted values.
     pub fn add_path<'k>(&mut self, path: impl IntoIterator<Item = &'k str>) -> usize {
         let mut node = &mut self.root;
         for key in path {
@@ -44,7 +45,8 @@ impl PathExtractor {
         })
     }
 
-    /// Finds the parts in the JSON of an object whose metadata is known to be so many bytes long; false if it is no such text.
+    /// Extracts the values from an object's JSON, given the length of its `metadata` value; false if the JSON is not
+    /// in the expected form.
     pub fn find<'t>(&self, text: &'t [u8], metadata: usize, found: &mut ExtractedValues<'t>) -> bool {
         found.clear();
         found.resize(self.count, None);
@@ -53,12 +55,12 @@ impl PathExtractor {
     }
 }
 
-/// The JSON of one value.
+/// The unparsed JSON of one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RawJson<'t>(&'t [u8]);
 
 impl<'t> RawJson<'t> {
-    /// Its bytes.
+    /// The JSON bytes.
     pub fn bytes(self) -> &'t [u8] {
         self.0
     }
@@ -68,13 +70,13 @@ impl<'t> RawJson<'t> {
         self.0 == b"null"
     }
 
-    /// What stands between the quotes of a text, if nothing in it is escaped.
+    /// The content of a string without escapes.
     pub fn unescaped_str(self) -> Option<&'t str> {
         let inner = self.0.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
         if inner.contains(&b'\\') { None } else { str::from_utf8(inner).ok() }
     }
 
-    /// The text, if it is one.
+    /// The string, if the value is one.
     pub fn string(self) -> Option<Cow<'t, str>> {
         match self.unescaped_str() {
             Some(plain) => Some(Cow::Borrowed(plain)),
@@ -82,12 +84,12 @@ impl<'t> RawJson<'t> {
         }
     }
 
-    /// The number, if it is a whole one.
+    /// The integer, if the value is one.
     pub fn as_i64(self) -> Option<i64> {
         str::from_utf8(self.0).ok()?.parse().ok()
     }
 
-    /// The truth, if it is one.
+    /// The boolean, if the value is one.
     pub fn as_bool(self) -> Option<bool> {
         match self.0 {
             b"true" => Some(true),
@@ -96,7 +98,7 @@ impl<'t> RawJson<'t> {
         }
     }
 
-    /// How many members or items it has; nothing for other values.
+    /// The number of members or items; `None` for other values.
     pub fn item_count(self) -> Option<usize> {
         let [b'{' | b'[', rest @ ..] = self.0 else { return None };
         if let [b'}' | b']'] = rest {
@@ -106,7 +108,7 @@ impl<'t> RawJson<'t> {
         loop {
             scanner.skip()?;
             match scanner.next()? {
-                // Of a member this was the key.
+                // What was skipped was a key.
                 b':' => {}
                 b',' => count += 1,
                 b'}' | b']' => return Some(count + 1),
@@ -116,7 +118,7 @@ impl<'t> RawJson<'t> {
     }
 }
 
-/// How many bytes of a text are looked at one by one.
+/// Strings up to this length are scanned byte by byte.
 const SHORT_STRING: usize = 24;
 
 struct Scanner<'t> {
@@ -135,8 +137,8 @@ impl<'t> Scanner<'t> {
         byte
     }
 
-    /// Looks for members of the object that begins here; `last` if nothing behind it matters, so that the search ends with the last
-    /// one that is wanted.
+    /// Scans the members of the object at the current position. With `last`, nothing after the object matters, so that
+    /// the scan stops at the last extracted member.
     fn members(
         &mut self,
         node: &Node,
@@ -193,7 +195,7 @@ impl<'t> Scanner<'t> {
         Some(())
     }
 
-    /// Goes behind the value that begins here, whose length may be known.
+    /// Skips the value at the current position, whose length may be known.
     fn skip_known(&mut self, known: Option<usize>) -> Option<()> {
         match known {
             Some(length) => {
@@ -234,7 +236,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// What stands between the quotes here.
+    /// Reads the string at the current position, without its quotes.
     fn string(&mut self) -> Option<&'t [u8]> {
         if self.next()? != b'"' {
             return None;
@@ -243,7 +245,7 @@ impl<'t> Scanner<'t> {
         loop {
             let rest = self.text.get(self.at..)?;
             let ends = |byte: &u8| matches!(byte, b'"' | b'\\');
-            // Most texts are keys: shorter than what it takes to look at many bytes at once.
+            // Most strings are keys, too short for a vectorized search to pay off.
             let at = match rest.iter().take(SHORT_STRING).position(ends) {
                 Some(at) => at,
                 None => SHORT_STRING + memchr2(b'"', b'\\', rest.get(SHORT_STRING..)?)?,
@@ -275,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_found_wherever_they_stand() {
+    fn extracts_values_by_path() {
         let text = json!({
             "a": [1, {"b": "]}"}], "metadata": {"labels": {"x": "\"}"}, "name": "n"},
             "spec": {"empty": {}, "list": ["a,b", {"c": 1}], "n": -5, "no": null, "text": "\\\"q"}, "z": true,
@@ -303,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_not_looked_at() {
+    fn rejects_unexpected_json() {
         for text in [
             "",
             "{",
@@ -321,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_read_as_values_are() {
+    fn converts_raw_json() {
         let part = |text: &'static str| RawJson(text.as_bytes());
         for (text, count) in [
             ("{}", Some(0)),

@@ -1,10 +1,10 @@
-//! Label selectors, as `-l` takes them.
+//! Label selectors in the syntax of `kubectl -l`.
 
 use std::collections::BTreeMap;
 
 use crate::names::{LABEL_MAX_LENGTH, SUBDOMAIN_MAX_LENGTH, is_label, is_qualified_name_part};
 
-/// Why a text is no selector.
+/// Why a selector cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the selector {text:?} cannot be read at {rest:?}: expected {expected}")]
 pub struct Error {
@@ -14,14 +14,14 @@ pub struct Error {
 }
 
 impl Error {
-    /// The same in the words of an API server.
+    /// The API server's message for this error.
     pub fn server_message(&self) -> String {
         let found: String = self.rest.chars().take_while(|c| !c.is_whitespace() && *c != ',').collect();
         format!("unable to parse requirement: found '{found}', expected: {}", self.expected)
     }
 }
 
-/// A list of requirements that labels have to meet, all of them.
+/// A label selector: all requirements have to match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector(Vec<Requirement>);
 
@@ -35,16 +35,16 @@ struct Requirement {
 enum Operator {
     Exists,
     Absent,
-    /// Present, and one of these.
+    /// Present, and one of these values.
     In(Vec<String>),
-    /// Absent, or none of these.
+    /// Absent, or none of these values.
     NotIn(Vec<String>),
     Greater(i64),
     Less(i64),
 }
 
 impl Selector {
-    /// Reads `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`.
+    /// Parses a selector such as `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let mut parser = Parser { text, rest: text.trim_start() };
         let mut all = Vec::new();
@@ -60,12 +60,12 @@ impl Selector {
         Ok(Self(all))
     }
 
-    /// Whether labels meet it.
+    /// Whether labels match.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         self.matches_with(|name| labels.get(name).map(String::as_str))
     }
 
-    /// Whether labels meet it that are looked up one by one.
+    /// Whether labels match, given a lookup by key.
     pub fn matches_with<'l>(&self, label: impl Fn(&str) -> Option<&'l str>) -> bool {
         self.0.iter().all(|requirement| requirement.operator.matches(label(&requirement.key)))
     }
@@ -101,7 +101,7 @@ impl<'t> Parser<'t> {
         Some(())
     }
 
-    /// Everything up to a blank or a sign.
+    /// Reads up to whitespace or an operator.
     fn word(&mut self) -> &'t str {
         let end =
             self.rest.find(|c: char| c.is_whitespace() || "=!,()<>".contains(c)).unwrap_or(self.rest.len());
@@ -156,7 +156,7 @@ impl<'t> Parser<'t> {
 
 type ParseOperator = fn(&str) -> Option<Operator>;
 
-/// Signs between a label and one value, the longer ones first.
+/// Operators with one value, longest first.
 const OPERATORS: [(&str, ParseOperator); 5] = [
     ("==", |value| is_label_value(value).then(|| Operator::In(vec![value.to_owned()]))),
     ("=", |value| is_label_value(value).then(|| Operator::In(vec![value.to_owned()]))),
@@ -165,17 +165,17 @@ const OPERATORS: [(&str, ParseOperator); 5] = [
     ("<", |value| value.parse().ok().map(Operator::Less)),
 ];
 
-/// A word that is not too long.
+/// Whether a text is a valid name part within the length limit.
 fn is_name_part(text: &str) -> bool {
     text.len() <= LABEL_MAX_LENGTH && is_qualified_name_part(text)
 }
 
-/// Whether a label may have this value.
+/// Whether a text is a valid label value.
 pub fn is_label_value(text: &str) -> bool {
     text.is_empty() || is_name_part(text)
 }
 
-/// Whether a label may have this name: `name` or `domain/name`.
+/// Whether a text is a valid label key: `name` or `prefix/name`.
 pub fn is_label_key(text: &str) -> bool {
     match text.split_once('/') {
         None => is_name_part(text),
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_chosen() {
+    fn matches_labels() {
         let labels: BTreeMap<String, String> =
             [("a", "1"), ("b", ""), ("x.io/c", "v")].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
         for (text, expected) in [
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named() {
+    fn error_names_the_selector() {
         for text in
             ["a=1,", "=1", "a in 1", "a in (1", "a b", "a=b c", "-a", "a=é", "a>x", ",a", "A/b/c", "a=1)"]
         {

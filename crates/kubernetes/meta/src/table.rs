@@ -1,14 +1,14 @@
-//! Tables as a server prints them for people.
+//! Prints `Table` responses.
 
 use serde_json::Value;
 
-/// The narrowest column, and what stands between two.
+/// The minimum column width, and the space between columns.
 const MIN_COLUMN_WIDTH: usize = 6;
 const COLUMN_GAP: usize = 3;
 
-/// The columns and rows of answers of the type `Table`, as `kubectl get` prints them: aligned, one heading.
+/// Formats `Table` responses as `kubectl get` prints them: aligned, with one header.
 ///
-/// Columns that only the wide form shows are left out, and so are tables without rows.
+/// Columns of `-o wide` are left out, and so are tables without rows.
 pub fn format_tables(tables: &[Value]) -> String {
     let mut lines: Vec<Vec<String>> = Vec::new();
     for table in tables.iter().filter(|table| !array(table, "rows").is_empty()) {
@@ -42,7 +42,7 @@ fn cell(value: Option<&Value>) -> String {
     }
 }
 
-/// Every column as wide as its widest cell, the last one as it is.
+/// Pads every column but the last to its widest cell.
 fn align(lines: &[Vec<String>]) -> String {
     let count = lines.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wide_columns_are_left_out_and_the_rest_aligned() {
+    fn aligns_columns_without_wide_ones() {
         let table = json!({
             "columnDefinitions": [{"name": "Name"}, {"name": "Data"}, {"name": "Wide", "priority": 1}, {"name": "Age"}],
             "rows": [{"cells": ["some-name", 2, "w", "5s"]}],

@@ -1,6 +1,6 @@
-//! Moments as objects have them: seconds, in UTC.
+//! `metav1.Time`: RFC 3339 with whole seconds in UTC.
 
-/// Seconds since 1970 of a time in RFC 3339.
+/// Parses RFC 3339 into seconds since the Unix epoch.
 pub fn parse_seconds(text: &str) -> Option<i64> {
     let number = |range: std::ops::Range<usize>| -> Option<i64> {
         let digits = text.get(range)?;
@@ -40,10 +40,10 @@ pub fn parse_seconds(text: &str) -> Option<i64> {
     Some(day_number(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset)
 }
 
-/// A moment in seconds since 1970, as objects have it.
+/// Formats seconds since the Unix epoch as RFC 3339 in UTC.
 pub fn format_seconds(seconds: i64) -> String {
     let (day, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // 400 years have 146 097 days; years begin in March, so that the leap day is the last of one.
+    // 400 years have 146 097 days; counting years from March puts the leap day last.
     let shifted = day + 719_468;
     let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_and_written_in_utc() {
+    fn parses_and_formats_utc() {
         for (given, stored) in [
             ("1970-01-01T00:00:00Z", "1970-01-01T00:00:00Z"),
             ("2024-02-29T23:59:59Z", "2024-02-29T23:59:59Z"),

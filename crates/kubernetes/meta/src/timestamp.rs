@@ -1,10 +1,10 @@
-//! Moments: RFC 3339 as Go reads and writes it.
+//! RFC 3339 timestamps, parsed and formatted as Go does, with Go's error messages.
 
-/// The first moment of the year 1, which stands for "no time".
+/// Go's zero time, the start of year 1, which stands for "not set".
 pub const ZERO_TIME: i64 = -62_135_596_800;
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// Writes a moment, with microseconds if they are wanted; nothing for the moment that stands for "no time".
+/// Formats a timestamp, optionally with microseconds; `None` for the zero time.
 pub fn format(seconds: i64, nanoseconds: u32, micro: bool) -> Option<String> {
     if seconds == ZERO_TIME && nanoseconds == 0 {
         return None;
@@ -37,7 +37,7 @@ fn day_number(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 
-/// Reads a moment: seconds and nanoseconds, or the original's complaint. The form with microseconds wants six digits.
+/// Parses a timestamp into seconds and nanoseconds; errors are Go's. With `micro`, six fractional digits are required.
 pub fn parse(text: &str, micro: bool) -> Result<(i64, u32), String> {
     if let Some(seconds) = parse_common(text.as_bytes()).filter(|_| !micro) {
         return Ok((seconds, 0));
@@ -65,7 +65,7 @@ pub fn parse(text: &str, micro: bool) -> Result<(i64, u32), String> {
         at += before.len();
         let rest = text.get(at..).unwrap_or_default();
         let digits = rest.bytes().take(width).take_while(u8::is_ascii_digit).count();
-        // The layout's hour takes one digit too.
+        // Go's layout accepts one digit for the hour.
         let taken = if part == "15" && digits == 1 { 1 } else { width };
         if digits < taken {
             return Err(wrong(rest, part));
@@ -125,7 +125,7 @@ pub fn parse(text: &str, micro: bool) -> Result<(i64, u32), String> {
     ))
 }
 
-/// The seconds of a moment in the form in which servers write them, which needs no other look.
+/// Fast path for the form that API servers write.
 fn parse_common(text: &[u8]) -> Option<i64> {
     let [a, b, c, d, b'-', e, f, b'-', g, h, b'T', i, j, b':', k, l, b':', m, n, b'Z'] = text else {
         return None;
@@ -136,13 +136,13 @@ fn parse_common(text: &[u8]) -> Option<i64> {
     };
     let (year, month, day) = (two(a, b)? * 100 + two(c, d)?, two(e, f)?, two(g, h)?);
     let (hour, minute, second) = (two(i, j)?, two(k, l)?, two(m, n)?);
-    // Days that only some months have are looked at more closely.
+    // The days 29 to 31, which depend on the month, are left to the slow path.
     let fits = (1..=12).contains(&month) && (1..=28).contains(&day);
     (fits && hour < 24 && minute < 60 && second < 60)
         .then(|| day_number(year, month, day) * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second)
 }
 
-/// Seconds east of Greenwich, and how much text says so.
+/// Parses a UTC offset into seconds east; returns its length as well.
 fn parse_offset(text: &str) -> Option<(i64, usize)> {
     let bytes = text.as_bytes();
     match bytes {
@@ -157,7 +157,7 @@ fn parse_offset(text: &str) -> Option<(i64, usize)> {
     }
 }
 
-/// A text in Go's quotes for these messages.
+/// Quotes a text as Go's `time` package does in errors.
 fn quote(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_read_and_written() {
+    fn parses_and_formats_timestamps() {
         for (text, written) in [
             ("2020-01-02T03:04:05Z", Some("2020-01-02T03:04:05Z")),
             ("2024-02-29T00:00:00+02:00", Some("2024-02-28T22:00:00Z")),
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_form_is_read_as_any_other() {
+    fn fast_path_agrees_with_slow_path() {
         for day in [0, 1, 9, 27, 28, 29, 30, 31, 32] {
             for (month, time) in [
                 (0, "00:00:00"),
