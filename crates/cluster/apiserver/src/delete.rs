@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use podium_meta::{Flaw, Kind, time};
+use podium_meta::{FieldError, Kind, time};
 use podium_resources::typed::write::to_json;
 use podium_store::{Error as StoreError, Expect, Key, Object};
 use serde_json::{Map, Value, json};
@@ -128,7 +128,10 @@ impl DeleteOptions {
         };
         if orphan.is_some() && value.get("propagationPolicy").is_some() {
             let detail = "orphanDependents and deletionPropagation cannot be both set";
-            flaws.insert(0, Flaw::invalid("propagationPolicy", &text("propagationPolicy").into(), detail));
+            flaws.insert(
+                0,
+                FieldError::invalid("propagationPolicy", &text("propagationPolicy").into(), detail),
+            );
         }
         let dry_run = dry_run(&dry, &mut flaws);
         if !flaws.is_empty() {

@@ -3,8 +3,8 @@
 //! Objects are JSON values; this crate has the small typed views that the other crates share. It does no I/O.
 
 pub mod base64;
+pub mod field_error;
 pub mod fields;
-pub mod flaw;
 pub mod kind;
 pub mod names;
 pub mod partial_json;
@@ -15,7 +15,7 @@ pub mod table;
 pub mod time;
 pub mod timestamp;
 
-pub use flaw::{Flaw, Wrong};
+pub use field_error::{ErrorType, FieldError};
 pub use kind::{Kind, Resource};
 pub use quantity::Quantity;
 pub use selector::Selector;

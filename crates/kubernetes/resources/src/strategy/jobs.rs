@@ -243,7 +243,7 @@ fn failure_policy(spec: &Place<'_>, out: &mut Flaws) {
             (false, false) => "specifying one of OnExitCodes and OnPodConditions is required",
             _ => continue,
         };
-        out.push(podium_meta::Flaw::plain(podium_meta::Wrong::Invalid, &rule.path, detail));
+        out.push(podium_meta::FieldError::without_value(podium_meta::ErrorType::Invalid, &rule.path, detail));
     }
 }
 

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 /// A validation error of one field, like Go's `field.Error`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Flaw {
+pub struct FieldError {
     /// The type of the error.
-    pub wrong: Wrong,
+    pub error_type: ErrorType,
     /// The field path, such as `spec.ports[0].name`; empty for the whole object.
     pub field: String,
     /// The message without the path: `Invalid value: 0: must be greater than 0`.
@@ -17,7 +17,7 @@ pub struct Flaw {
 
 /// The type of a field error, like Go's `field.ErrorType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrong {
+pub enum ErrorType {
     /// A referenced object or value does not exist.
     NotFound,
     /// A required value is missing.
@@ -44,7 +44,7 @@ pub enum Wrong {
     TypeInvalid,
 }
 
-impl Wrong {
+impl ErrorType {
     /// The reason in `Status` causes.
     pub fn reason(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ impl Wrong {
     }
 
     /// The text that messages begin with.
-    pub fn words(self) -> &'static str {
+    pub fn message_prefix(self) -> &'static str {
         match self {
             Self::NotFound => "Not found",
             Self::Required => "Required value",
@@ -81,61 +81,65 @@ impl Wrong {
     }
 }
 
-impl Flaw {
+impl FieldError {
     /// An error that does not print the value; the detail may be empty.
-    pub fn plain(wrong: Wrong, field: impl Into<String>, detail: &str) -> Self {
-        let mut body = wrong.words().to_owned();
+    pub fn without_value(error_type: ErrorType, field: impl Into<String>, detail: &str) -> Self {
+        let mut body = error_type.message_prefix().to_owned();
         if !detail.is_empty() {
             body.push_str(": ");
             body.push_str(detail);
         }
-        Self { wrong, field: field.into(), body }
+        Self { error_type, field: field.into(), body }
     }
 
     /// An error with an already formatted value; the detail may be empty.
-    pub fn shown(wrong: Wrong, field: impl Into<String>, value: &str, detail: &str) -> Self {
+    pub fn new(error_type: ErrorType, field: impl Into<String>, value: &str, detail: &str) -> Self {
         let detail = if detail.is_empty() { String::new() } else { format!(": {detail}") };
-        Self { wrong, field: field.into(), body: format!("{}: {value}{detail}", wrong.words()) }
+        Self {
+            error_type,
+            field: field.into(),
+            body: format!("{}: {value}{detail}", error_type.message_prefix()),
+        }
     }
 
     /// An error with a value: strings are quoted, other values printed as JSON.
-    pub fn of(wrong: Wrong, field: impl Into<String>, value: &Value, detail: &str) -> Self {
+    pub fn with_value(error_type: ErrorType, field: impl Into<String>, value: &Value, detail: &str) -> Self {
         let value = match value {
             Value::String(text) => format!("{text:?}"),
             other => other.to_string(),
         };
-        Self::shown(wrong, field, &value, detail)
+        Self::new(error_type, field, &value, detail)
     }
 
     /// A required value is missing.
     pub fn required(field: impl Into<String>, detail: &str) -> Self {
-        Self::plain(Wrong::Required, field, detail)
+        Self::without_value(ErrorType::Required, field, detail)
     }
 
     /// The field may not be set or changed.
     pub fn forbidden(field: impl Into<String>, detail: &str) -> Self {
-        Self::plain(Wrong::Forbidden, field, detail)
+        Self::without_value(ErrorType::Forbidden, field, detail)
     }
 
     /// The value is invalid.
     pub fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> Self {
-        Self::of(Wrong::Invalid, field, value, detail)
+        Self::with_value(ErrorType::Invalid, field, value, detail)
     }
 
     /// Joins errors without duplicates, as Go's aggregates print them.
-    pub fn sentence(flaws: &[Self]) -> String {
-        let mut said: Vec<String> = Vec::with_capacity(flaws.len());
-        for flaw in flaws {
-            let one = flaw.to_string();
-            if !said.contains(&one) {
-                said.push(one);
+    pub fn aggregate(errors: &[Self]) -> String {
+        let mut messages: Vec<String> = Vec::with_capacity(errors.len());
+        for error in errors {
+            let message = error.to_string();
+            if !messages.contains(&message) {
+                messages.push(message);
             }
         }
-        if said.len() == 1 { said.remove(0) } else { format!("[{}]", said.join(", ")) }
+        if messages.len() == 1 { messages.remove(0) } else { format!("[{}]", messages.join(", ")) }
     }
 }
 
-impl fmt::Display for Flaw {
+impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.field, self.body)
     }
@@ -149,13 +153,13 @@ mod tests {
 
     #[test]
     fn formats_messages_like_the_api_server() {
-        let zero = Flaw::invalid("spec.size", &json!(0), "must be greater than 0");
+        let zero = FieldError::invalid("spec.size", &json!(0), "must be greater than 0");
         assert_eq!(zero.to_string(), "spec.size: Invalid value: 0: must be greater than 0");
-        let name = Flaw::required("metadata.name", "name or generateName is required");
+        let name = FieldError::required("metadata.name", "name or generateName is required");
         assert_eq!(name.to_string(), "metadata.name: Required value: name or generateName is required");
-        let twice = Flaw::of(Wrong::Duplicate, "spec.items[1]", &json!({"k": "1"}), "");
+        let twice = FieldError::with_value(ErrorType::Duplicate, "spec.items[1]", &json!({"k": "1"}), "");
         assert_eq!(twice.to_string(), r#"spec.items[1]: Duplicate value: {"k":"1"}"#);
-        assert_eq!(Flaw::sentence(&[zero.clone(), zero.clone()]), zero.to_string());
-        assert_eq!(Flaw::sentence(&[zero.clone(), twice.clone()]), format!("[{zero}, {twice}]"));
+        assert_eq!(FieldError::aggregate(&[zero.clone(), zero.clone()]), zero.to_string());
+        assert_eq!(FieldError::aggregate(&[zero.clone(), twice.clone()]), format!("[{zero}, {twice}]"));
     }
 }
