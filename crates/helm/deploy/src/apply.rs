@@ -34,7 +34,7 @@ pub enum Error {
     Foreign(Vec<Step>),
     /// The API server does not serve a kind that the release defines before the timeout.
     #[error("the kind {kind} is defined by this release, but the server does not know it after {} s", .after.as_secs())]
-    Kind {
+    KindNotServed {
         /// The kind.
         kind: Kind,
         /// The timeout.
@@ -135,7 +135,7 @@ impl Deployer<'_> {
     async fn wait_for_kind(&self, kind: &Kind, deadline: Instant, timeout: Duration) -> Result<(), Error> {
         while self.kinds.renew().await?.find(kind).is_none() {
             if Instant::now() > deadline {
-                return Err(Error::Kind { kind: kind.clone(), after: timeout });
+                return Err(Error::KindNotServed { kind: kind.clone(), after: timeout });
             }
             tokio::time::sleep(POLL_INTERVAL).await;
         }
