@@ -27,14 +27,14 @@ impl ReleaseRef {
     /// With `owner_uid`, objects with an owner reference to that uid are owned as well.
     pub fn foreign_owner(&self, object: &Value, owner_uid: Option<&str>) -> Option<String> {
         self.ownership_error(object)?;
-        let mark = |field: &str, key: &str| object.get("metadata")?.get(field)?.get(key)?.as_str();
-        let (name, namespace) = (mark("annotations", RELEASE_NAME), mark("annotations", RELEASE_NAMESPACE));
+        let value = |field: &str, key: &str| object.get("metadata")?.get(field)?.get(key)?.as_str();
+        let (name, namespace) = (value("annotations", RELEASE_NAME), value("annotations", RELEASE_NAMESPACE));
         let same = |found: Option<&str>, own: &str| found.is_none_or(|found| found == own);
         if !same(name, &self.name) || !same(namespace, &self.namespace) {
             let (name, namespace) = (name.unwrap_or(&self.name), namespace.unwrap_or(&self.namespace));
             return Some(format!("it belongs to the release {name:?} of the namespace {namespace:?}"));
         }
-        if let Some(other) = mark("labels", MANAGED_BY.0).filter(|by| *by != MANAGED_BY.1) {
+        if let Some(other) = value("labels", MANAGED_BY.0).filter(|by| *by != MANAGED_BY.1) {
             return Some(format!("its label {} says {other:?}", MANAGED_BY.0));
         }
         let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
@@ -52,14 +52,14 @@ impl ReleaseRef {
 
     /// Helm's error when an object lacks the release's ownership metadata; `None` when it has all of it.
     pub fn ownership_error(&self, object: &Value) -> Option<String> {
-        let marks = [
+        let expected = [
             ("label", "labels", MANAGED_BY.0, MANAGED_BY.1),
             ("annotation", "annotations", RELEASE_NAME, self.name.as_str()),
             ("annotation", "annotations", RELEASE_NAMESPACE, self.namespace.as_str()),
         ];
-        let wrong = |(what, field, key, value): (&str, &str, &str, &str)| {
-            let marks = object.get("metadata").and_then(|metadata| metadata.get(field));
-            let found = marks.and_then(|map| map.get(key)).and_then(Value::as_str);
+        let mismatch = |(what, field, key, value): (&str, &str, &str, &str)| {
+            let found = object.get("metadata").and_then(|metadata| metadata.get(field));
+            let found = found.and_then(|map| map.get(key)).and_then(Value::as_str);
             match found {
                 Some(found) if found == value => None,
                 Some(found) => Some(format!(
@@ -70,7 +70,7 @@ impl ReleaseRef {
                 }
             }
         };
-        let all: Vec<String> = marks.into_iter().filter_map(wrong).collect();
+        let all: Vec<String> = expected.into_iter().filter_map(mismatch).collect();
         (!all.is_empty()).then(|| format!("invalid ownership metadata; {}", all.join("; ")))
     }
 }

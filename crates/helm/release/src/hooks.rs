@@ -66,7 +66,7 @@ pub struct HookRequest<'m> {
     /// The timeout of each hook.
     pub timeout: Duration,
     /// Selects among the hooks of the event.
-    pub wanted: &'m (dyn Fn(&Hook) -> bool + Sync),
+    pub filter: &'m (dyn Fn(&Hook) -> bool + Sync),
     /// Whether to print all output, not only where a policy asks for it.
     pub all_output: bool,
 }
@@ -74,16 +74,16 @@ pub struct HookRequest<'m> {
 impl<'m> HookRequest<'m> {
     /// Selects all hooks of an event.
     pub fn new(event: &'m str, timeout: Duration) -> Self {
-        Self { event, timeout, wanted: &|_| true, all_output: false }
+        Self { event, timeout, filter: &|_| true, all_output: false }
     }
 }
 
 impl Engine<'_> {
     /// Runs the hooks of an event in order of weight and name.
     pub async fn run_hooks(&self, release: &mut Release, request: &HookRequest<'_>) -> Result<(), Error> {
-        let chosen = |hook: &Hook| hook.events.iter().any(|e| e == request.event) && (request.wanted)(hook);
+        let selected = |hook: &Hook| hook.events.iter().any(|e| e == request.event) && (request.filter)(hook);
         let mut order: Vec<usize> =
-            release.hooks.iter().enumerate().filter(|(_, hook)| chosen(hook)).map(|(at, _)| at).collect();
+            release.hooks.iter().enumerate().filter(|(_, hook)| selected(hook)).map(|(at, _)| at).collect();
         order.sort_by_key(|at| release.hooks.get(*at).map(|hook| (hook.weight, hook.name.clone())));
         let release_ref = ReleaseRef { name: release.name.clone(), namespace: release.namespace.clone() };
         let deployer = Deployer {
@@ -162,7 +162,7 @@ impl HookRunner<'_> {
             .map_err(|source| Error::Object { path: hook.path.clone(), source })
     }
 
-    fn names(hook: &Hook) -> Result<Vec<ObjectRef>, Error> {
+    fn object_refs(hook: &Hook) -> Result<Vec<ObjectRef>, Error> {
         Ok(Self::objects(hook)?.into_iter().map(|object| object.object_ref).collect())
     }
 
@@ -174,7 +174,7 @@ impl HookRunner<'_> {
             reason,
         };
         let objects = Self::objects(hook)?;
-        // Hooks have no ownership metadata, so an existing object is replaced.
+        // Hooks have no ownership metadata: an existing object of that name is adopted.
         let apply_options = ApplyOptions { adopt: true, ..ApplyOptions::default() };
         let observed =
             self.deployer.check(&objects, &[], apply_options).await.map_err(|e| refused(e.to_string()))?;
@@ -200,9 +200,10 @@ impl HookRunner<'_> {
         if hook.kind == "CustomResourceDefinition" || !hook.delete_policies.iter().any(|p| p == policy) {
             return Ok(());
         }
-        let gone = self.deployer.delete(&Self::names(hook)?, Propagation::Background).await?;
+        let deleted = self.deployer.delete(&Self::object_refs(hook)?, Propagation::Background).await?;
         let report = |what: &str| self.engine.reporter.waiting(what);
-        let waited = self.deployer.wait(&gone, WaitCondition::Deleted, self.request.timeout, &report).await;
+        let waited =
+            self.deployer.wait(&deleted, WaitCondition::Deleted, self.request.timeout, &report).await;
         waited.map_err(|source| Error::Wait { path: hook.path.clone(), source })
     }
 
@@ -216,8 +217,8 @@ impl HookRunner<'_> {
             "Pod" => format!("?fieldSelector=metadata.name%3D{}", escape(&hook.name)),
             _ => return,
         };
-        let names = Self::names(hook).unwrap_or_default();
-        let namespace = names.first().and_then(|object_ref| object_ref.namespace.clone());
+        let object_refs = Self::object_refs(hook).unwrap_or_default();
+        let namespace = object_refs.first().and_then(|object_ref| object_ref.namespace.clone());
         let namespace = namespace.unwrap_or_else(|| self.deployer.release.namespace.clone());
         if let Err(error) = self.engine.show_logs(&namespace, &query).await {
             self.engine.reporter.warn(&format!("hook {}: its output cannot be read: {error}", hook.path));

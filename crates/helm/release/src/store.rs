@@ -111,7 +111,7 @@ fn resource_version(object: &Value) -> u64 {
 }
 
 impl RecordEntry {
-    fn read(object: &Value) -> Self {
+    fn from_object(object: &Value) -> Self {
         let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (key, namespace) = (text("/metadata/name"), text("/metadata/namespace"));
         Self { key, namespace, labels: labels(object), resource_version: resource_version(object) }
@@ -192,7 +192,7 @@ impl Store {
         Self { read_after_write, ..self }
     }
 
-    /// The newest known resourceVersion.
+    /// The shared tracker of the newest known resourceVersion.
     pub fn read_after_write(&self) -> &ReadAfterWrite {
         &self.read_after_write
     }
@@ -210,7 +210,7 @@ impl Store {
     async fn list_matching(&self, selector: &str, at_least: u64) -> Result<Vec<RecordEntry>, Error> {
         let (resource, namespace) = (self.driver.resource(), self.namespace.as_deref());
         let found = self.client.list_since(&resource, namespace, selector, Form::Metadata, at_least).await?;
-        Ok(found.iter().map(RecordEntry::read).collect())
+        Ok(found.iter().map(RecordEntry::from_object).collect())
     }
 
     /// Reads all revisions of a release, oldest first.

@@ -39,7 +39,7 @@ pub fn decode(text: &[u8]) -> Result<Vec<u8>, usize> {
         let mut count = 0;
         while count < 4 {
             let Some((at, symbol)) = symbols.next() else {
-                // Go reports a truncated group at the position of its first missing symbol.
+                // Go reports a truncated group at its start.
                 return if count == 0 { Ok(out) } else { Err(text.len() - count) };
             };
             if *symbol == b'=' {

@@ -356,7 +356,7 @@ pub fn test(matches: &ArgMatches) -> Result<()> {
         let wanted = |hook: &Hook| chosen(&filters, hook);
         let all_output = on(matches, "logs");
         let request =
-            HookRequest { wanted: &wanted, all_output, ..HookRequest::new("test", desk.options.timeout) };
+            HookRequest { filter: &wanted, all_output, ..HookRequest::new("test", desk.options.timeout) };
         let ran = engine.run_hooks(&mut release, &request).await;
         desk.store.update(&release).await?;
         Ok((release, ran.map_err(|e| e.to_string())))
