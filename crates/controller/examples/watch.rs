@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                     log.error(&trouble.message, &[]);
                 }
                 let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
-                store.take(&event, |_| 0, |_| ());
+                store.apply(&event, |_| 0, |_| ());
             };
             match ListWatch::new(resource, Representation::Metadata).run(&client, tell).await {}
         });

@@ -14,7 +14,7 @@ impl Scratch {
     /// A new directory below another one.
     pub fn below(parent: &Path, prefix: &str) -> std::io::Result<Self> {
         let mut random = [0; 8];
-        podium_release::machine::random(&mut random);
+        podium_release::environment::random(&mut random);
         let path = parent.join(format!("{prefix}-{:016x}", u64::from_le_bytes(random)));
         std::fs::create_dir(&path)?;
         Ok(Self(path))

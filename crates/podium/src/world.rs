@@ -4,10 +4,10 @@ use std::net::ToSocketAddrs;
 use std::rc::Rc;
 use std::time::Duration;
 
-use podium_deploy::object::tree;
+use podium_deploy::object::json_to_node;
 use podium_gotmpl::{Heap, Value, World};
 use podium_meta::Kind;
-use podium_release::machine::{self, Deadline};
+use podium_release::environment::{self, Deadline};
 use podium_sprig::convert::from_tree;
 
 use crate::cluster::Cluster;
@@ -44,11 +44,11 @@ pub fn local_zone() -> String {
 
 impl World for Machine {
     fn now(&self) -> (i64, u32) {
-        machine::now()
+        environment::now()
     }
 
     fn random(&self, buffer: &mut [u8]) {
-        machine::random(buffer);
+        environment::random(buffer);
     }
 
     fn local_zone(&self) -> &str {
@@ -76,10 +76,10 @@ impl World for Machine {
         let nothing = || Value::Map(heap.map(Default::default()));
         let Some(cluster) = &self.cluster else { return Ok(nothing()) };
         let found = cluster.lookup(&Kind::new(api_version, kind), namespace, name)?;
-        Ok(found.map_or_else(nothing, |object| from_tree(heap, &tree(object))))
+        Ok(found.map_or_else(nothing, |object| from_tree(heap, &json_to_node(object))))
     }
 
     fn out_of_time(&self) -> bool {
-        self.deadline.is_over()
+        self.deadline.is_expired()
     }
 }

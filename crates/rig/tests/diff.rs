@@ -105,8 +105,7 @@ fn what_is_said_is_what_helm_does() {
         assert!(all.iter().all(|line| line.starts_with("create ")), "{all:?}");
         world.helm(dialect, &["install", "demo", &world.chart]);
         // What helm 3 wrote as a client is handed over to the server, and that is said.
-        let handed =
-            "fields that a client wrote become the release's; those that it does not have any more go";
+        let handed = "fields written by client-side updates become owned by the release; those no longer in the manifest are removed";
         let handed = (dialect == Dialect::Helm3).then(|| handed.to_owned());
         let mut expected = vec![
             format!("change v1/ConfigMap {namespace}/demo"),
@@ -208,7 +207,7 @@ fn what_cannot_be_installed_is_named() {
         let (found, notes) = of(name, kind);
         assert!(found == action && notes.contains(note), "{kind} {name}: {found} {notes}");
     };
-    expect("demo", "ConfigMap", "blocked", "somebody else's");
+    expect("demo", "ConfigMap", "blocked", "not owned by this release");
     expect("a", "Foo", "blocked", "no matches for kind");
     expect("bad", "Service", "blocked", "99999");
     expect("a", "Own", "create", "defined by this release");

@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use podium_deploy::object::plain;
+use podium_deploy::object::parse_manifest;
 use podium_meta::Resource;
 use podium_rig::cluster::Cluster;
 use podium_rig::proxy::Proxy;
@@ -315,7 +315,7 @@ impl Lane {
 
     /// What is not as a manifest wants it.
     fn differs(&self, manifest: &str) -> Option<String> {
-        let wanted = plain(manifest).unwrap();
+        let wanted = parse_manifest(manifest).unwrap();
         let found = self.children();
         let name = |object: &Value| format!("{} {}", text(object, "/kind"), text(object, "/metadata/name"));
         let names: BTreeSet<String> = wanted.iter().map(|object| name(&object.body)).collect();

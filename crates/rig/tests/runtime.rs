@@ -162,8 +162,8 @@ async fn a_list_of_many_pages_is_whole() {
     let mut story = Story::begin(world.client().await, world.maps(Representation::Metadata));
     let mut store = ObjectStore::default();
     let mut new = 0;
-    while !store.is_complete() {
-        store.take(&story.next().await, |_| 0, |change| new += usize::from(change.before.is_none()));
+    while !store.has_synced() {
+        store.apply(&story.next().await, |_| 0, |change| new += usize::from(change.before.is_none()));
     }
     assert_eq!((store.len(), new), (1100, 1100));
 }
@@ -249,8 +249,8 @@ async fn a_restart_of_the_server_with_a_forgotten_past_is_survived() {
     };
     let mut story = Story::begin(client, watch);
     let mut store = ObjectStore::default();
-    while !store.is_complete() {
-        store.take(&story.next().await, |_| 0, |_| ());
+    while !store.has_synced() {
+        store.apply(&story.next().await, |_| 0, |_| ());
     }
     relay.set(false);
     story.tells(&["Unreachable"]).await;
@@ -265,7 +265,7 @@ async fn a_restart_of_the_server_with_a_forgotten_past_is_survived() {
     while seen.get("default/a") != Some(&"gone") || !seen.contains_key("default/c") {
         let event = story.next().await;
         lists += usize::from(event == WatchEvent::ListStarted);
-        store.take(
+        store.apply(
             &event,
             |_| 0,
             |Change { key, after, .. }| {
@@ -465,7 +465,7 @@ async fn everybody_sees_who_is_there() {
     assert_eq!(names, ["y", "x"], "the oldest first");
     assert_eq!((found[0].identity.as_str(), found[0].annotations["watches"].as_str()), ("y-1", "a,b"));
     let later = found[0].until + Duration::from_millis(1);
-    assert!(found[1].is_alive(later) && !found[0].alive(later));
+    assert!(found[1].is_alive(later) && !found[0].is_alive(later));
     presence("x").withdraw(&client).await.unwrap();
     presence("x").withdraw(&client).await.unwrap();
     assert_eq!(peers(&client, Some("roster"), "team=blue").await.unwrap().len(), 1);

@@ -12,5 +12,5 @@ pub fn seconds() -> i64 {
 
 /// Now, as objects have it.
 pub fn now() -> String {
-    time::text(seconds())
+    time::format_seconds(seconds())
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use podium_meta::{Flaw, Kind, time};
+use podium_meta::{FieldError, Kind, time};
 use podium_resources::typed::write::to_json;
 use podium_store::{Error as StoreError, Expect, Key, Object};
 use serde_json::{Map, Value, json};
@@ -128,7 +128,10 @@ impl DeleteOptions {
         };
         if orphan.is_some() && value.get("propagationPolicy").is_some() {
             let detail = "orphanDependents and deletionPropagation cannot be both set";
-            flaws.insert(0, Flaw::invalid("propagationPolicy", &text("propagationPolicy").into(), detail));
+            flaws.insert(
+                0,
+                FieldError::invalid("propagationPolicy", &text("propagationPolicy").into(), detail),
+            );
         }
         let dry_run = dry_run(&dry, &mut flaws);
         if !flaws.is_empty() {
@@ -406,7 +409,7 @@ impl Delete<'_> {
             return if waits || !meta::finalizers(live).is_empty() { Step::Wait } else { Step::Remove };
         }
         if rules::definition_must_wait(resource, live) {
-            rules::mark_definition(&mut new, &time::text(now));
+            rules::mark_definition(&mut new, &time::format_seconds(now));
             mark(&mut new, now, 0);
             meta::remove(&mut new, "deletionGracePeriodSeconds");
             return Step::Mark(new, false);
@@ -435,8 +438,9 @@ impl Delete<'_> {
             }
             let asked = self.options.grace.map(|asked| if asked < 0 { 1 } else { asked });
             let Some(asked) = asked.filter(|asked| *asked < left) else { return Step::Wait };
-            let until = time::seconds(meta::text(live, "deletionTimestamp")).unwrap_or(now) - left + asked;
-            meta::set(&mut new, "deletionTimestamp", time::text(until));
+            let until =
+                time::parse_seconds(meta::text(live, "deletionTimestamp")).unwrap_or(now) - left + asked;
+            meta::set(&mut new, "deletionTimestamp", time::format_seconds(until));
             meta::set(&mut new, "deletionGracePeriodSeconds", asked);
             set_finalizers(&mut new, finalizers);
             return Step::Mark(new, asked == 0 && !pending);
@@ -460,7 +464,7 @@ fn mark(object: &mut Value, now: i64, grace: i64) {
         if let Some(generation) = meta::number(object, "generation").filter(|generation| *generation > 0) {
             meta::set(object, "generation", generation + 1);
         }
-        meta::set(object, "deletionTimestamp", time::text(now + grace));
+        meta::set(object, "deletionTimestamp", time::format_seconds(now + grace));
     }
     meta::set(object, "deletionGracePeriodSeconds", grace);
 }

@@ -45,7 +45,7 @@ fn written(event: &Value) -> Option<i64> {
     let told = ["/lastTimestamp", "/series/lastObservedTime", "/metadata/creationTimestamp"];
     let told = told.into_iter().filter_map(|path| event.pointer(path)?.as_str());
     // The future is not believed: such an Event would stay for ever.
-    times.chain(told).filter_map(time::seconds).filter(|at| *at <= clock::seconds()).max()
+    times.chain(told).filter_map(time::parse_seconds).filter(|at| *at <= clock::seconds()).max()
 }
 
 #[cfg(test)]
@@ -59,7 +59,7 @@ mod tests {
         let event = json!({"metadata": {"creationTimestamp": "2020-01-01T00:00:00Z",
             "managedFields": [{"time": "2020-01-01T02:00:00Z"}]}, "lastTimestamp": "2020-01-01T01:00:00Z",
             "series": {"lastObservedTime": "9999-01-01T00:00:00.000000Z"}});
-        assert_eq!(written(&event), time::seconds("2020-01-01T02:00:00Z"));
+        assert_eq!(written(&event), time::parse_seconds("2020-01-01T02:00:00Z"));
         assert_eq!(written(&json!({})), None);
     }
 }

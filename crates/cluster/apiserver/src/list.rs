@@ -7,7 +7,7 @@ use std::vec::IntoIter;
 
 use bytes::Bytes;
 use http::HeaderValue;
-use podium_meta::{Flaw, Wrong};
+use podium_meta::{ErrorType, FieldError};
 use podium_store::{Error as StoreError, Object, Page, Query as Scan, Revision, Store};
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -57,14 +57,17 @@ impl ListOptions {
         let mut flaws = Vec::new();
         match (watch, initial) {
             (false, Some(_)) => {
-                flaws.push(Flaw::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+                flaws.push(FieldError::forbidden(
+                    "sendInitialEvents",
+                    "sendInitialEvents is forbidden for list",
+                ));
             }
-            (true, Some(_)) if matching != "NotOlderThan" => flaws.push(Flaw::plain(
-                Wrong::Forbidden,
+            (true, Some(_)) if matching != "NotOlderThan" => flaws.push(FieldError::without_value(
+                ErrorType::Forbidden,
                 "resourceVersionMatch",
                 "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
             )),
-            (true, None) if !matching.is_empty() => flaws.push(Flaw::forbidden(
+            (true, None) if !matching.is_empty() => flaws.push(FieldError::forbidden(
                 "resourceVersionMatch",
                 "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
             )),
@@ -72,13 +75,13 @@ impl ListOptions {
         }
         if !watch && !matching.is_empty() {
             if given.is_empty() {
-                flaws.push(Flaw::forbidden(
+                flaws.push(FieldError::forbidden(
                     "resourceVersionMatch",
                     "resourceVersionMatch is forbidden unless resourceVersion is provided",
                 ));
             }
             if !next.is_empty() {
-                flaws.push(Flaw::forbidden(
+                flaws.push(FieldError::forbidden(
                     "resourceVersionMatch",
                     "resourceVersionMatch is forbidden when continue is provided",
                 ));
@@ -87,7 +90,7 @@ impl ListOptions {
                 flaws.push(unsupported("resourceVersionMatch", matching, &["Exact", "NotOlderThan", ""]));
             }
             if matching == "Exact" && given == "0" {
-                flaws.push(Flaw::forbidden(
+                flaws.push(FieldError::forbidden(
                     "resourceVersionMatch",
                     "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
                 ));

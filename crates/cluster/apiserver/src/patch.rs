@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use podium_fieldmanager::managed;
 use podium_fieldmanager::patch::{self, JsonError, StrategicError};
-use podium_meta::{Flaw, Kind};
+use podium_meta::{FieldError, Kind};
 use podium_resources::kinds;
 use podium_schema::Source;
 use serde_json::{Map, Value, json};
@@ -391,7 +391,7 @@ fn merged(live: &Value, patch: &Value, at: &str, all: &mut BTreeSet<String>) {
 
 /// A patch whose result is no object of the kind.
 pub fn invalid_patch(shown: &str, why: &str) -> Refusal {
-    Refusal::invalid("", "", "", &[Flaw::invalid("patch", &shown.into(), why)])
+    Refusal::invalid("", "", "", &[FieldError::invalid("patch", &shown.into(), why)])
 }
 
 /// Go's name for the type of a JSON value.

@@ -1,6 +1,6 @@
 //! What stands behind the question mark, and the options that requests are made with.
 
-use podium_meta::{Flaw, Wrong};
+use podium_meta::{ErrorType, FieldError};
 use serde_json::Value;
 
 use crate::refusal::{Outcome, Refusal};
@@ -122,10 +122,10 @@ impl WriteOptions {
         let field = query.get("fieldManager");
         if patch == Some(PatchType::Apply) {
             if field.is_empty() {
-                flaws.push(Flaw::required("fieldManager", "is required for apply patch"));
+                flaws.push(FieldError::required("fieldManager", "is required for apply patch"));
             }
         } else if patch.is_some() && query.has("force") {
-            flaws.push(Flaw::forbidden("force", "may not be specified for non-apply patch"));
+            flaws.push(FieldError::forbidden("force", "may not be specified for non-apply patch"));
         }
         manager_flaws(field, &mut flaws);
         let dry_run = dry_run(&dry, &mut flaws);
@@ -146,34 +146,34 @@ impl WriteOptions {
 }
 
 /// Whether a write is only tried; the only word for it is `All`.
-pub fn dry_run(words: &[&str], flaws: &mut Vec<Flaw>) -> bool {
+pub fn dry_run(words: &[&str], flaws: &mut Vec<FieldError>) -> bool {
     if let Some(other) = words.iter().find(|word| **word != "All") {
         let shown: Vec<Value> = words.iter().map(|word| Value::from(*word)).collect();
         let _ = other;
         let shown = Value::Array(shown).to_string();
-        flaws.push(Flaw::shown(Wrong::NotSupported, "dryRun", &shown, "supported values: \"All\""));
+        flaws.push(FieldError::new(ErrorType::NotSupported, "dryRun", &shown, "supported values: \"All\""));
     }
     !words.is_empty()
 }
 
 /// A value that is not one of a few.
-pub fn unsupported(field: &str, value: &str, supported: &[&str]) -> Flaw {
+pub fn unsupported(field: &str, value: &str, supported: &[&str]) -> FieldError {
     let words: Vec<String> = supported.iter().map(|word| format!("{word:?}")).collect();
     let detail = format!("supported values: {}", words.join(", "));
-    Flaw::of(Wrong::NotSupported, field, &value.into(), &detail)
+    FieldError::with_value(ErrorType::NotSupported, field, &value.into(), &detail)
 }
 
 const LONGEST_MANAGER: usize = 128;
 
-fn manager_flaws(manager: &str, flaws: &mut Vec<Flaw>) {
+fn manager_flaws(manager: &str, flaws: &mut Vec<FieldError>) {
     if manager.len() > LONGEST_MANAGER {
         let detail = format!("may not be more than {LONGEST_MANAGER} bytes");
-        flaws.push(Flaw::plain(Wrong::TooLong, "fieldManager", &detail));
+        flaws.push(FieldError::without_value(ErrorType::TooLong, "fieldManager", &detail));
     }
     for (at, letter) in manager.char_indices() {
         if letter.is_control() {
             let detail = format!("invalid character U+{:04X} (at position {at})", u32::from(letter));
-            flaws.push(Flaw::invalid("fieldManager", &manager.into(), &detail));
+            flaws.push(FieldError::invalid("fieldManager", &manager.into(), &detail));
             return;
         }
     }

@@ -1,6 +1,6 @@
 //! What is answered when a request is refused: a `Status`, in the words that clients know.
 
-use podium_meta::{Flaw, Kind};
+use podium_meta::{FieldError, Kind};
 use podium_resources::typed::write::to_json;
 use podium_store::Error as StoreError;
 use serde_json::{Map, Value, json};
@@ -111,14 +111,14 @@ impl Refusal {
     }
 
     /// 422: fields are wrong. The kind is `Kind` or `resource.group`, as the server says it in each place.
-    pub fn invalid(group: &str, kind: &str, name: &str, flaws: &[Flaw]) -> Self {
+    pub fn invalid(group: &str, kind: &str, name: &str, flaws: &[FieldError]) -> Self {
         let full = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         let message = match flaws {
             [] => format!("{full} {name:?} is invalid"),
-            flaws => format!("{full} {name:?} is invalid: {}", Flaw::sentence(flaws)),
+            flaws => format!("{full} {name:?} is invalid: {}", FieldError::aggregate(flaws)),
         };
-        let cause = |flaw: &Flaw| {
-            let mut cause = json!({"reason": flaw.wrong.reason(), "message": flaw.body});
+        let cause = |flaw: &FieldError| {
+            let mut cause = json!({"reason": flaw.error_type.reason(), "message": flaw.body});
             if !flaw.field.is_empty()
                 && let Some(cause) = cause.as_object_mut()
             {
@@ -139,7 +139,7 @@ impl Refusal {
     }
 
     /// 422 of an object of a kind.
-    pub fn invalid_object(kind: &Kind, name: &str, flaws: &[Flaw]) -> Self {
+    pub fn invalid_object(kind: &Kind, name: &str, flaws: &[FieldError]) -> Self {
         Self::invalid(&kind.group, &kind.kind, name, flaws)
     }
 

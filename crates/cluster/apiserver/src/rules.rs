@@ -1,6 +1,6 @@
 //! What is decided for each kind when an object is written: what is filled in, what is refused, what is given.
 
-use podium_meta::{Flaw, Kind};
+use podium_meta::{FieldError, Kind};
 use podium_resources::stored::convert;
 use podium_resources::strategy::{self, Facts, NameRule, Refused, Want, metadata};
 use podium_schema::definition;
@@ -147,7 +147,7 @@ pub fn prepare_update(write: &Write<'_>, new: &mut Value, live: &Value) {
 }
 
 /// All that is wrong with a new object.
-pub fn validate_create(write: &mut Write<'_>, object: &Value) -> Vec<Flaw> {
+pub fn validate_create(write: &mut Write<'_>, object: &Value) -> Vec<FieldError> {
     let resource = write.resource;
     match &resource.custom {
         Some(custom) => {
@@ -162,7 +162,7 @@ pub fn validate_create(write: &mut Write<'_>, object: &Value) -> Vec<Flaw> {
 }
 
 /// All that is wrong with a changed object.
-pub fn validate_update(write: &mut Write<'_>, new: &Value, live: &Value) -> Vec<Flaw> {
+pub fn validate_update(write: &mut Write<'_>, new: &Value, live: &Value) -> Vec<FieldError> {
     let (resource, part) = (write.resource, write.place.part.as_str());
     match &resource.custom {
         Some(custom) => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use podium_fieldmanager::managed::{self, OneVersion, Scope, scale};
-use podium_meta::{Flaw, Kind};
+use podium_meta::{FieldError, Kind};
 use podium_resources::kinds;
 use podium_resources::typed::write::to_json;
 use serde_json::{Value, json};
@@ -207,8 +207,11 @@ impl Write<'_> {
                 return Err(Refusal::bad_request(message));
             }
             if replicas < 0 {
-                let flaw =
-                    Flaw::invalid("spec.replicas", &json!(replicas), "must be greater than or equal to 0");
+                let flaw = FieldError::invalid(
+                    "spec.replicas",
+                    &json!(replicas),
+                    "must be greater than or equal to 0",
+                );
                 return Err(Refusal::invalid("autoscaling", "Scale", &write.place.name, &[flaw]));
             }
             let mut object = live.clone();

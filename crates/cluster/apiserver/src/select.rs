@@ -22,7 +22,7 @@ impl Selection {
         let labels = match labels {
             "" => None,
             text => Some(Selector::parse(text).map_err(|error| {
-                Refusal::bad_request(wrong_selector::why(text).unwrap_or_else(|| error.server_text()))
+                Refusal::bad_request(wrong_selector::why(text).unwrap_or_else(|| error.server_message()))
             })?),
         };
         let mut selection = Self { labels, fields: Vec::new() };

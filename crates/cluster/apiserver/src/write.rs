@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use podium_fieldmanager::managed;
-use podium_meta::{Flaw, Kind};
+use podium_meta::{FieldError, Kind};
 use podium_schema::Source;
 use podium_store::{Error as StoreError, Expect, Key, Object};
 use serde_json::{Value, json};
@@ -396,7 +396,7 @@ impl<'w> Write<'w> {
         }
         if number == 0 {
             let flaw =
-                Flaw::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update");
+                FieldError::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update");
             let (group, plural) = (&self.resource.kind.group, &self.resource.plural);
             return Err(Refusal::invalid(group, plural, &self.place.name, &[flaw]));
         }

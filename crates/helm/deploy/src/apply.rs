@@ -1,4 +1,4 @@
-//! Makes a cluster's objects equal to a manifest's.
+//! Applies and prunes the objects of a manifest.
 
 use std::time::Duration;
 
@@ -9,115 +9,117 @@ use podium_meta::Kind;
 use tokio::time::Instant;
 
 use crate::check;
-use crate::named::Named;
+use crate::deployer::{Deployer, MAX_CONCURRENT_REQUESTS, ObservedObject};
 use crate::object::Object;
-use crate::place::{AT_ONCE, Place, Seen};
-use crate::plan::{Action, Rules, Step, defined};
+use crate::object_ref::ObjectRef;
+use crate::plan::{Action, ApplyOptions, Step, is_kind_defined};
 
-/// How often it is looked whether a new kind is there.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often discovery is polled for a kind that the release just defined.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Why a cluster could not be made equal to a manifest.
+/// Why applying a manifest failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The server says no, or nothing.
+    /// The API server rejected a request or could not be reached.
     #[error(transparent)]
     Client(#[from] client::Error),
-    /// Some documents are no objects of this cluster, or nobody has their names.
+    /// The manifest has invalid documents or objects with invalid names.
     #[error(transparent)]
     Check(#[from] check::Error),
-    /// Objects cannot be had; what comes before them may have been written.
-    #[error("{}", blocked(.0))]
+    /// The API server rejected objects; objects before them may have been written.
+    #[error("{}", format_blocked(.0))]
     Blocked(Vec<Step>),
-    /// Objects are somebody else's; nothing was written.
-    #[error("{}", blocked(.0))]
+    /// Objects exist and are not owned by the release; nothing was written.
+    #[error("{}", format_blocked(.0))]
     Foreign(Vec<Step>),
-    /// A kind that the release defines is not there in time.
+    /// The API server does not serve a kind that the release defines before the timeout.
     #[error("the kind {kind} is defined by this release, but the server does not know it after {} s", .after.as_secs())]
-    Kind {
+    KindNotServed {
         /// The kind.
         kind: Kind,
-        /// How long was waited.
+        /// The timeout.
         after: Duration,
     },
 }
 
-fn blocked(steps: &[Step]) -> String {
+fn format_blocked(steps: &[Step]) -> String {
     let line = |step: &Step| format!("{}: {}", step.object, step.notes.join("; "));
     steps.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-impl Place<'_> {
-    /// Looks at all objects, and objects when one of them cannot be had; nothing is written.
+impl Deployer<'_> {
+    /// Observes all objects without writing; fails when the manifest is invalid or an object is not owned by the
+    /// release.
     pub async fn check<'o>(
         &self,
         objects: &'o [Object],
         crds: &[Object],
-        rules: Rules,
-    ) -> Result<Vec<Seen<'o>>, Error> {
-        let all = self.observe(objects, rules).await?;
+        options: ApplyOptions,
+    ) -> Result<Vec<ObservedObject<'o>>, Error> {
+        let all = self.observe(objects, options).await?;
         let discovery = self.kinds.get().await?;
-        let unknown = |seen: &&Seen<'_>| {
-            let kind = &seen.named.kind;
-            seen.resource.is_none() && !defined(crds, kind) && !defined(objects, kind)
+        let unknown = |observed: &&ObservedObject<'_>| {
+            let kind = &observed.object_ref.kind;
+            observed.resource.is_none() && !is_kind_defined(crds, kind) && !is_kind_defined(objects, kind)
         };
-        let unfit: Vec<String> = all
+        let invalid: Vec<String> = all
             .iter()
             .filter(unknown)
-            .filter_map(|seen| check::unfit(&seen.object.named, &discovery))
+            .filter_map(|observed| check::build_error(&observed.object.object_ref, &discovery))
             .collect();
-        if !unfit.is_empty() {
-            return Err(check::Error::Unfit(unfit).into());
+        if !invalid.is_empty() {
+            return Err(check::Error::InvalidManifest(invalid).into());
         }
-        for seen in &all {
-            let Named { kind, name, generate_name, .. } = &seen.named;
-            let place = seen.named.namespace.as_deref().unwrap_or_default();
+        for observed in &all {
+            let ObjectRef { kind, name, generate_name, .. } = &observed.object_ref;
+            let namespace = observed.object_ref.namespace.as_deref().unwrap_or_default();
             match (name.is_empty(), generate_name.is_empty()) {
                 (true, true) => {
-                    let what = format!("{} {name:?} in namespace {place:?}", kind.kind);
-                    return Err(check::Error::NoName(what).into());
+                    let object_name = format!("{} {name:?} in namespace {namespace:?}", kind.kind);
+                    return Err(check::Error::MissingName(object_name).into());
                 }
-                (false, false) => return Err(check::Error::TwoNames.into()),
+                (false, false) => return Err(check::Error::NameAndGenerateName.into()),
                 _ => {}
             }
         }
-        let barred: Vec<Step> = all.iter().filter_map(|seen| self.barred(seen, rules)).collect();
-        if barred.is_empty() { Ok(all) } else { Err(Error::Foreign(barred)) }
+        let foreign: Vec<Step> =
+            all.iter().filter_map(|observed| self.ownership_conflict(observed, options)).collect();
+        if foreign.is_empty() { Ok(all) } else { Err(Error::Foreign(foreign)) }
     }
 
-    /// Applies objects that were looked at, in their order; those of one kind that follow each other at the same time.
-    /// Stops at what the server refuses.
+    /// Applies observed objects in manifest order; consecutive objects of one kind are applied concurrently. Stops at
+    /// the first batch with an object that the API server rejects.
     pub async fn apply_all(
         &self,
-        all: Vec<Seen<'_>>,
-        rules: Rules,
-        patience: Duration,
+        all: Vec<ObservedObject<'_>>,
+        options: ApplyOptions,
+        timeout: Duration,
         done: &mut Vec<Step>,
     ) -> Result<(), Error> {
-        let until = Instant::now() + patience;
+        let deadline = Instant::now() + timeout;
         let mut rest = all.as_slice();
         while let Some(first) = rest.first() {
-            let kind = &first.named.kind;
-            let count = rest.iter().take_while(|seen| seen.named.kind == *kind).count();
-            let (wave, after) = rest.split_at(count);
+            let kind = &first.object_ref.kind;
+            let count = rest.iter().take_while(|observed| observed.object_ref.kind == *kind).count();
+            let (batch, after) = rest.split_at(count);
             rest = after;
             if first.resource.is_none() {
-                self.wait_for_kind(kind, until, patience).await?;
+                self.wait_for_kind(kind, deadline, timeout).await?;
             }
             let known = self.kinds.get().await?;
-            let tasks = wave.iter().map(async |seen| {
-                if seen.resource.is_some() {
-                    return self.apply(seen, rules).await;
+            let tasks = batch.iter().map(async |observed| {
+                if observed.resource.is_some() {
+                    return self.apply(observed, options).await;
                 }
-                // It was not there when it was looked at: its kind was not.
+                // Its kind was not served when it was observed, so it could not exist.
                 let resource = known.find(kind).cloned();
-                let named = self.placed(&seen.object.named, resource.as_ref());
-                self.apply(&Seen { named, resource, ..seen.clone() }, rules).await
+                let object_ref = self.resolve_namespace(&observed.object.object_ref, resource.as_ref());
+                self.apply(&ObservedObject { object_ref, resource, ..observed.clone() }, options).await
             });
-            let answers: Vec<_> = iter(tasks).buffered(AT_ONCE).collect().await;
+            let results: Vec<_> = iter(tasks).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
             let mut blocked = Vec::new();
-            for answer in answers {
-                match answer? {
+            for result in results {
+                match result? {
                     step if step.action == Action::Blocked => blocked.push(step),
                     step => done.push(step),
                 }
@@ -129,52 +131,53 @@ impl Place<'_> {
         Ok(())
     }
 
-    /// Waits until the cluster knows a kind that was just defined.
-    async fn wait_for_kind(&self, kind: &Kind, until: Instant, patience: Duration) -> Result<(), Error> {
+    /// Waits until discovery lists a kind that was just defined.
+    async fn wait_for_kind(&self, kind: &Kind, deadline: Instant, timeout: Duration) -> Result<(), Error> {
         while self.kinds.refresh().await?.find(kind).is_none() {
-            if Instant::now() > until {
-                return Err(Error::Kind { kind: kind.clone(), after: patience });
+            if Instant::now() > deadline {
+                return Err(Error::KindNotServed { kind: kind.clone(), after: timeout });
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
 
-    /// Deletes the objects before that are not wanted any more, the last kind first; those of one kind at the same time.
+    /// Deletes the previous objects that are no longer in the manifest, in reverse order; consecutive objects of one
+    /// kind are deleted concurrently.
     pub async fn prune(
         &self,
-        before: &[Named],
+        previous: &[ObjectRef],
         objects: &[Object],
         propagation: Propagation,
     ) -> Result<Vec<Step>, client::Error> {
-        let all = self.unwanted(before, objects).await?;
-        for wave in all.chunk_by(|(a, _), (b, _)| a.object.kind == b.object.kind) {
-            let leaving = wave.iter().filter(|(step, _)| step.action == Action::Delete);
-            let tasks = leaving.map(async |(step, leaving)| {
-                let Named { namespace, name, .. } = &step.object;
-                let uid = Some(leaving.uid.as_str());
-                self.client.delete(&leaving.resource, namespace.as_deref(), name, uid, propagation).await
+        let all = self.prunable(previous, objects).await?;
+        for batch in all.chunk_by(|(a, _), (b, _)| a.object.kind == b.object.kind) {
+            let targets = batch.iter().filter(|(step, _)| step.action == Action::Delete);
+            let tasks = targets.map(async |(step, target)| {
+                let ObjectRef { namespace, name, .. } = &step.object;
+                let uid = Some(target.uid.as_str());
+                self.client.delete(&target.resource, namespace.as_deref(), name, uid, propagation).await
             });
-            let answers: Vec<_> = iter(tasks).buffered(AT_ONCE).collect().await;
-            answers.into_iter().collect::<Result<Vec<bool>, _>>()?;
+            let results: Vec<_> = iter(tasks).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
+            results.into_iter().collect::<Result<Vec<bool>, _>>()?;
         }
         Ok(all.into_iter().map(|(step, _)| step).collect())
     }
 
-    /// Deletes objects whatever they are; says which were there.
+    /// Deletes objects without an ownership check and returns those that existed.
     pub async fn delete(
         &self,
-        objects: &[Named],
+        objects: &[ObjectRef],
         propagation: Propagation,
-    ) -> Result<Vec<Named>, client::Error> {
+    ) -> Result<Vec<ObjectRef>, client::Error> {
         let discovery = self.kinds.get().await?;
         let mut gone = Vec::new();
         for object in objects.iter().filter(|object| !object.name.is_empty()) {
             let Some(resource) = discovery.find(&object.kind) else { continue };
-            let named = self.placed(object, Some(resource));
-            let namespace = named.namespace.as_deref();
-            if self.client.delete(resource, namespace, &named.name, None, propagation).await? {
-                gone.push(named);
+            let object_ref = self.resolve_namespace(object, Some(resource));
+            let namespace = object_ref.namespace.as_deref();
+            if self.client.delete(resource, namespace, &object_ref.name, None, propagation).await? {
+                gone.push(object_ref);
             }
         }
         Ok(gone)

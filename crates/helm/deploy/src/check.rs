@@ -1,53 +1,53 @@
-//! What stands in the way of an install.
+//! Checks before an install: valid objects, known kinds, ownership.
 
 use podium_client::client;
 use podium_client::{Client, Discovery};
 use podium_meta::Resource;
 
-use crate::named::{Named, named};
-use crate::owner::Owner;
+use crate::object_ref::{ObjectRef, object_refs};
+use crate::ownership::ReleaseRef;
 
-/// Why objects cannot be installed. The texts are Helm's.
+/// Why objects cannot be installed. The messages are Helm's.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Some documents are no objects of this cluster.
-    #[error("unable to build kubernetes objects from release manifest: {}", list(.0))]
-    Unfit(Vec<String>),
-    /// Somebody else has an object of that name.
-    #[error("{what} exists and cannot be imported into the current release: {why}")]
-    Taken {
+    /// Documents are not objects of this cluster.
+    #[error("unable to build kubernetes objects from release manifest: {}", join_errors(.0))]
+    InvalidManifest(Vec<String>),
+    /// The object exists and is not owned by the release.
+    #[error("{object_name} exists and cannot be imported into the current release: {reason}")]
+    NotOwned {
         /// The object.
-        what: String,
-        /// Whose it is not.
-        why: String,
+        object_name: String,
+        /// The ownership error.
+        reason: String,
     },
-    /// The server cannot be told a name and make one up.
+    /// An object has both a name and a generateName.
     #[error("metadata.name and metadata.generateName cannot both be set")]
-    TwoNames,
-    /// An object has no name at all.
+    NameAndGenerateName,
+    /// An object has neither a name nor a generateName.
     #[error("could not get information about the resource {0}: resource name may not be empty")]
-    NoName(String),
-    /// It cannot be seen whether somebody has it.
-    #[error("could not get information about the resource {what}: {source}")]
-    Unseen {
+    MissingName(String),
+    /// Reading the live object failed.
+    #[error("could not get information about the resource {object_name}: {source}")]
+    Lookup {
         /// The object.
-        what: String,
-        /// Why.
+        object_name: String,
+        /// The API error.
         #[source]
         source: client::Error,
     },
 }
 
-/// Several errors as Go joins them.
-fn list(all: &[String]) -> String {
-    match all {
+/// Joins errors as Go's `utilerrors.Aggregate` does.
+fn join_errors(errors: &[String]) -> String {
+    match errors {
         [one] => one.clone(),
         many => format!("[{}]", many.join(", ")),
     }
 }
 
-/// Why a document is no object of a cluster.
-pub(crate) fn unfit(object: &Named, discovery: &Discovery) -> Option<String> {
+/// Why a document cannot be built into an object of the cluster.
+pub(crate) fn build_error(object: &ObjectRef, discovery: &Discovery) -> Option<String> {
     let kind = &object.kind;
     let missing: Vec<String> = [("apiVersion", kind.version.is_empty()), ("kind", kind.kind.is_empty())]
         .into_iter()
@@ -55,7 +55,7 @@ pub(crate) fn unfit(object: &Named, discovery: &Discovery) -> Option<String> {
         .map(|(field, _)| format!("{field} not set"))
         .collect();
     if !missing.is_empty() {
-        return Some(format!("error validating \"\": error validating data: {}", list(&missing)));
+        return Some(format!("error validating \"\": error validating data: {}", join_errors(&missing)));
     }
     discovery.find(kind).is_none().then(|| {
         format!(
@@ -69,65 +69,65 @@ pub(crate) fn unfit(object: &Named, discovery: &Discovery) -> Option<String> {
     })
 }
 
-/// How an install is checked.
+/// Options of [`check_install`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rules {
-    /// The objects are there already: nothing is in the way.
+pub struct CheckOptions {
+    /// The release exists, so its objects do too: skips the ownership check.
     pub upgrade: bool,
-    /// Names may be left to the server. Helm 3 does not know that.
+    /// Allows `generateName`, which Helm 3 does not.
     pub generated_names: bool,
 }
 
-/// Checks that the cluster knows all kinds, and that no object of another owner is in the way; the latter not before
-/// an upgrade, whose objects are there.
-pub async fn install(
+/// Checks that the cluster serves all kinds and, before an install, that no object exists that the release does not
+/// own.
+pub async fn check_install(
     client: &Client,
     discovery: &Discovery,
     manifest: &str,
-    owner: &Owner,
-    rules: Rules,
+    release: &ReleaseRef,
+    options: CheckOptions,
 ) -> Result<(), Error> {
-    let objects = named(manifest);
-    let unfit: Vec<String> = objects.iter().filter_map(|object| unfit(object, discovery)).collect();
-    if !unfit.is_empty() {
-        return Err(Error::Unfit(unfit));
+    let objects = object_refs(manifest);
+    let errors: Vec<String> = objects.iter().filter_map(|object| build_error(object, discovery)).collect();
+    if !errors.is_empty() {
+        return Err(Error::InvalidManifest(errors));
     }
-    if rules.upgrade {
+    if options.upgrade {
         return Ok(());
     }
     for object in &objects {
         if let Some(resource) = discovery.find(&object.kind) {
-            is_free(client, resource, object, owner, rules.generated_names).await?;
+            check_ownership(client, resource, object, release, options.generated_names).await?;
         }
     }
     Ok(())
 }
 
-/// Whether an object can be created, or is the owner's already.
-async fn is_free(
+/// Checks that an object can be created, or is owned by the release already.
+async fn check_ownership(
     client: &Client,
     resource: &Resource,
-    object: &Named,
-    owner: &Owner,
+    object: &ObjectRef,
+    release: &ReleaseRef,
     generated_names: bool,
 ) -> Result<(), Error> {
-    let place = object.namespace.as_deref().unwrap_or(&owner.namespace);
-    let shown = if resource.namespaced { place } else { "" };
-    let what = format!("{} {:?} in namespace {shown:?}", object.kind.kind, object.name);
+    let namespace = object.namespace.as_deref().unwrap_or(&release.namespace);
+    let shown = if resource.namespaced { namespace } else { "" };
+    let object_name = format!("{} {:?} in namespace {shown:?}", object.kind.kind, object.name);
     let generated = generated_names && !object.generate_name.is_empty();
     match (object.name.is_empty(), generated) {
-        (true, false) => return Err(Error::NoName(what)),
-        // The server makes up a name that nobody has.
+        (true, false) => return Err(Error::MissingName(object_name)),
+        // The API server generates a unique name.
         (true, true) => return Ok(()),
-        (false, true) => return Err(Error::TwoNames),
+        (false, true) => return Err(Error::NameAndGenerateName),
         (false, false) => {}
     }
-    match client.get(resource, Some(place), &object.name).await {
+    match client.get(resource, Some(namespace), &object.name).await {
         Ok(None) => Ok(()),
-        Ok(Some(found)) => match owner.objection(&found) {
-            Some(why) => Err(Error::Taken { what, why }),
+        Ok(Some(found)) => match release.ownership_error(&found) {
+            Some(reason) => Err(Error::NotOwned { object_name, reason }),
             None => Ok(()),
         },
-        Err(source) => Err(Error::Unseen { what, source }),
+        Err(source) => Err(Error::Lookup { object_name, source }),
     }
 }

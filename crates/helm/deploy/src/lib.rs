@@ -1,19 +1,18 @@
-//! The objects of a manifest and those of a cluster: whose they are, what stands in the way of an install, and what
-//! would have to be done to make the cluster's equal to the manifest's.
+//! Deploys the objects of a manifest to a cluster: ownership checks, plan, apply, prune and wait.
 
 pub mod apply;
 pub mod check;
+pub mod config_hash;
 mod crds;
-mod managers;
-pub mod named;
+pub mod deployer;
+mod field_ownership;
+mod managed_fields;
 pub mod object;
-pub mod owner;
-pub mod place;
+pub mod object_ref;
+pub mod ownership;
 pub mod plan;
-pub mod restart;
 pub mod wait;
-mod yields;
 
-pub use named::Named;
-pub use owner::Owner;
-pub use place::Place;
+pub use deployer::Deployer;
+pub use object_ref::ObjectRef;
+pub use ownership::ReleaseRef;

@@ -1,4 +1,4 @@
-//! The objects of a manifest, whole.
+//! Parses manifests into objects.
 
 use podium_chart::dialect::HELM4;
 use podium_chart::manifest;
@@ -6,50 +6,50 @@ use podium_goyaml::{List, Map as TreeMap, Node, Pos, Value as Tree, yaml};
 use podium_sprig::encoding::base64_encode;
 use serde_json::{Map, Number, Value};
 
-use crate::named::{Named, objects_of};
-use crate::owner::{MANAGED_BY, Owner, RELEASE_NAME, RELEASE_NAMESPACE};
+use crate::object_ref::{ObjectRef, document_objects};
+use crate::ownership::{MANAGED_BY, RELEASE_NAME, RELEASE_NAMESPACE, ReleaseRef};
 
-/// An object as a manifest wants it.
+/// An object of a manifest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object {
-    /// What it is called.
-    pub named: Named,
-    /// All of it.
+    /// Its reference.
+    pub object_ref: ObjectRef,
+    /// The complete object.
     pub body: Value,
 }
 
-/// How deep an object may be nested: no server's answer about a deeper one could be read.
-const DEEPEST: usize = 120;
+/// Maximum nesting depth; responses about deeper objects could not be parsed.
+const MAX_DEPTH: usize = 120;
 
-/// Why a document is no object.
+/// Why a document is not an object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// It is no YAML.
+    /// Invalid YAML.
     #[error("document {number} of the manifest: {source}")]
     Yaml {
-        /// Which one, from 1.
+        /// The document's position, from 1.
         number: usize,
-        /// What is wrong.
+        /// The parse error.
         source: yaml::Error,
     },
-    /// It is nested too deeply.
-    #[error("document {0} of the manifest: it is nested deeper than {DEEPEST} levels")]
-    Deep(usize),
+    /// The document is nested too deeply.
+    #[error("document {0} of the manifest: it is nested deeper than {MAX_DEPTH} levels")]
+    TooDeep(usize),
 }
 
-/// The objects of a manifest, in its order, with the marks of their owner.
-pub fn objects(manifest: &str, owner: &Owner) -> Result<Vec<Object>, Error> {
-    let mut all = plain(manifest)?;
+/// Parses a manifest and adds the release's ownership metadata to its objects.
+pub fn release_objects(manifest: &str, release: &ReleaseRef) -> Result<Vec<Object>, Error> {
+    let mut all = parse_manifest(manifest)?;
     for object in &mut all {
-        encode(&mut object.body);
-        mark(&mut object.body, owner);
+        encode_string_data(&mut object.body);
+        add_ownership_metadata(&mut object.body, release);
     }
     Ok(all)
 }
 
-/// The texts of a Secret become its data. A server does the same, but then nobody owns the data: neither would it be seen
-/// that somebody changes it, nor would it go when the manifest does not have it any more.
-fn encode(body: &mut Value) {
+/// Moves a Secret's `stringData` to `data`. The API server does that too, but then `data` has no field manager: drift
+/// would not be detected, and keys dropped from the manifest would not be removed.
+fn encode_string_data(body: &mut Value) {
     let is = |key: &str, value: &str| body.get(key).and_then(Value::as_str) == Some(value);
     if !(is("apiVersion", "v1") && is("kind", "Secret")) {
         return;
@@ -59,36 +59,36 @@ fn encode(body: &mut Value) {
         let text = base64_encode(value.as_str()?.as_bytes());
         Some((key.clone(), Value::String(String::from_utf8(text).ok()?)))
     };
-    // What is no text is for the server to refuse.
+    // The API server rejects values that are not strings.
     let Some(encoded) = texts.iter().map(encode).collect::<Option<Map<_, _>>>() else { return };
-    let Some(data) = child(body, "data") else { return };
+    let Some(data) = child_map(body, "data") else { return };
     data.extend(encoded);
     body.as_object_mut().and_then(|body| body.remove("stringData"));
 }
 
-/// The objects of a manifest, in its order, as they are written.
-pub fn plain(manifest: &str) -> Result<Vec<Object>, Error> {
+/// Parses a manifest; objects are in manifest order.
+pub fn parse_manifest(manifest: &str) -> Result<Vec<Object>, Error> {
     let mut out = Vec::new();
     for (index, document) in manifest::split(manifest.as_bytes(), &HELM4).into_iter().enumerate() {
         let number = index + 1;
         let node = yaml::parse_exact(document, 0).map_err(|source| Error::Yaml { number, source })?;
-        for (named, node) in objects_of(&node) {
-            let body = json(node, DEEPEST).ok_or(Error::Deep(number))?;
-            out.push(Object { named, body });
+        for (object_ref, node) in document_objects(&node) {
+            let body = to_json(node, MAX_DEPTH).ok_or(Error::TooDeep(number))?;
+            out.push(Object { object_ref, body });
         }
     }
     Ok(out)
 }
 
-/// Puts the owner's marks on an object.
-fn mark(body: &mut Value, owner: &Owner) {
-    let marks = [
+/// Adds the release's ownership labels and annotations.
+fn add_ownership_metadata(body: &mut Value, release: &ReleaseRef) {
+    let metadata_fields = [
         ("labels", MANAGED_BY.0, MANAGED_BY.1),
-        ("annotations", RELEASE_NAME, owner.name.as_str()),
-        ("annotations", RELEASE_NAMESPACE, owner.namespace.as_str()),
+        ("annotations", RELEASE_NAME, release.name.as_str()),
+        ("annotations", RELEASE_NAMESPACE, release.namespace.as_str()),
     ];
-    let Some(metadata) = child(body, "metadata") else { return };
-    for (field, key, value) in marks {
+    let Some(metadata) = child_map(body, "metadata") else { return };
+    for (field, key, value) in metadata_fields {
         if let Some(map) = metadata.entry(field).or_insert(Value::Null).as_map() {
             map.insert(key.to_owned(), value.into());
         }
@@ -100,7 +100,7 @@ trait AsMap {
 }
 
 impl AsMap for Value {
-    /// The mapping; null becomes an empty one.
+    /// The map; null becomes an empty one.
     fn as_map(&mut self) -> Option<&mut Map<String, Value>> {
         if self.is_null() {
             *self = Value::Object(Map::new());
@@ -109,13 +109,13 @@ impl AsMap for Value {
     }
 }
 
-fn child<'v>(value: &'v mut Value, key: &str) -> Option<&'v mut Map<String, Value>> {
+fn child_map<'v>(value: &'v mut Value, key: &str) -> Option<&'v mut Map<String, Value>> {
     value.as_object_mut()?.entry(key).or_insert(Value::Null).as_map()
 }
 
-/// A tree as JSON; nothing when it has more levels than are left.
-fn json(node: &Node, left: usize) -> Option<Value> {
-    let inner = |node| json(node, left.checked_sub(1)?);
+/// Converts a node to JSON; `None` when it is nested deeper than `depth`.
+fn to_json(node: &Node, depth: usize) -> Option<Value> {
+    let inner = |node| to_json(node, depth.checked_sub(1)?);
     Some(match &node.value {
         Tree::Null => Value::Null,
         Tree::Bool(b) => Value::Bool(*b),
@@ -130,8 +130,8 @@ fn json(node: &Node, left: usize) -> Option<Value> {
     })
 }
 
-/// JSON as a tree.
-pub fn tree(value: Value) -> Node {
+/// Converts JSON to a YAML node.
+pub fn json_to_node(value: Value) -> Node {
     let value = match value {
         Value::Null => Tree::Null,
         Value::Bool(b) => Tree::Bool(b),
@@ -139,13 +139,13 @@ pub fn tree(value: Value) -> Node {
         Value::String(s) => Tree::String(s.into()),
         Value::Array(items) => {
             let mut list = List::default();
-            items.into_iter().for_each(|item| list.push(tree(item)));
+            items.into_iter().for_each(|item| list.push(json_to_node(item)));
             Tree::List(list)
         }
         Value::Object(fields) => {
             let mut map = TreeMap::new();
             for (key, value) in fields {
-                map.insert(key, tree(value));
+                map.insert(key, json_to_node(value));
             }
             Tree::Map(map)
         }
@@ -158,9 +158,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_of_a_secret_are_its_data() {
-        let owner = Owner { name: "r".to_owned(), namespace: "n".to_owned() };
-        let body = |text: &str| objects(text, &owner).unwrap().remove(0).body;
+    fn moves_string_data_to_data() {
+        let release = ReleaseRef { name: "r".to_owned(), namespace: "n".to_owned() };
+        let body = |text: &str| release_objects(text, &release).unwrap().remove(0).body;
         let secret = body("apiVersion: v1\nkind: Secret\ndata: {a: eA==, b: eA==}\nstringData: {a: z}\n");
         assert_eq!(secret["data"], serde_json::json!({"a": "eg==", "b": "eA=="}));
         assert_eq!(secret.get("stringData"), None);
@@ -171,27 +171,27 @@ mod tests {
     }
 
     #[test]
-    fn objects_get_marks_and_keep_whole_numbers() {
-        let owner = Owner { name: "r".to_owned(), namespace: "n".to_owned() };
+    fn adds_ownership_metadata_and_keeps_integers() {
+        let release = ReleaseRef { name: "r".to_owned(), namespace: "n".to_owned() };
         let text = "apiVersion: v1\nkind: X\nmetadata:\n  name: a\n  labels:\nspec: {big: 1700000000000000001, f: 1.5}\n";
-        let [object] = objects(text, &owner).unwrap().try_into().unwrap();
+        let [object] = release_objects(text, &release).unwrap().try_into().unwrap();
         assert_eq!(object.body.pointer("/spec/big"), Some(&Value::from(1_700_000_000_000_000_001_i64)));
         assert_eq!(object.body.pointer("/spec/f"), Some(&Value::from(1.5)));
-        assert_eq!(owner.objection(&object.body), None);
+        assert_eq!(release.ownership_error(&object.body), None);
     }
 
     #[test]
-    fn a_broken_document_is_named() {
-        let owner = Owner { name: "r".to_owned(), namespace: "n".to_owned() };
-        let error = objects("a: b\n---\na: [\n", &owner).unwrap_err().to_string();
+    fn error_names_the_invalid_document() {
+        let release = ReleaseRef { name: "r".to_owned(), namespace: "n".to_owned() };
+        let error = release_objects("a: b\n---\na: [\n", &release).unwrap_err().to_string();
         assert!(error.starts_with("document 2 of the manifest: "), "{error}");
     }
 
     #[test]
-    fn a_document_that_is_nested_too_deeply_is_named() {
-        let owner = Owner { name: "r".to_owned(), namespace: "n".to_owned() };
+    fn rejects_deep_nesting() {
+        let release = ReleaseRef { name: "r".to_owned(), namespace: "n".to_owned() };
         let deep = |levels: usize| format!("kind: X\na: {}{}\n", "[".repeat(levels), "]".repeat(levels));
-        assert!(objects(&deep(DEEPEST - 1), &owner).is_ok());
-        assert_eq!(objects(&deep(9_000), &owner), Err(Error::Deep(1)));
+        assert!(release_objects(&deep(MAX_DEPTH - 1), &release).is_ok());
+        assert_eq!(release_objects(&deep(9_000), &release), Err(Error::TooDeep(1)));
     }
 }

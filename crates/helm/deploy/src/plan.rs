@@ -1,4 +1,4 @@
-//! What has to be done so that a cluster has the objects of a manifest: seen before anything is written, or done.
+//! Plans and applies the objects of a manifest: create, change, adopt, keep, delete, leave, or blocked.
 
 use futures_util::stream::{StreamExt, iter};
 use podium_client::client::{self, Apply};
@@ -6,45 +6,45 @@ use podium_meta::fields::{Change, changes};
 use podium_meta::{Kind, Resource, Status};
 use serde_json::Value;
 
-use crate::check::unfit;
-use crate::managers;
-use crate::named::Named;
+use crate::check::build_error;
+use crate::deployer::{Deployer, MAX_CONCURRENT_REQUESTS, ObservedObject};
+use crate::field_ownership;
+use crate::managed_fields;
 use crate::object::Object;
-use crate::place::{AT_ONCE, Place, Seen};
-use crate::wait::Sight;
-use crate::yields;
+use crate::object_ref::ObjectRef;
+use crate::wait::Readiness;
 
-/// Who the fields of a release belong to; Helm uses the same name.
-pub const MANAGER: &str = "helm";
-/// The annotation that keeps an object when its release does not want it any more.
-const POLICY: &str = "/metadata/annotations/helm.sh~1resource-policy";
+/// The field manager of a release; Helm uses the same name.
+pub const FIELD_MANAGER: &str = "helm";
+/// The annotation that keeps an object when its release no longer has it.
+const RESOURCE_POLICY: &str = "/metadata/annotations/helm.sh~1resource-policy";
 
-/// A version that no object has: whoever applies it makes the object, or is refused because there is one.
-const NO_VERSION: &str = "1";
-/// How often an object is tried that others change at the same time.
-const TRIES: usize = 10;
+/// A resourceVersion that no object has: applying with it creates the object, or conflicts when it exists.
+const CREATE_ONLY_VERSION: &str = "1";
+/// How often a patch is retried after a conflict.
+const MAX_CONFLICT_RETRIES: usize = 10;
 
-/// What becomes of an object.
+/// What the plan does with an object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// It is made.
+    /// Creates it.
     Create,
-    /// Fields of it change.
+    /// Changes fields.
     Change(Vec<Change>),
-    /// It was somebody else's and becomes the release's; fields of it may change too.
+    /// Takes ownership of an object that the release did not own; may change fields too.
     Adopt(Vec<Change>),
-    /// It is right as it is.
+    /// Keeps it unchanged.
     Keep,
-    /// It goes.
+    /// Deletes it.
     Delete,
-    /// It stays although the release does not want it any more.
+    /// Leaves it in the cluster although the release no longer has it.
     Leave,
-    /// It cannot be had.
+    /// Cannot be applied.
     Blocked,
 }
 
 impl Action {
-    /// The fields that change.
+    /// The changed fields.
     pub fn changes(&self) -> &[Change] {
         match self {
             Action::Change(changes) | Action::Adopt(changes) => changes,
@@ -53,29 +53,36 @@ impl Action {
     }
 }
 
-/// An object with what becomes of it.
+/// A step of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// The object; its namespace is filled in.
-    pub object: Named,
-    /// What becomes of it.
+    /// The object, with its namespace resolved.
+    pub object: ObjectRef,
+    /// What is done with it.
     pub action: Action,
-    /// Why, or what is left alone.
+    /// Reasons, and fields left to other managers.
     pub notes: Vec<String>,
-    /// The signature of our fields afterwards; 0 when nothing was applied.
-    pub signature: u64,
-    /// The version of the object afterwards; 0 when nothing was applied.
-    pub version: u64,
-    /// How the object is afterwards, as far as it says itself; nothing when nothing was applied.
-    pub sight: Option<Sight>,
+    /// The [`managed_fields_hash`] after apply; 0 when nothing was applied.
+    pub managed_fields_hash: u64,
+    /// The resourceVersion after apply; 0 when nothing was applied.
+    pub resource_version: u64,
+    /// The readiness after apply, without its pods; `None` when nothing was applied.
+    pub readiness: Option<Readiness>,
 }
 
 impl Step {
-    pub(crate) fn new(object: Named, action: Action) -> Self {
-        Self { object, action, notes: Vec::new(), signature: 0, version: 0, sight: None }
+    pub(crate) fn new(object: ObjectRef, action: Action) -> Self {
+        Self {
+            object,
+            action,
+            notes: Vec::new(),
+            managed_fields_hash: 0,
+            resource_version: 0,
+            readiness: None,
+        }
     }
 
-    pub(crate) fn because(mut self, note: impl Into<String>) -> Self {
+    pub(crate) fn with_note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
     }
@@ -83,149 +90,171 @@ impl Step {
 
 /// How objects are applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rules {
-    /// Objects of others become the release's.
+pub struct ApplyOptions {
+    /// Takes ownership of objects that the release does not own.
     pub adopt: bool,
-    /// The server only says what would become of them.
+    /// Server-side dry run.
     pub dry_run: bool,
-    /// None of them is expected to be there: they are made without a look before.
-    pub fresh: bool,
+    /// Expects no object to exist: creates them without reading them first.
+    pub expect_absent: bool,
 }
 
-/// A number for the set of fields that are ours by applying them. It changes when somebody takes one of them, and not
-/// when an object's status or somebody else's fields change.
-pub fn signature(object: &Value) -> u64 {
+/// Hashes the set of fields that the release applies. The hash changes when another manager takes one of them, and not
+/// when the status or fields of other managers change.
+pub fn managed_fields_hash(object: &Value) -> u64 {
     let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
     let ours = entries.into_iter().flatten().find(|entry| {
         let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
-        text("manager") == MANAGER && text("operation") == "Apply" && text("subresource").is_empty()
+        text("manager") == FIELD_MANAGER && text("operation") == "Apply" && text("subresource").is_empty()
     });
     let deleted = object.pointer("/metadata/deletionTimestamp").is_some();
     let fields = ours.and_then(|entry| entry.get("fieldsV1")).map(ToString::to_string).unwrap_or_default();
-    // FNV-1a: it has to be the same in every build, since it is stored.
+    // FNV-1a: stored in release records, so it has to be the same in every build.
     let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     fields.bytes().chain([u8::from(deleted)]).fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
 /// Whether an object is the CRD of a kind.
-pub(crate) fn defines(object: &Value, kind: &Kind) -> bool {
+pub(crate) fn defines_kind(object: &Value, kind: &Kind) -> bool {
     let text = |path: &str| object.pointer(path).and_then(Value::as_str);
     text("/kind") == Some("CustomResourceDefinition")
         && text("/spec/group") == Some(&kind.group)
         && text("/spec/names/kind") == Some(&kind.kind)
 }
 
-/// Whether one of these objects is the CRD of a kind.
-pub(crate) fn defined(objects: &[Object], kind: &Kind) -> bool {
-    objects.iter().any(|object| defines(&object.body, kind))
+/// Whether one of the objects is the CRD of a kind.
+pub(crate) fn is_kind_defined(objects: &[Object], kind: &Kind) -> bool {
+    objects.iter().any(|object| defines_kind(&object.body, kind))
 }
 
-/// Asks what applying objects would change, and which of the objects before them would go.
+/// Plans by server-side dry run: what applying objects changes, and which previous objects it prunes.
 pub async fn preview(
-    place: &Place<'_>,
+    deployer: &Deployer<'_>,
     objects: &[Object],
     crds: &[Object],
-    before: &[Named],
+    previous: &[ObjectRef],
     adopt: bool,
 ) -> Result<Vec<Step>, client::Error> {
-    let discovery = place.kinds.get().await?;
-    let rules = Rules { adopt, dry_run: true, fresh: false };
+    let discovery = deployer.kinds.get().await?;
+    let options = ApplyOptions { adopt, dry_run: true, expect_absent: false };
     let mut steps = Vec::new();
     for crd in crds {
-        steps.extend(crate::crds::plan(place, crd).await?.map(|(step, _)| step));
+        steps.extend(crate::crds::plan_crd(deployer, crd).await?.map(|(step, _)| step));
     }
-    for seen in place.observe(objects, rules).await? {
-        let kind = &seen.named.kind;
-        steps.push(if let Some(step) = place.barred(&seen, rules) {
+    for observed in deployer.observe(objects, options).await? {
+        let kind = &observed.object_ref.kind;
+        steps.push(if let Some(step) = deployer.ownership_conflict(&observed, options) {
             step
-        } else if seen.resource.is_some() {
-            place.apply(&seen, rules).await?
-        } else if defined(crds, kind) || defined(objects, kind) {
-            Step::new(seen.named, Action::Create).because("its kind is defined by this release")
+        } else if observed.resource.is_some() {
+            deployer.apply(&observed, options).await?
+        } else if is_kind_defined(crds, kind) || is_kind_defined(objects, kind) {
+            Step::new(observed.object_ref, Action::Create).with_note("its kind is defined by this release")
         } else {
-            let why = unfit(&seen.object.named, &discovery).unwrap_or_default();
-            Step::new(seen.named, Action::Blocked).because(why.replace('\n', ": "))
+            let why = build_error(&observed.object.object_ref, &discovery).unwrap_or_default();
+            Step::new(observed.object_ref, Action::Blocked).with_note(why.replace('\n', ": "))
         });
     }
-    steps.extend(place.unwanted(before, objects).await?.into_iter().map(|(step, _)| step));
+    steps.extend(deployer.prunable(previous, objects).await?.into_iter().map(|(step, _)| step));
     Ok(steps)
 }
 
-/// What became of an object that was written.
-fn outcome(named: &Named, action: Action, after: &Value, notes: Vec<String>) -> Step {
+/// The step of an object that was applied.
+fn applied_step(object_ref: &ObjectRef, action: Action, after: &Value, notes: Vec<String>) -> Step {
     let text = after.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
-    let (signature, version) = (signature(after), text.parse().unwrap_or(0));
-    let sight = Some(Sight::of(after, &[]));
-    Step { object: named.clone(), action, notes, signature, version, sight }
+    let (managed_fields_hash, resource_version) = (managed_fields_hash(after), text.parse().unwrap_or(0));
+    let readiness = Some(Readiness::from_object(after, &[]));
+    Step { object: object_ref.clone(), action, notes, managed_fields_hash, resource_version, readiness }
 }
 
-/// What is there of an object that goes or is left.
-pub(crate) struct Leaving {
+/// A live object to prune.
+pub(crate) struct PruneTarget {
     pub(crate) resource: Resource,
     pub(crate) uid: String,
 }
 
-impl Place<'_> {
-    /// Why an object may not be touched.
-    pub(crate) fn barred(&self, seen: &Seen<'_>, rules: Rules) -> Option<Step> {
-        let why = seen
+impl Deployer<'_> {
+    /// A blocked step when the live object is not owned by the release.
+    pub(crate) fn ownership_conflict(
+        &self,
+        observed: &ObservedObject<'_>,
+        options: ApplyOptions,
+    ) -> Option<Step> {
+        let why = observed
             .live
             .as_ref()
-            .and_then(|live| self.owner.bars(live, self.holder))
-            .filter(|_| !rules.adopt)?;
-        Some(Step::new(seen.named.clone(), Action::Blocked).because(format!("it is somebody else's: {why}")))
+            .and_then(|live| self.release.foreign_owner(live, self.owner_uid))
+            .filter(|_| !options.adopt)?;
+        Some(
+            Step::new(observed.object_ref.clone(), Action::Blocked)
+                .with_note(format!("it is not owned by this release: {why}")),
+        )
     }
 
-    /// Makes an object that was not there, or was not looked for. If there is one, it is not touched before it was looked
-    /// at.
-    async fn make(&self, resource: &Resource, seen: &Seen<'_>, rules: Rules) -> Result<Step, client::Error> {
-        let Seen { named, object, .. } = seen;
-        let mut body = object.body.clone();
-        if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.insert("resourceVersion".to_owned(), NO_VERSION.into());
-        }
-        let how = Apply { manager: MANAGER, force: false, dry_run: false };
-        let client = self.client.with_metadata_responses();
-        let mut after =
-            match client.apply(resource, named.namespace.as_deref(), &named.name, &body, how).await {
-                Err(client::Error::Api(_)) => {
-                    let live = self.get_from_storage(resource, named).await?;
-                    let seen = Seen { live, ..seen.clone() };
-                    return match self.barred(&seen, rules) {
-                        Some(step) => Ok(step),
-                        None => self.change(resource, &seen, rules).await,
-                    };
-                }
-                answer => answer?,
-            };
-        // Besides its metadata it is what was sent, until somebody works on it.
-        body["metadata"] = after["metadata"].take();
-        Ok(outcome(named, Action::Create, &body, Vec::new()))
-    }
-
-    /// Applies an object of a kind that the cluster knows; what the server refuses is blocked.
-    pub(crate) async fn apply(&self, seen: &Seen<'_>, rules: Rules) -> Result<Step, client::Error> {
-        match &seen.resource {
-            None => Ok(Step::new(seen.named.clone(), Action::Blocked).because("its kind is not known")),
-            Some(resource) if seen.live.is_none() && !rules.dry_run && !seen.named.name.is_empty() => {
-                self.make(resource, seen, rules).await
-            }
-            Some(resource) => self.change(resource, seen, rules).await,
-        }
-    }
-
-    /// Applies an object over what there is of it.
-    async fn change(
+    /// Creates an object that was not found or not read. If it exists after all, it is read and its ownership checked
+    /// before it is changed.
+    async fn create(
         &self,
         resource: &Resource,
-        seen: &Seen<'_>,
-        rules: Rules,
+        observed: &ObservedObject<'_>,
+        options: ApplyOptions,
     ) -> Result<Step, client::Error> {
-        let Seen { named, live, object, .. } = seen;
-        let namespace = self.namespace(named);
-        match self.write(resource, seen, rules).await {
+        let ObservedObject { object_ref, object, .. } = observed;
+        let mut body = object.body.clone();
+        if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert("resourceVersion".to_owned(), CREATE_ONLY_VERSION.into());
+        }
+        let how = Apply { manager: FIELD_MANAGER, force: false, dry_run: false };
+        let client = self.client.with_metadata_responses();
+        let mut after =
+            match client.apply(resource, object_ref.namespace.as_deref(), &object_ref.name, &body, how).await
+            {
+                Err(client::Error::Api(_)) => {
+                    let live = self.get_live_consistent(resource, object_ref).await?;
+                    let observed = ObservedObject { live, ..observed.clone() };
+                    return match self.ownership_conflict(&observed, options) {
+                        Some(step) => Ok(step),
+                        None => self.apply_over_live(resource, &observed, options).await,
+                    };
+                }
+                result => result?,
+            };
+        // Apart from its metadata, a new object is what was sent.
+        body["metadata"] = after["metadata"].take();
+        Ok(applied_step(object_ref, Action::Create, &body, Vec::new()))
+    }
+
+    /// Applies an object; a rejection by the API server becomes a blocked step.
+    pub(crate) async fn apply(
+        &self,
+        observed: &ObservedObject<'_>,
+        options: ApplyOptions,
+    ) -> Result<Step, client::Error> {
+        match &observed.resource {
+            None => Ok(Step::new(observed.object_ref.clone(), Action::Blocked)
+                .with_note("the cluster does not serve its kind")),
+            Some(resource)
+                if observed.live.is_none() && !options.dry_run && !observed.object_ref.name.is_empty() =>
+            {
+                self.create(resource, observed, options).await
+            }
+            Some(resource) => self.apply_over_live(resource, observed, options).await,
+        }
+    }
+
+    /// Applies an object over its live version.
+    async fn apply_over_live(
+        &self,
+        resource: &Resource,
+        observed: &ObservedObject<'_>,
+        options: ApplyOptions,
+    ) -> Result<Step, client::Error> {
+        let ObservedObject { object_ref, live, object, .. } = observed;
+        let namespace = self.namespace(object_ref);
+        match self.server_side_apply(resource, observed, options).await {
             Ok((after, notes)) => {
-                let foreign = live.as_ref().is_some_and(|live| self.owner.bars(live, self.holder).is_some());
+                let foreign = live
+                    .as_ref()
+                    .is_some_and(|live| self.release.foreign_owner(live, self.owner_uid).is_some());
                 let action = match live {
                     None => Action::Create,
                     Some(live) => match changes(live, &after) {
@@ -234,142 +263,156 @@ impl Place<'_> {
                         some => Action::Change(some),
                     },
                 };
-                Ok(outcome(named, action, &after, notes))
+                Ok(applied_step(object_ref, action, &after, notes))
             }
             Err(client::Error::Api(status))
-                if rules.dry_run && live.is_none() && is_missing_namespace(&status, namespace) =>
+                if options.dry_run && live.is_none() && is_missing_namespace(&status, namespace) =>
             {
-                Ok(Step::new(named.clone(), Action::Create)
-                    .because(format!("the namespace {namespace} is not there yet")))
+                Ok(Step::new(object_ref.clone(), Action::Create)
+                    .with_note(format!("the namespace {namespace} does not exist yet")))
             }
             Err(client::Error::Api(status)) => {
-                let body = if object.named.name.is_empty() { "" } else { " it" };
-                Ok(Step::new(named.clone(), Action::Blocked)
-                    .because(format!("the server refuses{body}: {}", readable(&status.to_string()))))
+                let body = if object.object_ref.name.is_empty() { "" } else { " it" };
+                Ok(Step::new(object_ref.clone(), Action::Blocked).with_note(format!(
+                    "the API server rejects{body}: {}",
+                    shorten_message(&status.to_string())
+                )))
             }
             Err(error) => Err(error),
         }
     }
 
-    /// The object as it is afterwards, and which fields are left to others.
-    async fn write(
+    /// Applies an object; returns the result and notes on fields left to other managers.
+    async fn server_side_apply(
         &self,
         resource: &Resource,
-        seen: &Seen<'_>,
-        rules: Rules,
+        observed: &ObservedObject<'_>,
+        options: ApplyOptions,
     ) -> Result<(Value, Vec<String>), client::Error> {
-        let Seen { named, object, .. } = seen;
-        let namespace = named.namespace.as_deref();
-        if named.name.is_empty() {
-            let note = "the server makes up its name each time".to_owned();
-            let made = match rules.dry_run {
+        let ObservedObject { object_ref, object, .. } = observed;
+        let namespace = object_ref.namespace.as_deref();
+        if object_ref.name.is_empty() {
+            let note = "the API server generates its name on every apply".to_owned();
+            let created = match options.dry_run {
                 true => object.body.clone(),
-                false => self.client.create(resource, namespace, &object.body, MANAGER).await?,
+                false => self.client.create(resource, namespace, &object.body, FIELD_MANAGER).await?,
             };
-            return Ok((made, vec![note]));
+            return Ok((created, vec![note]));
         }
         let mut notes = Vec::new();
-        let mut live = seen.live.clone();
-        if let Some(patch) = live.as_ref().and_then(managers::patch) {
-            if rules.dry_run {
-                notes.push("fields that a client wrote become the release's; those that it does not have any more go".to_owned());
+        let mut live = observed.live.clone();
+        if let Some(patch) = live.as_ref().and_then(managed_fields::upgrade_patch) {
+            if options.dry_run {
+                let note = "fields written by client-side updates become owned by the release; those no longer in the \
+                            manifest are removed";
+                notes.push(note.to_owned());
             } else {
-                live = self.hand_over(resource, named, patch).await?;
+                live = self.patch_managed_fields(resource, object_ref, patch).await?;
             }
         }
-        let how = Apply { manager: MANAGER, force: false, dry_run: rules.dry_run };
-        let apply =
-            async |body: &Value, how| self.client.apply(resource, namespace, &named.name, body, how).await;
+        let how = Apply { manager: FIELD_MANAGER, force: false, dry_run: options.dry_run };
+        let apply = async |body: &Value, how| {
+            self.client.apply(resource, namespace, &object_ref.name, body, how).await
+        };
         let conflict = match apply(&object.body, how).await {
             Err(client::Error::Api(status)) if status.code == 409 && !status.causes.is_empty() => status,
             other => return other.map(|after| (after, notes)),
         };
         let mut body = object.body.clone();
         for cause in &conflict.causes {
-            let holder = live.as_ref().and_then(|live| yields::holder(live, &cause.message));
-            if let Some(holder) = holder {
-                yields::remove(&mut body, &cause.field);
-                notes.push(format!("{} is left to {holder}", cause.field));
+            let manager =
+                live.as_ref().and_then(|live| field_ownership::respected_manager(live, &cause.message));
+            if let Some(manager) = manager {
+                field_ownership::remove_field(&mut body, &cause.field);
+                notes.push(format!("{} is left to {manager}", cause.field));
             }
         }
         notes.sort();
         Ok((apply(&body, Apply { force: true, ..how }).await?, notes))
     }
 
-    /// Makes fields that a client wrote ours, in objects that are there: nobody who applies them next has a conflict.
-    pub async fn take_over(&self, objects: &[Named]) -> Result<(), client::Error> {
+    /// Upgrades the managedFields of existing objects, so that the next apply has no conflicts with client-side
+    /// updates.
+    pub async fn upgrade_managed_fields(&self, objects: &[ObjectRef]) -> Result<(), client::Error> {
         let discovery = self.kinds.get().await?;
         for object in objects {
             let Some(resource) = discovery.find(&object.kind) else { continue };
-            let named = self.placed(object, Some(resource));
-            let live = self.live(resource, &named).await?;
-            if let Some(patch) = live.as_ref().and_then(managers::patch) {
-                self.hand_over(resource, &named, patch).await?;
+            let object_ref = self.resolve_namespace(object, Some(resource));
+            let live = self.get_live(resource, &object_ref).await?;
+            if let Some(patch) = live.as_ref().and_then(managed_fields::upgrade_patch) {
+                self.patch_managed_fields(resource, &object_ref, patch).await?;
             }
         }
         Ok(())
     }
 
-    /// Hands fields over that a client wrote; again, when somebody has changed the object meanwhile.
-    async fn hand_over(
+    /// Sends the managedFields patch; computes it again after a conflict.
+    async fn patch_managed_fields(
         &self,
         resource: &Resource,
-        named: &Named,
+        object_ref: &ObjectRef,
         mut patch: Value,
     ) -> Result<Option<Value>, client::Error> {
-        let namespace = named.namespace.as_deref();
-        for _ in 1..TRIES {
-            match self.client.merge(resource, namespace, &named.name, &patch, MANAGER).await {
+        let namespace = object_ref.namespace.as_deref();
+        for _ in 1..MAX_CONFLICT_RETRIES {
+            match self.client.merge(resource, namespace, &object_ref.name, &patch, FIELD_MANAGER).await {
                 Err(client::Error::Api(status)) if status.code == 409 => {}
                 Err(client::Error::Api(status)) if status.is_not_found() => return Ok(None),
                 other => return other.map(Some),
             }
-            let live = self.live(resource, named).await?;
-            match live.as_ref().and_then(managers::patch) {
+            let live = self.get_live(resource, object_ref).await?;
+            match live.as_ref().and_then(managed_fields::upgrade_patch) {
                 Some(next) => patch = next,
                 None => return Ok(live),
             }
         }
-        self.client.merge(resource, namespace, &named.name, &patch, MANAGER).await.map(Some)
+        self.client.merge(resource, namespace, &object_ref.name, &patch, FIELD_MANAGER).await.map(Some)
     }
 
-    /// The objects before that are not wanted any more, the last one first; those that are gone already are left out.
-    pub(crate) async fn unwanted(
+    /// The previous objects that are no longer in the manifest, last first; those that no longer exist are skipped.
+    pub(crate) async fn prunable(
         &self,
-        before: &[Named],
+        previous: &[ObjectRef],
         objects: &[Object],
-    ) -> Result<Vec<(Step, Leaving)>, client::Error> {
+    ) -> Result<Vec<(Step, PruneTarget)>, client::Error> {
         let discovery = self.kinds.get().await?;
-        let old = before.iter().rev().filter(|old| !objects.iter().any(|new| self.same(&new.named, old)));
-        let looks =
-            old.filter(|old| !old.name.is_empty()).filter_map(|old| {
-                let resource = discovery.find(&old.kind)?;
-                let named = self.placed(old, Some(resource));
-                // What is there and counts as gone would stay for ever.
-                Some(async move {
-                    self.get_from_storage(resource, &named).await.map(|live| (named, resource, live))
-                })
-            });
-        let answers: Vec<_> = iter(looks).buffered(AT_ONCE).collect().await;
+        let old = previous
+            .iter()
+            .rev()
+            .filter(|old| !objects.iter().any(|new| self.same_object(&new.object_ref, old)));
+        let reads = old.filter(|old| !old.name.is_empty()).filter_map(|old| {
+            let resource = discovery.find(&old.kind)?;
+            let object_ref = self.resolve_namespace(old, Some(resource));
+            // An object wrongly taken for deleted would be orphaned.
+            Some(async move {
+                self.get_live_consistent(resource, &object_ref).await.map(|live| (object_ref, resource, live))
+            })
+        });
+        let results: Vec<_> = iter(reads).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
         let mut out = Vec::new();
-        for answer in answers {
-            let (named, resource, Some(live)) = answer? else { continue };
-            let kept =
-                live.pointer(POLICY).and_then(Value::as_str).is_some_and(|policy| policy.trim() == "keep");
-            let step = match self.owner.bars(&live, self.holder) {
-                _ if kept => Step::new(named, Action::Leave).because("helm.sh/resource-policy is keep"),
-                Some(why) => Step::new(named, Action::Leave).because(format!("it is somebody else's: {why}")),
-                None => Step::new(named, Action::Delete),
+        for result in results {
+            let (object_ref, resource, Some(live)) = result? else { continue };
+            let kept = live
+                .pointer(RESOURCE_POLICY)
+                .and_then(Value::as_str)
+                .is_some_and(|policy| policy.trim() == "keep");
+            let step = match self.release.foreign_owner(&live, self.owner_uid) {
+                _ if kept => {
+                    Step::new(object_ref, Action::Leave).with_note("helm.sh/resource-policy is keep")
+                }
+                Some(why) => Step::new(object_ref, Action::Leave)
+                    .with_note(format!("it is not owned by this release: {why}")),
+                None => Step::new(object_ref, Action::Delete),
             };
             let uid = live.pointer("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned();
-            out.push((step, Leaving { resource: resource.clone(), uid }));
+            out.push((step, PruneTarget { resource: resource.clone(), uid }));
         }
         Ok(out)
     }
 }
 
-/// What a server says, without the objects that it prints whole; and what to do where nothing else helps.
-fn readable(message: &str) -> String {
+/// The API server's message without objects printed in full, and with advice for immutable fields.
+fn shorten_message(message: &str) -> String {
     const INVALID: &str = "Invalid value: {";
     const LONG: usize = 200;
     let mut said = message.to_owned();
@@ -381,7 +424,7 @@ fn readable(message: &str) -> String {
     }
     let fixed = ["field is immutable", "Forbidden: updates to", "cannot change roleRef"];
     if fixed.iter().any(|words| said.contains(words)) {
-        said += " (what cannot be changed has to be made anew: delete the object and run this again, or give it another name)";
+        said += " (immutable fields cannot be changed: delete the object and run this again, or give it another name)";
     }
     said
 }
@@ -395,19 +438,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_prints_whole_is_left_out() {
+    fn shortens_embedded_objects() {
         let whole = format!(
             "Job \"x\" is invalid: spec.template: Invalid value: {{\"a\":{{{}}}}}: field is immutable",
             "1".repeat(500)
         );
-        let said = readable(&whole);
+        let said = shorten_message(&whole);
         assert!(
             said.starts_with(
-                "Job \"x\" is invalid: spec.template: Invalid value: {...}: field is immutable (what"
+                "Job \"x\" is invalid: spec.template: Invalid value: {...}: field is immutable (immutable"
             ),
             "{said}"
         );
         let short = "x is invalid: a: Invalid value: {}: no";
-        assert_eq!(readable(short), short);
+        assert_eq!(shorten_message(short), short);
     }
 }

@@ -1,4 +1,4 @@
-//! Waits for objects: until they are ready, have ended, or are gone.
+//! Waits until objects are ready, completed or deleted.
 
 use std::time::Duration;
 
@@ -9,43 +9,43 @@ use podium_resources::{Health, completion, health_with_jobs, health_with_pods, p
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::named::Named;
-use crate::place::{AT_ONCE, Place};
+use crate::deployer::{Deployer, MAX_CONCURRENT_REQUESTS};
+use crate::object_ref::ObjectRef;
 
-/// How often is looked at first, and at last.
-const LOOKS: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
+/// The first and the longest polling interval.
+const POLL_INTERVALS: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(2));
 
-/// How long an object may be gone that should be ready: some are made anew by others, but nobody makes it again for us.
-const GONE: Duration = Duration::from_secs(5);
+/// How long an object may be missing while its readiness is awaited: controllers recreate some objects, but not all.
+const DELETED_GRACE: Duration = Duration::from_secs(5);
 
-/// What is waited for.
+/// What to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Until {
-    /// Objects are as their controllers want them.
+pub enum WaitCondition {
+    /// Objects are ready.
     Ready,
-    /// That, and Jobs have ended.
+    /// Objects are ready and Jobs have completed.
     ReadyWithJobs,
-    /// Jobs and Pods have ended well; anything else is there.
-    Complete,
-    /// Objects are not there any more.
-    Gone,
+    /// Jobs and Pods have succeeded; other objects exist.
+    Completed,
+    /// Objects do not exist any more.
+    Deleted,
 }
 
-/// Why waiting ended early.
+/// Why waiting failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The server says no, or nothing.
+    /// The API server rejected a request or could not be reached.
     #[error(transparent)]
     Client(#[from] client::Error),
-    /// Something cannot become ready any more.
+    /// An object failed for good.
     #[error("{0}")]
     Failed(String),
-    /// The time is over.
-    #[error("{} is not enough time: {reasons}", seconds(*.after))]
-    Late {
-        /// How long was waited.
+    /// The timeout expired.
+    #[error("timed out after {}: {reasons}", seconds(*.after))]
+    Timeout {
+        /// The timeout.
         after: Duration,
-        /// What is not as it should be.
+        /// What is not ready, and why.
         reasons: String,
     },
 }
@@ -57,141 +57,151 @@ fn seconds(time: Duration) -> String {
     }
 }
 
-/// Says what is waited for, each time that it changes.
-pub type Watcher<'a> = &'a (dyn Fn(&str) + Sync);
+/// Receives the reasons for waiting, each time they change.
+pub type ProgressFn<'a> = &'a (dyn Fn(&str) + Sync);
 
-/// How an object was when it was looked at.
+/// The readiness of an object when it was observed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sight {
+pub struct Readiness {
     /// Whether it is ready, and why not.
     pub health: Health,
-    /// Whether it has pods, which may have more to say while it stays as it is.
-    pub pods: bool,
+    /// Whether it has pods, whose state may change while the object does not.
+    pub has_pods: bool,
 }
 
-impl Sight {
-    /// Of an object, with its pods if they were asked.
-    pub fn of(live: &Value, pods: &[Value]) -> Self {
+impl Readiness {
+    /// Evaluates an object, with its pods if they were listed.
+    pub fn from_object(live: &Value, pods: &[Value]) -> Self {
         let health = match paused(live) {
-            // Nobody works on it: Helm does not wait for it either.
+            // Its controller does nothing while it is paused; Helm does not wait for it either.
             true => Health::Ready,
             false => health_with_pods(live, pods, None),
         };
-        Self { health, pods: podium_resources::has_pods(live) }
+        Self { health, has_pods: podium_resources::has_pods(live) }
     }
 
-    fn absent() -> Self {
-        Self { health: Health::Waiting("it is not there".to_owned()), pods: false }
+    fn missing() -> Self {
+        Self { health: Health::Waiting("it does not exist".to_owned()), has_pods: false }
     }
 }
 
-impl Place<'_> {
-    /// Waits for objects; those that the cluster does not know count as gone.
+impl Deployer<'_> {
+    /// Waits for objects; those of unknown kinds count as deleted.
     pub async fn wait(
         &self,
-        objects: &[Named],
-        until: Until,
-        patience: Duration,
-        say: Watcher<'_>,
+        objects: &[ObjectRef],
+        condition: WaitCondition,
+        timeout: Duration,
+        report: ProgressFn<'_>,
     ) -> Result<(), Error> {
         let discovery = self.kinds.get().await?;
-        let place = |object: &Named| {
+        let resolve = |object: &ObjectRef| {
             let resource = discovery.find(&object.kind)?;
-            Some((self.placed(object, Some(resource)), resource.clone(), None))
+            Some((self.resolve_namespace(object, Some(resource)), resource.clone(), None))
         };
-        // Each with the moment since which it is gone.
-        let mut left: Vec<(Named, Resource, Option<Instant>)> =
-            objects.iter().filter(|object| !object.name.is_empty()).filter_map(place).collect();
-        let (begin, absent) = (Instant::now(), Sight::absent().health);
-        let mut pause = LOOKS.0;
-        let mut said = String::new();
+        // Each with the time since when it is missing.
+        let mut pending: Vec<(ObjectRef, Resource, Option<Instant>)> =
+            objects.iter().filter(|object| !object.name.is_empty()).filter_map(resolve).collect();
+        let (started, absent) = (Instant::now(), Readiness::missing().health);
+        let mut interval = POLL_INTERVALS.0;
+        let mut reported = String::new();
         loop {
-            let looks = left.iter().map(|(named, resource, _)| self.look_at(named, resource, until));
-            let answers: Vec<_> = iter(looks).buffered(AT_ONCE).collect().await;
-            let mut waiting = Vec::new();
+            let checks = pending
+                .iter()
+                .map(|(object_ref, resource, _)| self.check_object(object_ref, resource, condition));
+            let results: Vec<_> = iter(checks).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
+            let mut still_pending = Vec::new();
             let mut reasons = Vec::new();
-            for (mut object, answer) in left.into_iter().zip(answers) {
-                let answer = answer?;
-                object.2 = (answer == absent).then(|| object.2.unwrap_or_else(Instant::now));
-                if object.2.is_some_and(|since| since.elapsed() > GONE) {
+            for (mut object, result) in pending.into_iter().zip(results) {
+                let result = result?;
+                object.2 = (result == absent).then(|| object.2.unwrap_or_else(Instant::now));
+                if object.2.is_some_and(|since| since.elapsed() > DELETED_GRACE) {
                     return Err(Error::Failed(format!(
-                        "{}: it is gone: somebody deleted it while it was waited for",
+                        "{}: it was deleted while waiting for it to become ready",
                         object.0
                     )));
                 }
-                match answer {
+                match result {
                     Health::Ready => {}
                     Health::Failed(why) => return Err(Error::Failed(format!("{}: {why}", object.0))),
                     Health::Waiting(why) | Health::Terminating(why) => {
                         reasons.push(format!("{}: {why}", object.0));
-                        waiting.push(object);
+                        still_pending.push(object);
                     }
                 }
             }
-            if waiting.is_empty() {
+            if still_pending.is_empty() {
                 return Ok(());
             }
             let now = reasons.join("\n");
-            if now != said {
-                say(&now);
-                said = now;
+            if now != reported {
+                report(&now);
+                reported = now;
             }
-            if begin.elapsed() + pause > patience {
-                return Err(Error::Late { after: patience, reasons: reasons.join("; ") });
+            if started.elapsed() + interval > timeout {
+                return Err(Error::Timeout { after: timeout, reasons: reasons.join("; ") });
             }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 3 / 2).min(LOOKS.1);
-            left = waiting;
+            tokio::time::sleep(interval).await;
+            interval = (interval * 3 / 2).min(POLL_INTERVALS.1);
+            pending = still_pending;
         }
     }
 
-    /// How an object is; one that is not there is waited for.
-    pub async fn sight(&self, named: &Named, resource: &Resource) -> Result<Sight, client::Error> {
-        let Some(live) = self.live(resource, named).await? else { return Ok(Sight::absent()) };
-        let pods = self.pods(&live, named).await?;
-        Ok(Sight::of(&live, &pods))
+    /// Observes the readiness of an object; a missing one is waiting.
+    pub async fn readiness(
+        &self,
+        object_ref: &ObjectRef,
+        resource: &Resource,
+    ) -> Result<Readiness, client::Error> {
+        let Some(live) = self.get_live(resource, object_ref).await? else { return Ok(Readiness::missing()) };
+        let pods = self.pods(&live, object_ref).await?;
+        Ok(Readiness::from_object(&live, &pods))
     }
 
-    /// How an object is, as far as is asked.
-    async fn look_at(
+    /// Evaluates the wait condition for one object.
+    async fn check_object(
         &self,
-        named: &Named,
+        object_ref: &ObjectRef,
         resource: &Resource,
-        until: Until,
+        condition: WaitCondition,
     ) -> Result<Health, client::Error> {
-        let live = match until {
-            Until::Gone => self.get_from_storage(resource, named).await?,
-            _ => self.live(resource, named).await?,
+        let live = match condition {
+            WaitCondition::Deleted => self.get_live_consistent(resource, object_ref).await?,
+            _ => self.get_live(resource, object_ref).await?,
         };
-        Ok(match (live, until) {
-            (None, Until::Gone) => Health::Ready,
-            (Some(_), Until::Gone) => Health::Waiting("it is still there".to_owned()),
-            // It was just made: waiting brings nobody to make it again.
-            (None, Until::Complete) => Health::Failed(
-                "it is gone before it was seen to end: somebody deleted it, or its ttlSecondsAfterFinished is too short"
+        Ok(match (live, condition) {
+            (None, WaitCondition::Deleted) => Health::Ready,
+            (Some(_), WaitCondition::Deleted) => Health::Waiting("it still exists".to_owned()),
+            // The hook created it, and no controller recreates it.
+            (None, WaitCondition::Completed) => Health::Failed(
+                "it disappeared before it completed: it was deleted, or its ttlSecondsAfterFinished \
+                 is too short"
                     .to_owned(),
             ),
-            (None, _) => Sight::absent().health,
-            (Some(live), Until::Complete) => completion(&live),
-            (Some(live), Until::ReadyWithJobs) if named.kind.kind == "Job" => health_with_jobs(&live),
+            (None, _) => Readiness::missing().health,
+            (Some(live), WaitCondition::Completed) => completion(&live),
+            (Some(live), WaitCondition::ReadyWithJobs) if object_ref.kind.kind == "Job" => {
+                health_with_jobs(&live)
+            }
             (Some(live), _) => {
-                let pods = self.pods(&live, named).await?;
-                Sight::of(&live, &pods).health
+                let pods = self.pods(&live, object_ref).await?;
+                Readiness::from_object(&live, &pods).health
             }
         })
     }
 
-    /// The pods of an object that is not ready: they say why.
-    async fn pods(&self, live: &Value, named: &Named) -> Result<Vec<Value>, client::Error> {
+    /// Lists the pods of an object that is not ready, which hold the reason.
+    async fn pods(&self, live: &Value, object_ref: &ObjectRef) -> Result<Vec<Value>, client::Error> {
         if paused(live) || podium_resources::health(live) == Health::Ready {
             return Ok(Vec::new());
         }
         let Some(selector) = pod_selector(live) else { return Ok(Vec::new()) };
         let pods = Resource::core("Pod", "pods", true);
-        match self.client.list(&pods, named.namespace.as_deref(), &selector, Representation::Full).await {
-            // Who may not see pods is told less.
+        match self.client.list(&pods, object_ref.namespace.as_deref(), &selector, Representation::Full).await
+        {
+            // Without permission to list pods, the reason is less precise.
             Err(client::Error::Api(_)) => Ok(Vec::new()),
-            answer => answer,
+            result => result,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Writes the record of a revision.
+//! Encodes release records.
 
 use std::io::Write;
 
@@ -7,107 +7,113 @@ use flate2::write::GzEncoder;
 use podium_goyaml::Node;
 use podium_sprig::encoding::base64_encode;
 
-use crate::live::Live;
-use crate::out::{Fields, Out};
-use crate::print::{hook, json_time};
+use crate::live_objects::LiveObjects;
+use crate::output::{Output, OutputFields};
+use crate::print::{hook_output, json_time};
 use crate::record::Release;
 
-/// The most that a Secret or ConfigMap holds.
-pub const ROOM: usize = 1 << 20;
+/// Maximum size of a Secret or ConfigMap.
+pub const MAX_RECORD_SIZE: usize = 1 << 20;
 
-/// Why a record cannot be written.
+/// Why a record cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// It has no form in JSON.
+    /// JSON encoding or compression failed.
     #[error("the record of {name} cannot be written: {reason}")]
-    Form {
+    Encode {
         /// The release.
         name: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It has no room.
+    /// The record exceeds the size limit.
     #[error(
-        "the record of {name} needs {size} bytes, and a Secret or ConfigMap holds {ROOM}: nothing was written. Its \
+        "the record of {name} needs {size} bytes, and a Secret or ConfigMap holds {MAX_RECORD_SIZE}: nothing was written. Its \
          templates and files were left out already; what is left are the rendered objects ({manifest} bytes), the hooks \
          and the values. Split the chart, or move large files out of it"
     )]
-    Size {
+    TooLarge {
         /// The release.
         name: String,
-        /// The bytes of the record.
+        /// The size of the record in bytes.
         size: usize,
-        /// The bytes of its manifest.
+        /// The size of its manifest in bytes.
         manifest: usize,
     },
 }
 
-/// A record as it is stored.
+/// An encoded record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoded {
-    /// What a Secret or ConfigMap holds.
+    /// The content of the Secret or ConfigMap.
     pub text: Vec<u8>,
-    /// The bytes that it would have with its chart's templates and files, when there was no room for them.
-    pub whole: Option<usize>,
+    /// The size with the chart's templates and files, when they were dropped to stay below the limit.
+    pub full_size: Option<usize>,
 }
 
 impl Release {
-    /// The text that a Secret or ConfigMap holds. A record that has no room with its chart's templates and files is
-    /// stored without them: Helm does not need them either.
+    /// Encodes the record. A record that exceeds the size limit is stored without its chart's templates and files,
+    /// which Helm does not need to upgrade or roll back.
     pub fn encode(&self) -> Result<Encoded, Error> {
-        let text = self.text(self.chart.as_ref())?;
-        if text.len() <= ROOM {
-            return Ok(Encoded { text, whole: None });
+        let text = self.encode_with_chart(self.chart.as_ref())?;
+        if text.len() <= MAX_RECORD_SIZE {
+            return Ok(Encoded { text, full_size: None });
         }
-        let whole = Some(text.len());
-        let slim = self.chart.clone().map(slim);
-        match self.text(slim.as_ref())? {
-            text if text.len() <= ROOM => Ok(Encoded { text, whole }),
-            text => {
-                Err(Error::Size { name: self.name.clone(), size: text.len(), manifest: self.manifest.len() })
-            }
+        let full_size = Some(text.len());
+        let without_files = self.chart.clone().map(without_files);
+        match self.encode_with_chart(without_files.as_ref())? {
+            text if text.len() <= MAX_RECORD_SIZE => Ok(Encoded { text, full_size }),
+            text => Err(Error::TooLarge {
+                name: self.name.clone(),
+                size: text.len(),
+                manifest: self.manifest.len(),
+            }),
         }
     }
 
-    fn text(&self, chart: Option<&Node>) -> Result<Vec<u8>, Error> {
-        let failed = |reason: String| Error::Form { name: self.name.clone(), reason };
-        let json = self.fields(chart, None).json().map_err(|e| failed(e.to_string()))?;
-        let mut packer = GzEncoder::new(Vec::new(), Compression::default());
-        let packed = packer.write_all(&json).and_then(|()| packer.finish());
-        Ok(base64_encode(&packed.map_err(|e| failed(e.to_string()))?))
+    fn encode_with_chart(&self, chart: Option<&Node>) -> Result<Vec<u8>, Error> {
+        let failed = |reason: String| Error::Encode { name: self.name.clone(), reason };
+        let json = self.to_output(chart, None).json().map_err(|e| failed(e.to_string()))?;
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        let compressed = encoder.write_all(&json).and_then(|()| encoder.finish());
+        Ok(base64_encode(&compressed.map_err(|e| failed(e.to_string()))?))
     }
 
-    /// A revision in Helm's names, with its chart and its objects as the cluster has them where they are wanted.
-    pub(crate) fn fields<'a>(&'a self, chart: Option<&'a Node>, live: Option<&'a Live>) -> Out<'a> {
+    /// The record under Helm's field names, optionally with its chart and its live objects.
+    pub(crate) fn to_output<'a>(
+        &'a self,
+        chart: Option<&'a Node>,
+        live: Option<&'a LiveObjects>,
+    ) -> Output<'a> {
         let objects = live.map(|live| &live.objects).filter(|objects| !objects.is_empty());
         let info = &self.info;
-        let info = Fields::default()
-            .maybe("first_deployed", json_time(info.first_deployed.as_ref()))
-            .maybe("last_deployed", json_time(info.last_deployed.as_ref()))
-            .maybe("deleted", json_time(info.deleted.as_ref()))
-            .text("description", &info.description)
-            .text("status", &info.status)
-            .number("rollback_revision", info.rollback_revision)
-            .text("notes", &info.notes)
-            .maybe("resources", objects.map(Out::Objects))
-            .done();
-        let hooks = Out::List(self.hooks.iter().map(hook).collect());
-        Fields::default()
-            .text("name", &self.name)
+        let info = OutputFields::default()
+            .add_some("first_deployed", json_time(info.first_deployed.as_ref()))
+            .add_some("last_deployed", json_time(info.last_deployed.as_ref()))
+            .add_some("deleted", json_time(info.deleted.as_ref()))
+            .add_text("description", &info.description)
+            .add_text("status", &info.status)
+            .add_number("rollback_revision", info.rollback_revision)
+            .add_text("notes", &info.notes)
+            .add_some("resources", objects.map(Output::Objects))
+            .build();
+        let hooks = Output::List(self.hooks.iter().map(hook_output).collect());
+        OutputFields::default()
+            .add_text("name", &self.name)
             .add("info", info)
-            .maybe("chart", chart.map(Out::Node))
-            .maybe("config", self.config.as_ref().filter(|c| !c.is_empty()).map(|c| Out::Map(Some(c))))
-            .text("manifest", &self.manifest)
-            .maybe("hooks", Some(hooks).filter(|_| !self.hooks.is_empty()))
-            .number("version", self.revision)
-            .text("namespace", &self.namespace)
-            .text("apply_method", &self.apply_method)
-            .done()
+            .add_some("chart", chart.map(Output::Node))
+            .add_some("config", self.config.as_ref().filter(|c| !c.is_empty()).map(|c| Output::Map(Some(c))))
+            .add_text("manifest", &self.manifest)
+            .add_some("hooks", Some(hooks).filter(|_| !self.hooks.is_empty()))
+            .add_number("version", self.revision)
+            .add_text("namespace", &self.namespace)
+            .add_text("apply_method", &self.apply_method)
+            .build()
     }
 }
 
-/// A stored chart without what only rendering needs.
-fn slim(mut chart: Node) -> Node {
+/// Drops the parts of a stored chart that only rendering needs.
+fn without_files(mut chart: Node) -> Node {
     if let Some(map) = chart.as_map_mut() {
         map.remove("templates");
         map.remove("files");
@@ -156,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn encoding_round_trips() {
         let before = release(10);
         let after = Release::decode(&before.encode().unwrap().text, &Location::UTC).unwrap();
         assert_eq!((after.name.as_str(), after.revision, after.manifest.as_str()), ("r", 7, "a: <b>\n"));
@@ -165,20 +171,20 @@ mod tests {
     }
 
     #[test]
-    fn a_large_chart_is_stored_without_its_templates() {
+    fn drops_templates_of_a_large_chart() {
         let after = Release::decode(&release(2 << 20).encode().unwrap().text, &Location::UTC).unwrap();
         let chart = after.chart.unwrap();
         assert!(chart.get("templates").is_none() && chart.get("values").is_some());
     }
 
     #[test]
-    fn a_record_without_room_is_refused_with_its_size() {
+    fn rejects_an_oversized_record() {
         let mut large = release(10);
         large.manifest = release(4 << 20).chart.unwrap().get("templates").unwrap().as_list().unwrap()[0]
             .as_str()
             .unwrap()
             .to_owned();
         let error = large.encode().unwrap_err();
-        assert!(matches!(&error, Error::Size { size, .. } if *size > ROOM), "{error}");
+        assert!(matches!(&error, Error::TooLarge { size, .. } if *size > MAX_RECORD_SIZE), "{error}");
     }
 }

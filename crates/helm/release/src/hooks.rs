@@ -1,53 +1,53 @@
-//! Objects that are created at moments of a release's life.
+//! Runs the hooks of a release.
 
 use std::time::Duration;
 
 use podium_client::client;
 use podium_client::write::Propagation;
 use podium_deploy::object::{self, Object};
-use podium_deploy::plan::{Action, Rules};
-use podium_deploy::wait::{self, Until};
-use podium_deploy::{Named, Owner, Place, apply};
+use podium_deploy::plan::{Action, ApplyOptions};
+use podium_deploy::wait::{self, WaitCondition};
+use podium_deploy::{Deployer, ObjectRef, ReleaseRef, apply};
 use podium_meta::Resource;
 use podium_meta::kind::escape;
 use serde_json::Value;
 
 use crate::engine::Engine;
-use crate::record::{Hook, Release, Run};
+use crate::record::{Hook, HookExecution, Release};
 use crate::store;
 
-/// Why hooks did not do their work.
+/// Why a hook failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// What is no object.
+    /// The hook's manifest is invalid.
     #[error("unable to build kubernetes object for hook {path}: {source}")]
     Object {
         /// The template.
         path: String,
-        /// What is wrong.
+        /// The parse error.
         #[source]
         source: object::Error,
     },
-    /// The server does not take it.
+    /// The API server rejected the hook's objects.
     #[error("warning: Hook {event} {path} failed: {reason}")]
     Refused {
-        /// The moment.
+        /// The event.
         event: String,
         /// The template.
         path: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It does not end well, or not in time.
+    /// The hook failed or timed out.
     #[error("hook {path}: {source}")]
-    Run {
+    Wait {
         /// The template.
         path: String,
-        /// Why.
+        /// The reason.
         #[source]
         source: wait::Error,
     },
-    /// The server says no, or nothing.
+    /// The API server rejected a request or could not be reached.
     #[error(transparent)]
     Client(#[from] client::Error),
     /// The record cannot be written.
@@ -55,48 +55,56 @@ pub enum Error {
     Store(#[from] store::Error),
 }
 
-const BEFORE: &str = "before-hook-creation";
-const SUCCEEDED: &str = "hook-succeeded";
-const FAILED: &str = "hook-failed";
+const BEFORE_HOOK_CREATION: &str = "before-hook-creation";
+const HOOK_SUCCEEDED: &str = "hook-succeeded";
+const HOOK_FAILED: &str = "hook-failed";
 
-/// Which hooks run.
-pub struct Moment<'m> {
-    /// The event.
+/// Which hooks to run, and how.
+pub struct HookRequest<'m> {
+    /// The event, such as `pre-install`.
     pub event: &'m str,
-    /// How long each may take.
+    /// The timeout of each hook.
     pub timeout: Duration,
-    /// Which of the event's.
-    pub wanted: &'m (dyn Fn(&Hook) -> bool + Sync),
-    /// Whether all of their output is shown, not only where a policy asks for it.
+    /// Selects among the hooks of the event.
+    pub filter: &'m (dyn Fn(&Hook) -> bool + Sync),
+    /// Whether to print all output, not only where a policy asks for it.
     pub all_output: bool,
 }
 
-impl<'m> Moment<'m> {
-    /// All hooks of an event.
+impl<'m> HookRequest<'m> {
+    /// Selects all hooks of an event.
     pub fn new(event: &'m str, timeout: Duration) -> Self {
-        Self { event, timeout, wanted: &|_| true, all_output: false }
+        Self { event, timeout, filter: &|_| true, all_output: false }
     }
 }
 
 impl Engine<'_> {
-    /// Runs the hooks of a moment, the lowest weight first.
-    pub async fn run_hooks(&self, release: &mut Release, moment: &Moment<'_>) -> Result<(), Error> {
-        let chosen = |hook: &Hook| hook.events.iter().any(|e| e == moment.event) && (moment.wanted)(hook);
+    /// Runs the hooks of an event in order of weight and name.
+    pub async fn run_hooks(&self, release: &mut Release, request: &HookRequest<'_>) -> Result<(), Error> {
+        let selected = |hook: &Hook| hook.events.iter().any(|e| e == request.event) && (request.filter)(hook);
         let mut order: Vec<usize> =
-            release.hooks.iter().enumerate().filter(|(_, hook)| chosen(hook)).map(|(at, _)| at).collect();
+            release.hooks.iter().enumerate().filter(|(_, hook)| selected(hook)).map(|(at, _)| at).collect();
         order.sort_by_key(|at| release.hooks.get(*at).map(|hook| (hook.weight, hook.name.clone())));
-        let owner = Owner { name: release.name.clone(), namespace: release.namespace.clone() };
-        let place = Place { client: &self.store.client, kinds: self.kinds, owner: &owner, holder: None };
-        let runner = Runner { engine: self, place, moment };
+        let release_ref = ReleaseRef { name: release.name.clone(), namespace: release.namespace.clone() };
+        let deployer = Deployer {
+            client: &self.store.client,
+            kinds: self.kinds,
+            release: &release_ref,
+            owner_uid: None,
+        };
+        let runner = HookRunner { engine: self, deployer, request };
         let mut succeeded: Vec<Hook> = Vec::new();
         for at in order {
             let Some(hook) = release.hooks.get_mut(at) else { continue };
             if hook.delete_policies.is_empty() {
-                hook.delete_policies.push(BEFORE.to_owned());
+                hook.delete_policies.push(BEFORE_HOOK_CREATION.to_owned());
             }
-            runner.clean(hook, BEFORE).await?;
-            hook.last_run =
-                Run { started_at: Some(self.store.now()), completed_at: None, phase: "Running".to_owned() };
+            runner.delete_objects(hook, BEFORE_HOOK_CREATION).await?;
+            hook.last_run = HookExecution {
+                started_at: Some(self.store.now()),
+                completed_at: None,
+                phase: "Running".to_owned(),
+            };
             let copy = hook.clone();
             self.store.update(release).await?;
             let ran = runner.run(&copy).await;
@@ -104,25 +112,26 @@ impl Engine<'_> {
             hook.last_run.completed_at = Some(self.store.now());
             hook.last_run.phase = if ran.is_ok() { "Succeeded" } else { "Failed" }.to_owned();
             if let Err(error) = ran {
-                runner.show(&copy, FAILED).await;
-                if let Err(second) = runner.clean(&copy, FAILED).await {
-                    self.listener.warn(&format!("hook {}: it could not be deleted: {second}", copy.path));
+                runner.show_output(&copy, HOOK_FAILED).await;
+                if let Err(second) = runner.delete_objects(&copy, HOOK_FAILED).await {
+                    self.reporter
+                        .warn(&format!("hook {}: its objects cannot be deleted: {second}", copy.path));
                 }
                 for before in &succeeded {
-                    runner.clean(before, SUCCEEDED).await?;
+                    runner.delete_objects(before, HOOK_SUCCEEDED).await?;
                 }
                 return Err(error);
             }
             succeeded.push(copy);
         }
         for hook in succeeded.iter().rev() {
-            runner.show(hook, SUCCEEDED).await;
-            runner.clean(hook, SUCCEEDED).await?;
+            runner.show_output(hook, HOOK_SUCCEEDED).await;
+            runner.delete_objects(hook, HOOK_SUCCEEDED).await?;
         }
         Ok(())
     }
 
-    /// Prints what the containers of the pods that a selector chooses have printed.
+    /// Prints the container logs of the pods that a query selects.
     async fn show_logs(&self, namespace: &str, query: &str) -> Result<(), client::Error> {
         let pods = Resource::core("Pod", "pods", true);
         let client = &self.store.client;
@@ -134,69 +143,73 @@ impl Engine<'_> {
                 let container = container.get("name").and_then(Value::as_str).unwrap_or_default();
                 let path =
                     format!("{}/log?container={}", pods.object(Some(namespace), name), escape(container));
-                self.listener.output(name, container, &client.get_raw(&path).await?);
+                self.reporter.output(name, container, &client.get_raw(&path).await?);
             }
         }
         Ok(())
     }
 }
 
-struct Runner<'r> {
+struct HookRunner<'r> {
     engine: &'r Engine<'r>,
-    place: Place<'r>,
-    moment: &'r Moment<'r>,
+    deployer: Deployer<'r>,
+    request: &'r HookRequest<'r>,
 }
 
-impl Runner<'_> {
+impl HookRunner<'_> {
     fn objects(hook: &Hook) -> Result<Vec<Object>, Error> {
-        object::plain(&hook.manifest).map_err(|source| Error::Object { path: hook.path.clone(), source })
+        object::parse_manifest(&hook.manifest)
+            .map_err(|source| Error::Object { path: hook.path.clone(), source })
     }
 
-    fn names(hook: &Hook) -> Result<Vec<Named>, Error> {
-        Ok(Self::objects(hook)?.into_iter().map(|object| object.named).collect())
+    fn object_refs(hook: &Hook) -> Result<Vec<ObjectRef>, Error> {
+        Ok(Self::objects(hook)?.into_iter().map(|object| object.object_ref).collect())
     }
 
-    /// Creates the hook's objects and waits until they have ended.
+    /// Creates the hook's objects and waits until they have completed.
     async fn run(&self, hook: &Hook) -> Result<(), Error> {
         let refused = |reason: String| Error::Refused {
-            event: self.moment.event.to_owned(),
+            event: self.request.event.to_owned(),
             path: hook.path.clone(),
             reason,
         };
         let objects = Self::objects(hook)?;
-        // A hook is nobody's: it takes what has its name.
-        let rules = Rules { adopt: true, ..Rules::default() };
-        let seen = self.place.check(&objects, &[], rules).await.map_err(|e| refused(e.to_string()))?;
+        // Hooks have no ownership metadata: an existing object of that name is adopted.
+        let apply_options = ApplyOptions { adopt: true, ..ApplyOptions::default() };
+        let observed =
+            self.deployer.check(&objects, &[], apply_options).await.map_err(|e| refused(e.to_string()))?;
         let mut steps = Vec::new();
-        match self.place.apply_all(seen, rules, self.moment.timeout, &mut steps).await {
+        match self.deployer.apply_all(observed, apply_options, self.request.timeout, &mut steps).await {
             Err(apply::Error::Client(error)) => return Err(error.into()),
-            answer => answer.map_err(|e| refused(e.to_string()))?,
+            result => result.map_err(|e| refused(e.to_string()))?,
         }
-        let made: Vec<Named> = steps
+        let created: Vec<ObjectRef> = steps
             .into_iter()
             .filter(|step| !matches!(step.action, Action::Delete | Action::Leave))
             .map(|step| step.object)
             .collect();
-        let say = |what: &str| self.engine.listener.waiting(what);
-        let waited = self.place.wait(&made, Until::Complete, self.moment.timeout, &say).await;
-        waited.map_err(|source| Error::Run { path: hook.path.clone(), source })
+        let report = |what: &str| self.engine.reporter.waiting(what);
+        let waited =
+            self.deployer.wait(&created, WaitCondition::Completed, self.request.timeout, &report).await;
+        waited.map_err(|source| Error::Wait { path: hook.path.clone(), source })
     }
 
-    /// Deletes the hook's objects, if a policy says so, and waits until they are gone. CRDs never go: everything of
-    /// their kinds would go with them.
-    async fn clean(&self, hook: &Hook, policy: &str) -> Result<(), Error> {
+    /// Deletes the hook's objects if a policy asks for it, and waits until they are deleted. CRDs are kept, because
+    /// their custom resources would be deleted with them.
+    async fn delete_objects(&self, hook: &Hook, policy: &str) -> Result<(), Error> {
         if hook.kind == "CustomResourceDefinition" || !hook.delete_policies.iter().any(|p| p == policy) {
             return Ok(());
         }
-        let gone = self.place.delete(&Self::names(hook)?, Propagation::Background).await?;
-        let say = |what: &str| self.engine.listener.waiting(what);
-        let waited = self.place.wait(&gone, Until::Gone, self.moment.timeout, &say).await;
-        waited.map_err(|source| Error::Run { path: hook.path.clone(), source })
+        let deleted = self.deployer.delete(&Self::object_refs(hook)?, Propagation::Background).await?;
+        let report = |what: &str| self.engine.reporter.waiting(what);
+        let waited =
+            self.deployer.wait(&deleted, WaitCondition::Deleted, self.request.timeout, &report).await;
+        waited.map_err(|source| Error::Wait { path: hook.path.clone(), source })
     }
 
-    /// Shows what the hook's pods have printed, if a policy says so.
-    async fn show(&self, hook: &Hook, policy: &str) {
-        if !self.moment.all_output && !hook.output_log_policies.iter().any(|p| p == policy) {
+    /// Prints the logs of the hook's pods if a policy asks for it.
+    async fn show_output(&self, hook: &Hook, policy: &str) {
+        if !self.request.all_output && !hook.output_log_policies.iter().any(|p| p == policy) {
             return;
         }
         let query = match hook.kind.as_str() {
@@ -204,13 +217,11 @@ impl Runner<'_> {
             "Pod" => format!("?fieldSelector=metadata.name%3D{}", escape(&hook.name)),
             _ => return,
         };
-        let names = Self::names(hook).unwrap_or_default();
-        let namespace = names.first().and_then(|named| named.namespace.clone());
-        let namespace = namespace.unwrap_or_else(|| self.place.owner.namespace.clone());
+        let object_refs = Self::object_refs(hook).unwrap_or_default();
+        let namespace = object_refs.first().and_then(|object_ref| object_ref.namespace.clone());
+        let namespace = namespace.unwrap_or_else(|| self.deployer.release.namespace.clone());
         if let Err(error) = self.engine.show_logs(&namespace, &query).await {
-            self.engine
-                .listener
-                .warn(&format!("the output of the hook {} cannot be read: {error}", hook.path));
+            self.engine.reporter.warn(&format!("hook {}: its output cannot be read: {error}", hook.path));
         }
     }
 }

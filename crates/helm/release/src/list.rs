@@ -1,4 +1,4 @@
-//! Which releases a list shows, and in which order.
+//! Lists releases: filters and order.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use podium_meta::Selector;
 use podium_re2::Regex;
 
 use crate::record::Release;
-use crate::store::{Entry, Error, Store};
+use crate::store::{Error, RecordEntry, Store};
 
-/// The words for a state, with the flag that asks for it.
-pub const STATES: [(&str, &[&str]); 6] = [
+/// Flags of `release list`, with the statuses that they select.
+pub const STATUSES: [(&str, &[&str]); 6] = [
     ("deployed", &["deployed"]),
     ("uninstalled", &["uninstalled"]),
     ("uninstalling", &["uninstalling"]),
@@ -18,63 +18,63 @@ pub const STATES: [(&str, &[&str]); 6] = [
     ("pending", &["pending-install", "pending-upgrade", "pending-rollback"]),
 ];
 
-/// What the user wants to see.
+/// Options of `release list`.
 #[derive(Default)]
-pub struct Wanted {
-    /// The states; all known ones when empty.
-    pub states: Vec<&'static str>,
-    /// A pattern that names have to match.
+pub struct ListOptions {
+    /// The statuses to include; all known ones when empty.
+    pub statuses: Vec<&'static str>,
+    /// A pattern for release names.
     pub filter: Option<Regex>,
-    /// What the labels of the record have to be.
+    /// A selector for the labels of records.
     pub selector: Selector,
-    /// The last deployed come last.
-    pub by_date: bool,
-    /// Backwards.
+    /// Sorts by deployment time, latest last.
+    pub sort_by_date: bool,
+    /// Reverses the order.
     pub reverse: bool,
-    /// How many are left out at the start.
+    /// How many releases to skip.
     pub offset: usize,
-    /// How many are shown at most; 0 is all.
+    /// How many releases to return; 0 is all.
     pub max: usize,
 }
 
-/// A list, and the records that could not be read.
-pub struct Listed {
+/// The listed releases, and records that could not be decoded.
+pub struct ListResult {
     /// The releases.
     pub releases: Vec<Release>,
-    /// What was left out, and why.
+    /// Records that were skipped, and why.
     pub unreadable: Vec<Error>,
 }
 
-impl Wanted {
-    /// Reads no more records than it has to: the newest of each release, unless old ones are asked for.
-    pub async fn list(&self, store: &Store) -> Result<Listed, Error> {
-        let index = store.index().await?;
-        let chosen = self.choose(index);
-        let mut listed = Listed { releases: Vec::new(), unreadable: Vec::new() };
-        for answer in store.read_all(chosen).await {
-            match answer {
-                Ok(release) => listed.releases.push(release),
-                // It was deleted since the index was read.
+impl ListOptions {
+    /// Lists releases. Reads only the newest record of each release, unless superseded revisions are selected.
+    pub async fn list(&self, store: &Store) -> Result<ListResult, Error> {
+        let index = store.list_entries().await?;
+        let chosen = self.select_entries(index);
+        let mut result = ListResult { releases: Vec::new(), unreadable: Vec::new() };
+        for read in store.read_all(chosen).await {
+            match read {
+                Ok(release) => result.releases.push(release),
+                // Deleted after the list.
                 Err(Error::NotFound) => {}
-                Err(error @ (Error::Record { .. } | Error::Empty(_))) => listed.unreadable.push(error),
+                Err(error @ (Error::Decode { .. } | Error::MissingData(_))) => result.unreadable.push(error),
                 Err(error) => return Err(error),
             }
         }
-        listed.releases = self.arrange(listed.releases);
-        Ok(listed)
+        result.releases = self.filter_and_sort(result.releases);
+        Ok(result)
     }
 
-    /// Whether only old revisions are asked for; the newest of a release is never superseded.
+    /// Whether only superseded revisions are selected; the newest of a release is never superseded.
     fn only_superseded(&self) -> bool {
-        self.states == ["superseded"]
+        self.statuses == ["superseded"]
     }
 
-    fn choose(&self, index: Vec<Entry>) -> Vec<Entry> {
+    fn select_entries(&self, index: Vec<RecordEntry>) -> Vec<RecordEntry> {
         let matching =
-            |entry: &Entry| self.filter.as_ref().is_none_or(|filter| filter.is_match(entry.release()));
-        let mut index: Vec<Entry> = index.into_iter().filter(matching).collect();
+            |entry: &RecordEntry| self.filter.as_ref().is_none_or(|filter| filter.is_match(entry.release()));
+        let mut index: Vec<RecordEntry> = index.into_iter().filter(matching).collect();
         if !self.only_superseded() {
-            let mut newest = BTreeMap::<(String, String), Entry>::new();
+            let mut newest = BTreeMap::<(String, String), RecordEntry>::new();
             for entry in index {
                 let key = (entry.release().to_owned(), entry.namespace.clone());
                 match newest.get(&key) {
@@ -88,13 +88,14 @@ impl Wanted {
         index
     }
 
-    fn arrange(&self, mut releases: Vec<Release>) -> Vec<Release> {
-        let known = || STATES.iter().flat_map(|(_, words)| words.iter().copied());
-        let wanted: Vec<&str> = if self.states.is_empty() { known().collect() } else { self.states.clone() };
+    fn filter_and_sort(&self, mut releases: Vec<Release>) -> Vec<Release> {
+        let known = || STATUSES.iter().flat_map(|(_, words)| words.iter().copied());
+        let wanted: Vec<&str> =
+            if self.statuses.is_empty() { known().collect() } else { self.statuses.clone() };
         releases.retain(|release| wanted.contains(&release.info.status.as_str()));
         releases
             .sort_by(|a, b| (&a.name, &a.namespace, a.revision).cmp(&(&b.name, &b.namespace, b.revision)));
-        if self.by_date {
+        if self.sort_by_date {
             let date =
                 |release: &Release| release.info.last_deployed.as_ref().map_or(i64::MIN, |time| time.unix());
             releases.sort_by_key(date);
@@ -111,19 +112,21 @@ impl Wanted {
 mod tests {
     use super::*;
 
-    fn entry(release: &str, revision: &str) -> Entry {
+    fn entry(release: &str, revision: &str) -> RecordEntry {
         let labels = [("name", release), ("version", revision)].map(|(k, v)| (k.to_owned(), v.to_owned()));
-        Entry { key: format!("{release}.v{revision}"), labels: labels.into(), ..Entry::default() }
+        RecordEntry { key: format!("{release}.v{revision}"), labels: labels.into(), ..RecordEntry::default() }
     }
 
     #[test]
-    fn only_the_newest_revision_of_each_release_is_read() {
+    fn selects_newest_revision_of_each_release() {
         let index = || vec![entry("a", "9"), entry("a", "10"), entry("b", "1")];
-        let keys = |wanted: &Wanted| wanted.choose(index()).into_iter().map(|e| e.key).collect::<Vec<_>>();
-        assert_eq!(keys(&Wanted::default()), ["a.v10", "b.v1"]);
-        let superseded = Wanted { states: vec!["superseded"], ..Wanted::default() };
+        let keys = |options: &ListOptions| {
+            options.select_entries(index()).into_iter().map(|e| e.key).collect::<Vec<_>>()
+        };
+        assert_eq!(keys(&ListOptions::default()), ["a.v10", "b.v1"]);
+        let superseded = ListOptions { statuses: vec!["superseded"], ..ListOptions::default() };
         assert_eq!(keys(&superseded), ["a.v9", "a.v10", "b.v1"]);
-        let filtered = Wanted { filter: Regex::new("^b").ok(), ..Wanted::default() };
+        let filtered = ListOptions { filter: Regex::new("^b").ok(), ..ListOptions::default() };
         assert_eq!(keys(&filtered), ["b.v1"]);
     }
 }

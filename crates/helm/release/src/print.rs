@@ -1,29 +1,29 @@
-//! What the commands about releases print: as tables for people, in Helm's form, or for programs.
+//! The output of `podium release`: Helm's tables, JSON and YAML.
 
 use podium_chart::dialect::HELM4;
 use podium_goyaml::{Node, Value};
 use podium_meta::table;
 use podium_sprig::gotime::Time;
 
-use crate::columns;
-use crate::live::Live;
-use crate::out::{Fields, Out};
-use crate::record::{Hook, Release, Run};
+use crate::helm_table;
+use crate::live_objects::LiveObjects;
+use crate::output::{Output, OutputFields};
+use crate::record::{Hook, HookExecution, Release};
 
-/// How Go prints times in tables.
+/// Go's time format in tables.
 const ANSIC: &str = "Mon Jan _2 15:04:05 2006";
 const RFC3339: &str = "2006-01-02T15:04:05Z07:00";
 
-/// Why something cannot be printed.
+/// Why a release cannot be printed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The values of a record cannot be merged with its chart's.
+    /// The values cannot be coalesced with the chart's defaults.
     #[error(transparent)]
     Values(#[from] podium_chart::values::Error),
-    /// Not as JSON.
+    /// JSON encoding failed.
     #[error("unable to write JSON output: {0}")]
     Json(#[from] podium_goyaml::json::Error),
-    /// Not as YAML.
+    /// YAML encoding failed.
     #[error("unable to write YAML output: {0}")]
     Yaml(#[from] podium_goyaml::emit::Error),
 }
@@ -44,7 +44,7 @@ fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
 }
 
-/// A line of a list.
+/// The cells of a release in a list.
 fn list_cells(release: &Release, time_format: &str) -> [String; 7] {
     let updated = match &release.info.last_deployed {
         None => "-".to_owned(),
@@ -67,19 +67,19 @@ pub fn list_table(releases: &[Release], time_format: &str, headers: bool) -> Str
     let head = row(["NAME", "NAMESPACE", "REVISION", "UPDATED", "STATUS", "CHART", "APP VERSION"]);
     let mut rows = if headers { vec![head] } else { Vec::new() };
     rows.extend(releases.iter().map(|release| list_cells(release, time_format).to_vec()));
-    columns::print(&rows)
+    helm_table::format_table(&rows)
 }
 
-/// `release list` for programs.
-pub fn list<'a>(releases: &[Release], time_format: &str) -> Out<'a> {
+/// `release list` as JSON or YAML.
+pub fn list<'a>(releases: &[Release], time_format: &str) -> Output<'a> {
     const NAMES: [&str; 7] = ["name", "namespace", "revision", "updated", "status", "chart", "app_version"];
     let line = |release: &Release| {
-        Out::Fields(NAMES.into_iter().zip(list_cells(release, time_format).map(Out::from)).collect())
+        Output::Fields(NAMES.into_iter().zip(list_cells(release, time_format).map(Output::from)).collect())
     };
-    Out::List(releases.iter().map(line).collect())
+    Output::List(releases.iter().map(line).collect())
 }
 
-/// `release history` as a table; the revisions are the oldest first.
+/// `release history` as a table; revisions are oldest first.
 pub fn history_table(releases: &[Release], rollbacks: bool) -> String {
     let mut head = row(["REVISION", "UPDATED", "STATUS", "CHART", "APP VERSION", "DESCRIPTION"]);
     if rollbacks {
@@ -101,58 +101,58 @@ pub fn history_table(releases: &[Release], rollbacks: bool) -> String {
         }
         rows.push(cells);
     }
-    columns::print(&rows)
+    helm_table::format_table(&rows)
 }
 
-/// `release history` for programs.
-pub fn history(releases: &[Release]) -> Out<'_> {
-    Out::List(releases.iter().map(revision).collect())
+/// `release history` as JSON or YAML.
+pub fn history(releases: &[Release]) -> Output<'_> {
+    Output::List(releases.iter().map(history_entry).collect())
 }
 
-fn revision(release: &Release) -> Out<'_> {
+fn history_entry(release: &Release) -> Output<'_> {
     let Release { revision, info, .. } = release;
-    Fields::default()
-        .add("revision", Out::Number(*revision))
-        .maybe("updated", json_time(info.last_deployed.as_ref()))
+    OutputFields::default()
+        .add("revision", Output::Number(*revision))
+        .add_some("updated", json_time(info.last_deployed.as_ref()))
         .add("status", info.status.as_str())
         .add("chart", release.chart_name())
         .add("app_version", release.app_version())
-        .number("rollback_revision", info.rollback_revision)
+        .add_number("rollback_revision", info.rollback_revision)
         .add("description", info.description.as_str())
-        .done()
+        .build()
 }
 
-/// `release status` for programs: everything but the chart, with the objects as they are.
-pub fn status<'a>(release: &'a Release, live: &'a Live) -> Out<'a> {
-    release.fields(None, Some(live))
+/// `release status` as JSON or YAML: everything but the chart, with the live objects.
+pub fn status<'a>(release: &'a Release, live: &'a LiveObjects) -> Output<'a> {
+    release.to_output(None, Some(live))
 }
 
-/// What `release install` and `upgrade` give programs: everything, with the chart.
-pub fn changed(release: &Release) -> Out<'_> {
-    release.fields(release.chart.as_ref(), None)
+/// `release install` and `upgrade` as JSON or YAML: everything, with the chart.
+pub fn full_record(release: &Release) -> Output<'_> {
+    release.to_output(release.chart.as_ref(), None)
 }
 
-pub(crate) fn hook(hook: &Hook) -> Out<'_> {
-    let Run { started_at, completed_at, phase } = &hook.last_run;
-    let run = Fields::default()
-        .maybe("started_at", json_time(started_at.as_ref()))
-        .maybe("completed_at", json_time(completed_at.as_ref()))
+pub(crate) fn hook_output(hook: &Hook) -> Output<'_> {
+    let HookExecution { started_at, completed_at, phase } = &hook.last_run;
+    let run = OutputFields::default()
+        .add_some("started_at", json_time(started_at.as_ref()))
+        .add_some("completed_at", json_time(completed_at.as_ref()))
         .add("phase", phase.as_str());
-    Fields::default()
-        .text("name", &hook.name)
-        .text("kind", &hook.kind)
-        .text("path", &hook.path)
-        .text("manifest", &hook.manifest)
-        .texts("events", &hook.events)
-        .add("last_run", run.done())
-        .number("weight", hook.weight)
-        .texts("delete_policies", &hook.delete_policies)
-        .texts("output_log_policies", &hook.output_log_policies)
-        .done()
+    OutputFields::default()
+        .add_text("name", &hook.name)
+        .add_text("kind", &hook.kind)
+        .add_text("path", &hook.path)
+        .add_text("manifest", &hook.manifest)
+        .add_texts("events", &hook.events)
+        .add("last_run", run.build())
+        .add_number("weight", hook.weight)
+        .add_texts("delete_policies", &hook.delete_policies)
+        .add_texts("output_log_policies", &hook.output_log_policies)
+        .build()
 }
 
-/// The lines that `status` and `get all` begin with.
-fn head(release: &Release, with_chart: bool) -> String {
+/// The header of `status` and `get all`.
+fn header(release: &Release, with_chart: bool) -> String {
     let mut out = format!("NAME: {}\n", release.name);
     if let Some(time) = &release.info.last_deployed {
         out += &format!("LAST DEPLOYED: {}\n", format(time, ANSIC));
@@ -173,7 +173,7 @@ fn head(release: &Release, with_chart: bool) -> String {
     out + &format!("DESCRIPTION: {}\n", release.info.description)
 }
 
-/// The runs of the tests.
+/// The test suites and their last runs.
 fn tests(release: &Release) -> String {
     let tests: Vec<&Hook> =
         release.hooks.iter().filter(|hook| hook.events.iter().any(|e| e == "test")).collect();
@@ -200,27 +200,27 @@ fn notes(release: &Release) -> String {
     }
 }
 
-/// The objects of a release as the server prints them, and those that are not there.
-fn resources(live: &Live) -> String {
+/// The live objects as the API server prints them, and the missing ones.
+fn resources(live: &LiveObjects) -> String {
     let mut out = String::new();
     for key in &live.order {
         let tables = live.objects.get(key).map(Vec::as_slice).unwrap_or_default();
-        out += &format!("==> {key}\n{}\n", table::print(tables));
+        out += &format!("==> {key}\n{}\n", table::format_tables(tables));
     }
     if !live.missing.is_empty() {
-        let line = |object: &podium_deploy::Named| {
-            let place =
+        let line = |object: &podium_deploy::ObjectRef| {
+            let namespace =
                 object.namespace.as_ref().map(|n| format!(" in the namespace {n}")).unwrap_or_default();
-            format!("{}/{} {}{place}\n", object.kind.version, object.kind.kind, object.name)
+            format!("{}/{} {}{namespace}\n", object.kind.version, object.kind.kind, object.name)
         };
         out += &format!("==> MISSING\n{}\n", live.missing.iter().map(line).collect::<String>());
     }
     if out.is_empty() { out } else { format!("RESOURCES:\n{out}\n") }
 }
 
-/// `release status` for people.
-pub fn status_text(release: &Release, live: &Live) -> String {
-    let mut out = head(release, false) + &resources(live) + &tests(release);
+/// `release status` as text.
+pub fn status_text(release: &Release, live: &LiveObjects) -> String {
+    let mut out = header(release, false) + &resources(live) + &tests(release);
     if release.info.description.eq_ignore_ascii_case("Dry run complete") {
         out += &format!("HOOKS:\n{}MANIFEST:\n{}\n", hooks_text(release), release.manifest);
     }
@@ -229,10 +229,10 @@ pub fn status_text(release: &Release, live: &Live) -> String {
 
 /// `release get all`.
 pub fn all_text(release: &Release) -> Result<Vec<u8>, Error> {
-    let mut out = (head(release, true) + &tests(release) + "USER-SUPPLIED VALUES:\n").into_bytes();
-    out.extend(Out::Map(release.config.as_ref()).yaml()?);
+    let mut out = (header(release, true) + &tests(release) + "USER-SUPPLIED VALUES:\n").into_bytes();
+    out.extend(Output::Map(release.config.as_ref()).yaml()?);
     out.extend_from_slice(b"\nCOMPUTED VALUES:\n");
-    out.extend(Out::Node(&release.computed_values(&HELM4)?).yaml()?);
+    out.extend(Output::Node(&release.computed_values(&HELM4)?).yaml()?);
     out.extend_from_slice(
         format!("\nHOOKS:\n{}MANIFEST:\n{}\n", hooks_text(release), release.manifest).as_bytes(),
     );
@@ -245,45 +245,45 @@ pub fn hooks_text(release: &Release) -> String {
     release.hooks.iter().map(|hook| format!("---\n# Source: {}\n{}\n", hook.path, hook.manifest)).collect()
 }
 
-/// `release get metadata` for programs.
-pub fn metadata(release: &Release) -> Out<'_> {
+/// `release get metadata` as JSON or YAML.
+pub fn metadata(release: &Release) -> Output<'_> {
     let metadata = release.metadata();
     let field = |key: &'static str| metadata.and_then(|m| m.get(key)).filter(|node| !is_empty(node));
     let info = &release.info;
     let user_labels = &release.labels;
-    Fields::default()
+    OutputFields::default()
         .add("name", release.name.as_str())
         .add("chart", release.chart_field("name"))
         .add("version", release.chart_field("version"))
         .add("appVersion", release.chart_field("appVersion"))
-        .maybe("annotations", field("annotations").map(Out::Node))
-        .maybe("labels", Some(Out::Texts(user_labels)).filter(|_| !user_labels.is_empty()))
-        .maybe("dependencies", field("dependencies").map(dependencies))
+        .add_some("annotations", field("annotations").map(Output::Node))
+        .add_some("labels", Some(Output::StringMap(user_labels)).filter(|_| !user_labels.is_empty()))
+        .add_some("dependencies", field("dependencies").map(dependencies))
         .add("namespace", release.namespace.as_str())
-        .add("revision", Out::Number(release.revision))
+        .add("revision", Output::Number(release.revision))
         .add("status", info.status.as_str())
         .add("deployedAt", deployed_at(release))
-        .text("applyMethod", &release.apply_method)
-        .done()
+        .add_text("applyMethod", &release.apply_method)
+        .build()
 }
 
-/// A chart that a chart needs, with its fields in Helm's order.
-fn dependency(node: &Node) -> Out<'_> {
+/// A chart dependency, with its fields in Helm's order.
+fn dependency(node: &Node) -> Output<'_> {
     const NAMES: [&str; 8] =
         ["name", "version", "repository", "condition", "tags", "enabled", "import-values", "alias"];
-    let mut fields = Fields::default();
+    let mut fields = OutputFields::default();
     for name in NAMES {
         fields = match node.get(name).filter(|value| !is_empty(value)) {
-            Some(value) => fields.add(name, Out::Node(value)),
+            Some(value) => fields.add(name, Output::Node(value)),
             None if matches!(name, "name" | "repository") => fields.add(name, ""),
             None => fields,
         };
     }
-    fields.done()
+    fields.build()
 }
 
-fn dependencies(list: &Node) -> Out<'_> {
-    Out::List(list.as_list().into_iter().flat_map(|list| list.iter()).map(dependency).collect())
+fn dependencies(list: &Node) -> Output<'_> {
+    Output::List(list.as_list().into_iter().flat_map(|list| list.iter()).map(dependency).collect())
 }
 
 fn is_empty(node: &Node) -> bool {
@@ -302,7 +302,7 @@ fn deployed_at(release: &Release) -> String {
         .map_or_else(|| "0001-01-01T00:00:00Z".to_owned(), |t| format(t, RFC3339))
 }
 
-/// `release get metadata` for people.
+/// `release get metadata` as text.
 pub fn metadata_text(release: &Release) -> String {
     let metadata = release.metadata();
     let annotations = metadata.and_then(|m| m.get("annotations")).and_then(Node::as_map);
@@ -311,12 +311,12 @@ pub fn metadata_text(release: &Release) -> String {
         .into_iter()
         .flat_map(|map| map.iter())
         .map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or("")));
-    let mut needs: Vec<&str> = metadata
+    let mut dependency_names: Vec<&str> = metadata
         .and_then(|m| m.get("dependencies"))
         .and_then(Node::as_list)
         .map(|list| list.iter().filter_map(|item| item.get("name")?.as_str()).collect())
         .unwrap_or_default();
-    needs.sort_unstable();
+    dependency_names.sort_unstable();
     let method = match release.apply_method.as_str() {
         "" => "client-side apply (defaulted)".to_owned(),
         "csa" => "client-side apply".to_owned(),
@@ -330,7 +330,7 @@ pub fn metadata_text(release: &Release) -> String {
         ("APP_VERSION", release.chart_field("appVersion").to_owned()),
         ("ANNOTATIONS", pairs(annotations.collect())),
         ("LABELS", pairs(release.labels.iter().map(|(k, v)| format!("{k}={v}")).collect())),
-        ("DEPENDENCIES", needs.join(",")),
+        ("DEPENDENCIES", dependency_names.join(",")),
         ("NAMESPACE", release.namespace.clone()),
         ("REVISION", release.revision.to_string()),
         ("STATUS", release.info.status.clone()),

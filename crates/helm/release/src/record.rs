@@ -1,4 +1,4 @@
-//! The record of a revision: base64 of gzip of JSON, in Helm's names.
+//! Release records: base64 of gzip of JSON with Helm's field names.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -8,39 +8,39 @@ use podium_goyaml::{Map, Node, Value, json};
 use podium_sprig::encoding::base64_decode;
 use podium_sprig::gotime::{self, Location, Time};
 
-/// The most that a record may decompress to. A Secret holds 1 MiB, so a record that says more than this is a bomb.
-const LARGEST: u64 = 256 << 20;
-/// The most values that a record may consist of: each takes many times the bytes that it is written with.
-const MOST: usize = 1 << 20;
+/// Maximum decompressed size. A Secret holds 1 MiB, so a record that exceeds this is a decompression bomb.
+const MAX_DECOMPRESSED: u64 = 256 << 20;
+/// Maximum number of JSON values: each takes many times its encoded size in memory.
+const MAX_VALUES: usize = 1 << 20;
 const GZIP: [u8; 3] = [0x1f, 0x8b, 0x08];
-/// Up to here every whole number is a float of its own.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+/// Integers up to this are exact as a float.
+const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 const RFC3339_NANO: &str = "2006-01-02T15:04:05.999999999Z07:00";
 
-/// Why a record cannot be read.
+/// Why a record cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The outer layer is damaged.
+    /// Invalid base64.
     #[error("illegal base64 data at input byte {0}")]
     Base64(usize),
-    /// The middle layer is damaged.
+    /// Invalid gzip.
     #[error("the compressed record is damaged: {0}")]
     Gzip(String),
-    /// It is too large.
-    #[error("the record is larger than {} MiB", LARGEST >> 20)]
+    /// The decompressed record is too large.
+    #[error("the record is larger than {} MiB", MAX_DECOMPRESSED >> 20)]
     TooLarge,
-    /// It has too many parts.
-    #[error("the record has more than {MOST} values")]
-    TooMany,
-    /// The inner layer is damaged.
+    /// The record has too many values.
+    #[error("the record has more than {MAX_VALUES} values")]
+    TooManyValues,
+    /// Invalid JSON.
     #[error("the record is not JSON: {0}")]
     Json(String),
-    /// It is JSON, but a list, a text or a number.
-    #[error("the record has the wrong type: it is no object")]
-    NoObject,
-    /// A field has a value of another type.
+    /// The JSON is not an object.
+    #[error("the record has the wrong type: it is not an object")]
+    NotAnObject,
+    /// A field has a value of the wrong type.
     #[error("the record's field {0} has a value of the wrong type")]
-    Field(&'static str),
+    WrongType(&'static str),
 }
 
 /// One revision of a release.
@@ -48,97 +48,97 @@ pub enum Error {
 pub struct Release {
     /// The release's name.
     pub name: String,
-    /// The namespace that it lives in.
+    /// Its namespace.
     pub namespace: String,
     /// The number of the revision.
     pub revision: i64,
-    /// What happened to it.
+    /// Status, timestamps and notes.
     pub info: Info,
-    /// The chart, as it was stored; without its subcharts.
+    /// The chart as stored, without subcharts.
     pub chart: Option<Node>,
-    /// What the user set; Helm tells nothing from no record of it.
+    /// The user-supplied values; Helm distinguishes empty from absent.
     pub config: Option<Map>,
-    /// The objects, as they were rendered.
+    /// The rendered manifest.
     pub manifest: String,
     /// The hooks.
     pub hooks: Vec<Hook>,
     /// `ssa` or `csa`; empty in the records of Helm 3.
     pub apply_method: String,
-    /// The labels of what the record is kept in.
+    /// The labels of the Secret or ConfigMap.
     pub labels: BTreeMap<String, String>,
-    /// Its annotations.
+    /// The annotations of the Secret or ConfigMap.
     pub annotations: BTreeMap<String, String>,
 }
 
-/// What happened to a revision.
+/// Status, timestamps and notes of a revision.
 #[derive(Clone, Debug, Default)]
 pub struct Info {
     /// When the release was installed.
     pub first_deployed: Option<Time>,
-    /// When this revision was.
+    /// When this revision was deployed.
     pub last_deployed: Option<Time>,
-    /// When it was uninstalled.
+    /// When the release was uninstalled.
     pub deleted: Option<Time>,
-    /// A sentence.
+    /// What happened, for the history.
     pub description: String,
-    /// One of Helm's words, such as `deployed`.
+    /// Helm's status, such as `deployed`.
     pub status: String,
-    /// Which revision this one went back to; 0 if none.
+    /// The revision that this one rolled back to; 0 if none.
     pub rollback_revision: i64,
-    /// What NOTES.txt says.
+    /// The rendered NOTES.txt.
     pub notes: String,
 }
 
-/// An object that is created at some moment of a release's life.
+/// A hook: an object that is created at an event of the release's lifecycle.
 #[derive(Clone, Debug, Default)]
 pub struct Hook {
     /// The object's name.
     pub name: String,
     /// The object's kind.
     pub kind: String,
-    /// The template that it comes from.
+    /// The path of its template.
     pub path: String,
-    /// The object.
+    /// The object's manifest.
     pub manifest: String,
-    /// The moments.
+    /// Its events, such as `pre-install`.
     pub events: Vec<String>,
-    /// Its last run.
-    pub last_run: Run,
-    /// Lower ones go first.
+    /// Its last execution.
+    pub last_run: HookExecution,
+    /// Hooks with lower weights run first.
     pub weight: i64,
-    /// When the object is deleted.
+    /// When its objects are deleted.
     pub delete_policies: Vec<String>,
-    /// When its output is shown.
+    /// When its output is printed.
     pub output_log_policies: Vec<String>,
 }
 
-/// A run of a hook.
+/// An execution of a hook.
 #[derive(Clone, Debug, Default)]
-pub struct Run {
-    /// When it began.
+pub struct HookExecution {
+    /// When it started.
     pub started_at: Option<Time>,
-    /// When it ended.
+    /// When it completed.
     pub completed_at: Option<Time>,
-    /// How it ended.
+    /// Its result, such as `Succeeded`.
     pub phase: String,
 }
 
 impl Release {
-    /// Reads what a Secret or ConfigMap holds. Times are seen from a place.
+    /// Decodes the content of a Secret or ConfigMap; timestamps are in `local`.
     pub fn decode(text: &[u8], local: &Location) -> Result<Self, Error> {
-        let packed = base64_decode(text).map_err(Error::Base64)?;
-        let plain = if packed.starts_with(&GZIP) { gunzip(&packed)? } else { packed };
-        if values(&plain) > MOST {
-            return Err(Error::TooMany);
+        let compressed = base64_decode(text).map_err(Error::Base64)?;
+        let plain = if compressed.starts_with(&GZIP) { gunzip(&compressed)? } else { compressed };
+        if count_values(&plain) > MAX_VALUES {
+            return Err(Error::TooManyValues);
         }
         let node = json::parse(&plain, 0).map_err(|e| Error::Json(e.to_string()))?;
         if !node.is_null() && node.as_map().is_none() {
-            return Err(Error::NoObject);
+            return Err(Error::NotAnObject);
         }
-        Reader { local }.release(&node)
+        RecordReader { local }.release(&node)
     }
 
-    /// Something of the chart's metadata; empty when there is none.
+    /// A field of the chart's metadata; empty when it is missing.
     pub fn chart_field(&self, key: &str) -> &str {
         self.metadata().and_then(|metadata| metadata.get(key)).and_then(Node::as_str).unwrap_or_default()
     }
@@ -148,7 +148,7 @@ impl Release {
         self.chart.as_ref()?.get("metadata").filter(|metadata| !metadata.is_null())
     }
 
-    /// `name-version` of the chart, as lists show it.
+    /// The chart's `name-version`, as lists print it.
     pub fn chart_name(&self) -> String {
         match self.metadata() {
             None => "MISSING".to_owned(),
@@ -156,21 +156,21 @@ impl Release {
         }
     }
 
-    /// The version of what the chart installs, as lists show it.
+    /// The chart's `appVersion`, as lists print it.
     pub fn app_version(&self) -> &str {
         if self.metadata().is_none() { "MISSING" } else { self.chart_field("appVersion") }
     }
 }
 
-fn gunzip(packed: &[u8]) -> Result<Vec<u8>, Error> {
+fn gunzip(compressed: &[u8]) -> Result<Vec<u8>, Error> {
     let mut plain = Vec::new();
-    let read = GzDecoder::new(packed).take(LARGEST + 1).read_to_end(&mut plain);
+    let read = GzDecoder::new(compressed).take(MAX_DECOMPRESSED + 1).read_to_end(&mut plain);
     let length = read.map_err(|e| Error::Gzip(e.to_string()))?;
-    if length as u64 > LARGEST { Err(Error::TooLarge) } else { Ok(plain) }
+    if length as u64 > MAX_DECOMPRESSED { Err(Error::TooLarge) } else { Ok(plain) }
 }
 
-/// How many values a text of JSON has, roughly: a comma or a bracket that is not in a string begins one.
-fn values(plain: &[u8]) -> usize {
+/// Estimates the number of JSON values: commas and opening brackets outside strings.
+fn count_values(plain: &[u8]) -> usize {
     let (mut count, mut quoted, mut escaped) = (0, false, false);
     for byte in plain {
         match byte {
@@ -184,34 +184,34 @@ fn values(plain: &[u8]) -> usize {
     count
 }
 
-struct Reader<'l> {
+struct RecordReader<'l> {
     local: &'l Location,
 }
 
-/// A field that is there and not null.
+/// A field that is present and not null.
 fn field<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
     node.get(key).filter(|value| !value.is_null())
 }
 
-/// A field that has fields itself.
+/// A field that is an object.
 fn object<'n>(node: &'n Node, key: &'static str) -> Result<Option<&'n Node>, Error> {
     match field(node, key) {
-        Some(value) if value.as_map().is_none() => Err(Error::Field(key)),
+        Some(value) if value.as_map().is_none() => Err(Error::WrongType(key)),
         found => Ok(found),
     }
 }
 
-/// A list of things with fields.
+/// A field that is a list of objects.
 fn objects<'n>(node: &'n Node, key: &'static str) -> Result<Vec<&'n Node>, Error> {
     let Some(value) = field(node, key) else { return Ok(Vec::new()) };
-    let list = value.as_list().ok_or(Error::Field(key))?;
-    list.iter().map(|item| item.as_map().map(|_| item).ok_or(Error::Field(key))).collect()
+    let list = value.as_list().ok_or(Error::WrongType(key))?;
+    list.iter().map(|item| item.as_map().map(|_| item).ok_or(Error::WrongType(key))).collect()
 }
 
 fn text(node: &Node, key: &'static str) -> Result<String, Error> {
     match field(node, key) {
         None => Ok(String::new()),
-        Some(value) => value.as_str().map(str::to_owned).ok_or(Error::Field(key)),
+        Some(value) => value.as_str().map(str::to_owned).ok_or(Error::WrongType(key)),
     }
 }
 
@@ -219,18 +219,20 @@ fn number(node: &Node, key: &'static str) -> Result<i64, Error> {
     match field(node, key).map(|node| &node.value) {
         None => Ok(0),
         Some(Value::Int(number)) => Ok(*number),
-        Some(Value::Float(number)) if number.fract() == 0.0 && number.abs() < EXACT => Ok(*number as i64),
-        Some(_) => Err(Error::Field(key)),
+        Some(Value::Float(number)) if number.fract() == 0.0 && number.abs() < MAX_EXACT_INTEGER => {
+            Ok(*number as i64)
+        }
+        Some(_) => Err(Error::WrongType(key)),
     }
 }
 
 fn texts(node: &Node, key: &'static str) -> Result<Vec<String>, Error> {
     let Some(value) = field(node, key) else { return Ok(Vec::new()) };
-    let list = value.as_list().ok_or(Error::Field(key))?;
-    list.iter().map(|item| item.as_str().map(str::to_owned).ok_or(Error::Field(key))).collect()
+    let list = value.as_list().ok_or(Error::WrongType(key))?;
+    list.iter().map(|item| item.as_str().map(str::to_owned).ok_or(Error::WrongType(key))).collect()
 }
 
-/// The chart; what is shown of it has the right types.
+/// The chart, with the fields that are printed checked for their types.
 fn chart(node: &Node) -> Result<Option<Node>, Error> {
     let Some(chart) = object(node, "chart")? else { return Ok(None) };
     object(chart, "values")?;
@@ -240,7 +242,7 @@ fn chart(node: &Node) -> Result<Option<Node>, Error> {
         }
         let annotations = object(metadata, "annotations")?.and_then(Node::as_map);
         if annotations.into_iter().flatten().any(|(_, value)| value.as_str().is_none() && !value.is_null()) {
-            return Err(Error::Field("annotations"));
+            return Err(Error::WrongType("annotations"));
         }
         for dependency in objects(metadata, "dependencies")? {
             text(dependency, "name")?;
@@ -249,7 +251,7 @@ fn chart(node: &Node) -> Result<Option<Node>, Error> {
     Ok(Some(chart.clone()))
 }
 
-impl Reader<'_> {
+impl RecordReader<'_> {
     fn release(&self, node: &Node) -> Result<Release, Error> {
         let none = Node::default();
         let hooks =
@@ -290,7 +292,7 @@ impl Reader<'_> {
             path: text(node, "path")?,
             manifest: text(node, "manifest")?,
             events: texts(node, "events")?,
-            last_run: Run {
+            last_run: HookExecution {
                 started_at: self.time(run, "started_at")?,
                 completed_at: self.time(run, "completed_at")?,
                 phase: text(run, "phase")?,
@@ -301,13 +303,13 @@ impl Reader<'_> {
         })
     }
 
-    /// Helm 3 writes an empty text where Helm 4 leaves the field out.
+    /// Helm 3 writes an empty string where Helm 4 omits the field.
     fn time(&self, node: &Node, key: &'static str) -> Result<Option<Time>, Error> {
         let text = text(node, key)?;
         if text.is_empty() {
             return Ok(None);
         }
-        let time = gotime::parse(RFC3339_NANO, &text, self.local).map_err(|_| Error::Field(key))?;
+        let time = gotime::parse(RFC3339_NANO, &text, self.local).map_err(|_| Error::WrongType(key))?;
         Ok(Some(time).filter(|time| !time.is_zero()))
     }
 }
@@ -322,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_json_is_a_record_too() {
+    fn decodes_uncompressed_json() {
         let release = decode(
             r#"{"name":"a","version":3,"namespace":"n","info":{"status":"deployed","deleted":"",
                 "last_deployed":"2024-05-06T07:08:09.5Z"},"chart":{"metadata":{"name":"c","version":"1.2.3"}}}"#,
@@ -335,11 +337,11 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_named() {
+    fn errors_name_the_damage() {
         assert_eq!(Release::decode(b"%%", &Location::UTC).unwrap_err(), Error::Base64(0));
         assert!(matches!(decode("{"), Err(Error::Json(_))));
         let field = |json| match decode(json) {
-            Err(Error::Field(name)) => name,
+            Err(Error::WrongType(name)) => name,
             other => panic!("{other:?}"),
         };
         assert_eq!(field(r#"{"name":1}"#), "name");
@@ -352,28 +354,28 @@ mod tests {
         assert_eq!(field(r#"{"chart":{"metadata":{"annotations":{"a":1}}}}"#), "annotations");
         assert_eq!(field(r#"{"chart":{"metadata":{"dependencies":["a"]}}}"#), "dependencies");
         assert_eq!(field(r#"{"chart":{"values":[]}}"#), "values");
-        assert_eq!(decode("[]").unwrap_err(), Error::NoObject);
+        assert_eq!(decode("[]").unwrap_err(), Error::NotAnObject);
         assert!(decode("null").is_ok());
         let cut = base64_encode(&[GZIP.as_slice(), &[0; 10]].concat());
         assert!(matches!(Release::decode(&cut, &Location::UTC), Err(Error::Gzip(_))));
     }
 
     #[test]
-    fn values_are_counted_before_they_are_made() {
-        assert_eq!(values(br#"{"a,[\",{":[1,2,"\\"],"b":{}}"#), 6);
-        let many = format!("[{}0]", "0,".repeat(MOST));
-        assert_eq!(decode(&many).unwrap_err(), Error::TooMany);
+    fn limits_values_before_parsing() {
+        assert_eq!(count_values(br#"{"a,[\",{":[1,2,"\\"],"b":{}}"#), 6);
+        let many = format!("[{}0]", "0,".repeat(MAX_VALUES));
+        assert_eq!(decode(&many).unwrap_err(), Error::TooManyValues);
     }
 
     #[test]
-    fn a_bomb_is_not_unpacked() {
+    fn rejects_a_decompression_bomb() {
         use std::io::Write;
         let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         let zeros = vec![b' '; 1 << 20];
-        for _ in 0..=(LARGEST >> 20) {
+        for _ in 0..=(MAX_DECOMPRESSED >> 20) {
             packer.write_all(&zeros).unwrap();
         }
-        let packed = base64_encode(&packer.finish().unwrap());
-        assert_eq!(Release::decode(&packed, &Location::UTC).unwrap_err(), Error::TooLarge);
+        let compressed = base64_encode(&packer.finish().unwrap());
+        assert_eq!(Release::decode(&compressed, &Location::UTC).unwrap_err(), Error::TooLarge);
     }
 }

@@ -1,23 +1,23 @@
-//! Bytes as text.
+//! Base64 as Go's `encoding/base64` encodes and decodes it.
 
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-const URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// In the usual letters, filled up with `=`.
+/// Encodes with the standard alphabet and padding.
 pub fn encode(bytes: &[u8]) -> String {
-    let mut out = letters(bytes, STANDARD);
+    let mut out = encode_with(bytes, STANDARD);
     while !out.len().is_multiple_of(4) {
         out.push('=');
     }
     out
 }
 
-/// In letters that addresses may have, not filled up.
+/// Encodes with the URL-safe alphabet and no padding.
 pub fn encode_url(bytes: &[u8]) -> String {
-    letters(bytes, URL)
+    encode_with(bytes, URL_SAFE)
 }
 
-fn letters(bytes: &[u8], alphabet: &[u8; 64]) -> String {
+fn encode_with(bytes: &[u8], alphabet: &[u8; 64]) -> String {
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
         let at = |i: usize| u32::from(chunk.get(i).copied().unwrap_or(0));
@@ -30,30 +30,29 @@ fn letters(bytes: &[u8], alphabet: &[u8; 64]) -> String {
     out
 }
 
-/// The bytes of a text with the usual letters, as Go reads it, or the place where it is wrong. Line breaks are passed
-/// over.
+/// Decodes the standard alphabet as Go does, skipping line breaks; the error is the offset of the invalid byte.
 pub fn decode(text: &[u8]) -> Result<Vec<u8>, usize> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
-    let mut signs = text.iter().enumerate().filter(|(_, sign)| !matches!(sign, b'\r' | b'\n'));
+    let mut symbols = text.iter().enumerate().filter(|(_, symbol)| !matches!(symbol, b'\r' | b'\n'));
     loop {
         let mut group = [0_u8; 4];
         let mut count = 0;
         while count < 4 {
-            let Some((at, sign)) = signs.next() else {
-                // An end in the middle is reported where the group begins to lack.
+            let Some((at, symbol)) = symbols.next() else {
+                // Go reports a truncated group at its start.
                 return if count == 0 { Ok(out) } else { Err(text.len() - count) };
             };
-            if *sign == b'=' {
-                padding(text, at, count, &mut signs)?;
+            if *symbol == b'=' {
+                check_padding(text, at, count, &mut symbols)?;
                 append(&mut out, group, count);
-                return match signs.next() {
+                return match symbols.next() {
                     Some((at, _)) => Err(at),
                     None => Ok(out),
                 };
             }
-            let value = STANDARD.iter().position(|one| one == sign).ok_or(at)?;
-            if let Some(place) = group.get_mut(count) {
-                *place = value as u8;
+            let value = STANDARD.iter().position(|one| one == symbol).ok_or(at)?;
+            if let Some(slot) = group.get_mut(count) {
+                *slot = value as u8;
             }
             count += 1;
         }
@@ -61,15 +60,15 @@ pub fn decode(text: &[u8]) -> Result<Vec<u8>, usize> {
     }
 }
 
-fn padding<'a>(
+fn check_padding<'a>(
     text: &[u8],
     at: usize,
     count: usize,
-    signs: &mut impl Iterator<Item = (usize, &'a u8)>,
+    symbols: &mut impl Iterator<Item = (usize, &'a u8)>,
 ) -> Result<(), usize> {
     match count {
         0 | 1 => Err(at),
-        2 => match signs.next() {
+        2 => match symbols.next() {
             None => Err(text.len()),
             Some((_, b'=')) => Ok(()),
             Some((at, _)) => Err(at),
@@ -84,14 +83,14 @@ fn append(out: &mut Vec<u8>, group: [u8; 4], count: usize) {
     out.extend(bytes.iter().take(count.saturating_sub(1)));
 }
 
-/// The bytes of what [`encode_url`] has written; nothing if it is something else.
+/// Decodes URL-safe base64 without padding; `None` when it is invalid.
 pub fn decode_url(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     for chunk in text.as_bytes().chunks(4) {
         let mut word = 0_u32;
         for i in 0..4 {
             let six = match chunk.get(i) {
-                Some(letter) => URL.iter().position(|one| one == letter)?,
+                Some(letter) => URL_SAFE.iter().position(|one| one == letter)?,
                 None => 0,
             };
             word = word << 6 | u32::try_from(six).ok()?;
@@ -99,7 +98,7 @@ pub fn decode_url(text: &str) -> Option<Vec<u8>> {
         let [_, bytes @ ..] = word.to_be_bytes();
         let (taken, rest) =
             bytes.split_at_checked(chunk.len().checked_sub(1).filter(|length| *length > 0)?)?;
-        // Bits that mean nothing are zero, so that every text has one form.
+        // Unused bits must be zero, so that every value has exactly one encoding.
         if rest.iter().any(|byte| *byte != 0) {
             return None;
         }
@@ -113,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_become_text_and_come_back() {
+    fn url_safe_encoding_round_trips() {
         for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
         {
             assert_eq!(encode(bytes.as_bytes()), text);
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_go_both_ways_and_errors_have_a_place() {
+    fn standard_encoding_round_trips_and_errors_have_offsets() {
         for bytes in [&b""[..], b"a", b"ab", b"abc", b"\xff\xfe\x00\x01"] {
             assert_eq!(decode(encode(bytes).as_bytes()), Ok(bytes.to_vec()));
         }

@@ -1,23 +1,24 @@
-//! Fields of objects: where two objects differ, and paths as a server writes them.
+//! Compares objects field by field, with paths as the API server writes them.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde_json::Value;
 
-/// The keys by which the items of lists are told apart, the first that all items have.
-const KEYS: [&str; 6] = ["name", "containerPort", "port", "mountPath", "key", "type"];
-/// What a server writes by itself and nobody asks for.
-const OWN: [&str; 5] = ["managedFields", "resourceVersion", "generation", "uid", "creationTimestamp"];
+/// Keys that identify list items; the first key that all items have is used.
+const LIST_KEYS: [&str; 6] = ["name", "containerPort", "port", "mountPath", "key", "type"];
+/// Metadata that the API server sets.
+const SERVER_FIELDS: [&str; 5] =
+    ["managedFields", "resourceVersion", "generation", "uid", "creationTimestamp"];
 
-/// A field that is not the same in two objects.
+/// A field that differs between two objects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// The field, such as `.spec.template.spec.containers[name="c"].image`.
     pub path: String,
-    /// What it was; nothing when it was not there.
+    /// The old value; `None` when the field is added.
     pub from: Option<Value>,
-    /// What it becomes; nothing when it goes.
+    /// The new value; `None` when the field is removed.
     pub to: Option<Value>,
 }
 
@@ -32,14 +33,14 @@ impl fmt::Display for Change {
     }
 }
 
-/// The fields in which two states of an object differ, but for its status and what the server counts.
+/// The fields that differ between two versions of an object, except for its status and server-set metadata.
 pub fn changes(from: &Value, to: &Value) -> Vec<Change> {
     let strip = |object: &Value| {
         let mut object = object.clone();
         if let Some(fields) = object.as_object_mut() {
             fields.remove("status");
             if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
-                OWN.iter().for_each(|own| drop(metadata.remove(*own)));
+                SERVER_FIELDS.iter().for_each(|field| drop(metadata.remove(*field)));
             }
         }
         object
@@ -55,14 +56,14 @@ fn compare(from: &Value, to: &Value, path: String, out: &mut Vec<Change>) {
         (Value::Object(a), Value::Object(b)) => {
             let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
             for key in keys {
-                pair(a.get(key), b.get(key), format!("{path}{}", step(key)), out);
+                compare_optional(a.get(key), b.get(key), format!("{path}{}", path_element(key)), out);
             }
         }
-        (Value::Array(a), Value::Array(b)) => match key_of(a, b) {
-            Some(key) => by_key(a, b, key, &path, out),
+        (Value::Array(a), Value::Array(b)) => match common_key(a, b) {
+            Some(key) => compare_by_key(a, b, key, &path, out),
             None => {
                 for index in 0..a.len().max(b.len()) {
-                    pair(a.get(index), b.get(index), format!("{path}[{index}]"), out);
+                    compare_optional(a.get(index), b.get(index), format!("{path}[{index}]"), out);
                 }
             }
         },
@@ -70,28 +71,28 @@ fn compare(from: &Value, to: &Value, path: String, out: &mut Vec<Change>) {
     }
 }
 
-fn pair(from: Option<&Value>, to: Option<&Value>, path: String, out: &mut Vec<Change>) {
+fn compare_optional(from: Option<&Value>, to: Option<&Value>, path: String, out: &mut Vec<Change>) {
     match (from, to) {
         (Some(from), Some(to)) => compare(from, to, path, out),
         (from, to) => out.push(Change { path, from: from.cloned(), to: to.cloned() }),
     }
 }
 
-/// A name as a step of a path; names with signs of paths are quoted.
-fn step(key: &str) -> String {
+/// A key as a path element; keys with path characters are quoted.
+fn path_element(key: &str) -> String {
     if key.contains(['.', '/', '[', ']', '"']) { format!("[{key:?}]") } else { format!(".{key}") }
 }
 
-/// A key that all items of both lists have, each of another value.
-fn key_of(a: &[Value], b: &[Value]) -> Option<&'static str> {
+/// A key that identifies the items of both lists.
+fn common_key(a: &[Value], b: &[Value]) -> Option<&'static str> {
     let distinct = |items: &[Value], key: &str| {
         let mut seen = BTreeSet::new();
         items.iter().all(|item| item.get(key).is_some_and(|value| seen.insert(value.to_string())))
     };
-    KEYS.into_iter().find(|key| distinct(a, key) && distinct(b, key))
+    LIST_KEYS.into_iter().find(|key| distinct(a, key) && distinct(b, key))
 }
 
-fn by_key(a: &[Value], b: &[Value], key: &str, path: &str, out: &mut Vec<Change>) {
+fn compare_by_key(a: &[Value], b: &[Value], key: &str, path: &str, out: &mut Vec<Change>) {
     let find =
         |items: &[Value], wanted: &Value| items.iter().find(|item| item.get(key) == Some(wanted)).cloned();
     let known: Vec<&Value> = a.iter().chain(b).filter_map(|item| item.get(key)).collect();
@@ -100,7 +101,7 @@ fn by_key(a: &[Value], b: &[Value], key: &str, path: &str, out: &mut Vec<Change>
         if !seen.contains(&value) {
             seen.push(value);
             let (from, to) = (find(a, value), find(b, value));
-            pair(from.as_ref(), to.as_ref(), format!("{path}[{key}={value}]"), out);
+            compare_optional(from.as_ref(), to.as_ref(), format!("{path}[{key}={value}]"), out);
         }
     }
 }
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_differs_is_named() {
+    fn lists_changed_fields_only() {
         let from = json!({"metadata": {"generation": 1, "annotations": {"a.b/c": "1"}}, "status": {"x": 1},
             "spec": {"replicas": 1, "gone": true, "args": ["a", "b"]}});
         let to = json!({"metadata": {"generation": 2, "annotations": {"a.b/c": "2"}}, "status": {"x": 2},
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn items_are_told_apart_by_their_names() {
+    fn matches_list_items_by_key() {
         let from = json!({"c": [{"name": "a", "image": "x"}, {"name": "b"}]});
         let to = json!({"c": [{"name": "new"}, {"name": "a", "image": "y"}]});
         assert_eq!(

@@ -1,20 +1,20 @@
-//! Kinds, and where a server keeps their objects.
+//! Group, version and kind, and the REST paths of resources.
 
 use std::fmt;
 
-/// A group, a version and a kind.
+/// A group, version and kind (GVK).
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind {
     /// The group; empty for the core group.
     pub group: String,
     /// The version.
     pub version: String,
-    /// The kind itself.
+    /// The kind.
     pub kind: String,
 }
 
 impl Kind {
-    /// From the two fields that every object has.
+    /// Parses `apiVersion`; `kind` is taken as is.
     pub fn new(api_version: &str, kind: &str) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         Self { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned() }
@@ -32,24 +32,24 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Where a server keeps the objects of a kind.
+/// A resource that an API server serves (GVR), with its kind and scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
-    /// The kind.
+    /// The group, version and kind of its objects.
     pub kind: Kind,
-    /// Its name in addresses.
+    /// The plural name in paths.
     pub plural: String,
-    /// Whether its objects live in namespaces.
+    /// Whether its objects are namespaced.
     pub namespaced: bool,
 }
 
 impl Resource {
-    /// One of the kinds that every cluster has.
+    /// A resource of the core group's v1.
     pub fn core(kind: &str, plural: &str, namespaced: bool) -> Self {
         Self { kind: Kind::new("v1", kind), plural: plural.to_owned(), namespaced }
     }
 
-    /// The address of all of them, or of those in a namespace.
+    /// The path of the collection, in one namespace or in all.
     pub fn collection(&self, namespace: Option<&str>) -> String {
         let Kind { group, version, .. } = &self.kind;
         let root =
@@ -60,16 +60,16 @@ impl Resource {
         }
     }
 
-    /// The address of one of them.
+    /// The path of one object.
     pub fn object(&self, namespace: Option<&str>, name: &str) -> String {
         format!("{}/{}", self.collection(namespace), escape(name))
     }
 }
 
-/// A text as one segment of a path, or as a value in a query.
+/// Percent-encodes a path segment or query value.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    // A path's `.` and `..` mean other places.
+    // `.` and `..` would be resolved as path steps.
     let only_dots = text.bytes().all(|byte| byte == b'.');
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-_~".contains(&byte) || byte == b'.' && !only_dots {
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_follow_group_and_scope() {
+    fn paths_depend_on_group_and_scope() {
         let secrets = Resource::core("Secret", "secrets", true);
         assert_eq!(secrets.object(Some("ns"), "a"), "/api/v1/namespaces/ns/secrets/a");
         assert_eq!(secrets.collection(None), "/api/v1/secrets");
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_cannot_leave_its_segment() {
+    fn escapes_path_traversal() {
         let secrets = Resource::core("Secret", "secrets", true);
         assert_eq!(secrets.object(Some(".."), "../x?y"), "/api/v1/namespaces/%2E%2E/secrets/..%2Fx%3Fy");
     }

@@ -1,21 +1,21 @@
-//! What Kubernetes objects are: kinds, names, selectors, statuses.
+//! Kubernetes API machinery as data: GVK and GVR, names, labels, selectors, quantities, Status, Table, timestamps.
 //!
-//! Objects travel as JSON values; this crate has the small views that everybody needs. It knows no cluster.
+//! Objects are JSON values; this crate has the small typed views that the other crates share. It does no I/O.
 
 pub mod base64;
+pub mod field_error;
 pub mod fields;
-pub mod flaw;
-pub mod glance;
 pub mod kind;
-pub mod moment;
 pub mod names;
+pub mod partial_json;
 pub mod quantity;
 pub mod selector;
 pub mod status;
 pub mod table;
 pub mod time;
+pub mod timestamp;
 
-pub use flaw::{Flaw, Wrong};
+pub use field_error::{ErrorType, FieldError};
 pub use kind::{Kind, Resource};
 pub use quantity::Quantity;
 pub use selector::Selector;

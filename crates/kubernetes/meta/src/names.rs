@@ -1,50 +1,55 @@
-//! Rules of names, and what an API server says of names that break them.
+//! Validation of names, labels and label values, with the API server's messages.
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
-/// The form of subdomains, as refusals show it.
+/// The regex of DNS subdomains in error messages.
 pub const SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
 const LABEL_1035: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
 const QUALIFIED: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
-/// How long a label may be.
-pub const LONGEST_LABEL: usize = 63;
-/// How long a subdomain may be.
-pub const LONGEST_SUBDOMAIN: usize = 253;
+/// Maximum length of a DNS label.
+pub const LABEL_MAX_LENGTH: usize = 63;
+/// Maximum length of a DNS subdomain.
+pub const SUBDOMAIN_MAX_LENGTH: usize = 253;
 
-/// What lengths are said to be counted in: the rules of built-in kinds are older than those of all others.
+/// The unit of lengths in messages: the older validation of built-in resources says characters, newer validation
+/// bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Measure {
+pub enum LengthUnit {
     /// Bytes.
     Bytes,
-    /// Characters, which are bytes too.
+    /// Characters; only the word differs, bytes are counted.
     Characters,
 }
 
-impl Measure {
-    /// What is said of a text that is longer than this.
-    pub fn most(self, text: &str, most: usize) -> Option<String> {
+impl LengthUnit {
+    /// The error for a text that is longer than `max` bytes.
+    pub fn max_length_error(self, text: &str, max: usize) -> Option<String> {
         let word = match self {
             Self::Bytes => "bytes",
             Self::Characters => "characters",
         };
-        (text.len() > most).then(|| format!("must be no more than {most} {word}"))
+        (text.len() > max).then(|| format!("must be no more than {max} {word}"))
     }
 }
 
-/// A sentence with the form and examples.
-pub fn form(sentence: &str, form: &str, examples: &[&str]) -> String {
+/// An error message with the regex and examples.
+pub fn regex_error(sentence: &str, regex: &str, examples: &[&str]) -> String {
     let list: Vec<String> = examples.iter().map(|example| format!("'{example}'")).collect();
     match list.is_empty() {
-        true => format!("{sentence} (regex used for validation is '{form}')"),
-        false => format!("{sentence} (e.g. {}, regex used for validation is '{form}')", list.join(",  or ")),
+        true => format!("{sentence} (regex used for validation is '{regex}')"),
+        false => format!("{sentence} (e.g. {}, regex used for validation is '{regex}')", list.join(",  or ")),
     }
 }
 
-/// What is said of the length, and then of the form if it is wrong.
-pub fn said(length: Option<String>, wrong: bool, sentence: impl FnOnce() -> String) -> Vec<String> {
+/// The length error, followed by the format error when the format is wrong.
+pub fn length_and_format_errors(
+    length: Option<String>,
+    wrong: bool,
+    sentence: impl FnOnce() -> String,
+) -> Vec<String> {
     length.into_iter().chain(wrong.then(sentence)).collect()
 }
 
-/// Small letters, digits and dashes, with no dash at the ends; of any length.
+/// Whether a text is a DNS-1123 label, regardless of length.
 pub fn is_label(text: &str) -> bool {
     let plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = text.as_bytes();
@@ -53,26 +58,26 @@ pub fn is_label(text: &str) -> bool {
         && bytes.last().is_some_and(plain)
 }
 
-/// Labels with dots between them; of any length.
+/// Whether a text is a DNS-1123 subdomain, regardless of length.
 pub fn is_subdomain(text: &str) -> bool {
     text.split('.').all(is_label)
 }
 
-/// Letters, digits, dashes, dots and underscores, the outer ones letters or digits; of any length.
-pub fn is_word(text: &str) -> bool {
+/// Whether a text has the form of a label value or of the name part of a qualified name, regardless of length.
+pub fn is_qualified_name_part(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
         && bytes.first().is_some_and(u8::is_ascii_alphanumeric)
         && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
 }
 
-/// What is wrong with a DNS label.
-pub fn label(text: &str, measure: Measure) -> Vec<String> {
-    said(measure.most(text, LONGEST_LABEL), !is_label(text), || {
+/// Errors of a DNS-1123 label.
+pub fn label(text: &str, unit: LengthUnit) -> Vec<String> {
+    length_and_format_errors(unit.max_length_error(text, LABEL_MAX_LENGTH), !is_label(text), || {
         if is_subdomain(text) {
             return "must not contain dots".to_owned();
         }
-        form(
+        regex_error(
             "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start \
              and end with an alphanumeric character",
             LABEL,
@@ -81,10 +86,10 @@ pub fn label(text: &str, measure: Measure) -> Vec<String> {
     })
 }
 
-/// What is wrong with a DNS subdomain, which most names have to be.
-pub fn subdomain(text: &str, measure: Measure) -> Vec<String> {
-    said(measure.most(text, LONGEST_SUBDOMAIN), !is_subdomain(text), || {
-        form(
+/// Errors of a DNS-1123 subdomain, the form of most object names.
+pub fn subdomain(text: &str, unit: LengthUnit) -> Vec<String> {
+    length_and_format_errors(unit.max_length_error(text, SUBDOMAIN_MAX_LENGTH), !is_subdomain(text), || {
+        regex_error(
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and \
              must start and end with an alphanumeric character",
             SUBDOMAIN,
@@ -93,11 +98,11 @@ pub fn subdomain(text: &str, measure: Measure) -> Vec<String> {
     })
 }
 
-/// What is wrong with a label that has to begin with a letter.
+/// Errors of a DNS-1035 label, which starts with a letter.
 pub fn label_1035(text: &str) -> Vec<String> {
     let good = is_label(text) && text.starts_with(|sign: char| sign.is_ascii_lowercase());
-    said(Measure::Characters.most(text, LONGEST_LABEL), !good, || {
-        form(
+    length_and_format_errors(LengthUnit::Characters.max_length_error(text, LABEL_MAX_LENGTH), !good, || {
+        regex_error(
             "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
              character, and end with an alphanumeric character",
             LABEL_1035,
@@ -106,10 +111,10 @@ pub fn label_1035(text: &str) -> Vec<String> {
     })
 }
 
-/// What is wrong with a qualified name, as keys of labels are: a name with or without a domain and a slash before it.
+/// Errors of a qualified name, the form of label keys: a name with an optional DNS subdomain prefix and `/`.
 pub fn qualified(text: &str) -> Vec<String> {
     let rule = || {
-        form(
+        regex_error(
             "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric \
              character",
             QUALIFIED,
@@ -125,7 +130,7 @@ pub fn qualified(text: &str) -> Vec<String> {
             name
         }
         (Some(prefix), Some(name), None) => {
-            let of_prefix = subdomain(prefix, Measure::Bytes);
+            let of_prefix = subdomain(prefix, LengthUnit::Bytes);
             wrong.extend(of_prefix.into_iter().map(|wrong| format!("prefix part {wrong}")));
             name
         }
@@ -138,20 +143,20 @@ pub fn qualified(text: &str) -> Vec<String> {
     };
     if name.is_empty() {
         wrong.push("name part must be non-empty".to_owned());
-    } else if let Some(long) = Measure::Bytes.most(name, LONGEST_LABEL) {
+    } else if let Some(long) = LengthUnit::Bytes.max_length_error(name, LABEL_MAX_LENGTH) {
         wrong.push(format!("name part {long}"));
     }
-    if !is_word(name) {
+    if !is_qualified_name_part(name) {
         wrong.push(format!("name part {}", rule()));
     }
     wrong
 }
 
-/// What is wrong with the value of a label.
+/// Errors of a label value.
 pub fn label_value(text: &str) -> Vec<String> {
-    let wrong = !text.is_empty() && !is_word(text);
-    said(Measure::Bytes.most(text, LONGEST_LABEL), wrong, || {
-        form(
+    let wrong = !text.is_empty() && !is_qualified_name_part(text);
+    length_and_format_errors(LengthUnit::Bytes.max_length_error(text, LABEL_MAX_LENGTH), wrong, || {
+        regex_error(
             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
              start and end with an alphanumeric character",
             &format!("({QUALIFIED})?"),
@@ -160,7 +165,7 @@ pub fn label_value(text: &str) -> Vec<String> {
     })
 }
 
-/// What is wrong with a name that is a step of a path, or with the beginning of one.
+/// Errors of a name, or of a generateName prefix, that is used as a path segment.
 pub fn path_segment(text: &str, prefix: bool) -> Vec<String> {
     if !prefix && matches!(text, "." | "..") {
         return vec![format!("may not be '{text}'")];
@@ -174,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_from_other_texts() {
+    fn recognizes_labels_subdomains_and_qualified_names() {
         for (text, is) in [
             ("a", [true, true, true]),
             ("a-1", [true, true, true]),
@@ -185,16 +190,16 @@ mod tests {
             ("", [false, false, false]),
             (&"a".repeat(254), [true, true, true]),
         ] {
-            assert_eq!([is_label(text), is_subdomain(text), is_word(text)], is, "{text}");
+            assert_eq!([is_label(text), is_subdomain(text), is_qualified_name_part(text)], is, "{text}");
         }
     }
 
     #[test]
-    fn what_is_wrong_is_said_in_the_words_of_the_rule() {
+    fn reports_the_api_servers_messages() {
         let long = "a".repeat(64);
-        assert_eq!(label(&long, Measure::Characters), ["must be no more than 63 characters"]);
-        assert_eq!(label(&long, Measure::Bytes), ["must be no more than 63 bytes"]);
-        assert_eq!(label("a.b", Measure::Bytes), ["must not contain dots"]);
+        assert_eq!(label(&long, LengthUnit::Characters), ["must be no more than 63 characters"]);
+        assert_eq!(label(&long, LengthUnit::Bytes), ["must be no more than 63 bytes"]);
+        assert_eq!(label("a.b", LengthUnit::Bytes), ["must not contain dots"]);
         assert_eq!(label_1035(&long), ["must be no more than 63 characters"]);
         assert_eq!(
             qualified(&format!("/{long}")),

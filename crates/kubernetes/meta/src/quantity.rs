@@ -1,71 +1,71 @@
-//! Quantities such as `100m` and `1.5Gi`: read and written exactly as Kubernetes does.
+//! Quantities such as `100m` and `1.5Gi`, parsed and formatted exactly as Kubernetes does.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// Why a text is no quantity, in the server's words.
+/// Why a quantity cannot be parsed, with the API server's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
-    /// The text as a whole.
+    /// The text does not have the form of a quantity.
     #[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")]
     Format,
-    /// The number in it.
+    /// The number is invalid.
     #[error("unable to parse numeric part of quantity")]
     Numeric,
-    /// What follows the number.
+    /// The suffix is invalid.
     #[error("unable to parse quantity's suffix")]
     Suffix,
 }
 
-/// How a quantity is written.
+/// The suffix family of a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
-    /// With `e3`.
+    /// Decimal exponent, such as `e3`.
     Exponent,
-    /// With `k`, `M`, `m`.
+    /// Decimal SI: `k`, `M`, `m`.
     Decimal,
-    /// With `Ki`, `Mi`.
+    /// Binary SI: `Ki`, `Mi`.
     Binary,
 }
 
-/// An amount of something, exact to a billionth.
+/// A quantity with nano precision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quantity {
     negative: bool,
-    /// Decimal digits without leading zeros; none for zero.
+    /// Decimal digits without leading zeros; empty for zero.
     digits: Vec<u8>,
-    /// The value is the digits times ten to the power of this.
+    /// The power of ten that the digits are multiplied by.
     exponent: i64,
     format: Format,
-    /// How it was written, if that is the usual form.
+    /// The original text, if it is in canonical form.
     text: Option<String>,
-    /// It is small enough for the server's quick form, which keeps a text longer.
-    quick: bool,
+    /// Kubernetes would hold it as an int64, which keeps the original text in more cases.
+    fits_int64: bool,
 }
 
-/// The finest part that is kept: billionths.
+/// The smallest unit: nano.
 const NANO: i64 = -9;
-/// The zeros that are written out to add two quantities.
-const MOST_ZEROS: usize = 10_000;
-/// The digits that always fit into 64 bits.
-const QUICK_DIGITS: i64 = 18;
+/// Maximum number of zeros appended to align two quantities for addition.
+const MAX_ALIGN_ZEROS: usize = 10_000;
+/// The number of digits that always fit an int64.
+const MAX_INT64_DIGITS: i64 = 18;
 
 const DECIMAL: [(&str, i64); 10] =
     [("", 0), ("n", -9), ("u", -6), ("m", -3), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 const BINARY: [(&str, u32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
 
-/// The parts of a written quantity.
+/// The parts of a quantity's text.
 struct Parts<'t> {
     negative: bool,
     whole: &'t str,
     fraction: &'t str,
-    /// There is a number at all: a point alone is none.
+    /// Whether there are digits at all; a decimal point alone is not a number.
     number: bool,
     suffix: &'t str,
 }
 
 impl Quantity {
-    /// Nothing.
+    /// The quantity zero.
     pub fn zero() -> Self {
         Self {
             negative: false,
@@ -73,73 +73,73 @@ impl Quantity {
             exponent: 0,
             format: Format::Decimal,
             text: None,
-            quick: true,
+            fits_int64: true,
         }
     }
 
-    /// Reads a quantity.
+    /// Parses a quantity.
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
         if text.is_empty() {
             return Err(QuantityError::Format);
         }
         let parts = split(text)?;
-        let (format, power) = suffix(parts.suffix).ok_or(QuantityError::Suffix)?;
-        match quick(text, &parts, format, power) {
+        let (format, power) = parse_suffix(parts.suffix).ok_or(QuantityError::Suffix)?;
+        match parse_int64(text, &parts, format, power) {
             Some(quantity) => Ok(quantity),
-            None => exact(&parts, format, power),
+            None => parse_decimal(&parts, format, power),
         }
     }
 
-    /// Whether it is nothing.
+    /// Whether the quantity is zero.
     pub fn is_zero(&self) -> bool {
         self.digits.is_empty()
     }
 
-    /// Rounds away from zero to a power of ten.
+    /// Rounds up, away from zero, to a power of ten.
     pub fn round_up(&mut self, power: i32) {
-        if self.quick && self.exponent >= i64::from(power) {
+        if self.fits_int64 && self.exponent >= i64::from(power) {
             return;
         }
         self.text = None;
-        let raised = round(&mut self.digits, &mut self.exponent, i64::from(power));
-        // A sum of nothing but nines may need one digit more.
-        if raised {
-            self.quick = self.quick && self.digits.len() <= 19;
+        let rounded_up = round(&mut self.digits, &mut self.exponent, i64::from(power));
+        // Rounding up only nines adds a digit.
+        if rounded_up {
+            self.fits_int64 = self.fits_int64 && self.digits.len() <= 19;
         }
     }
 
-    /// Adds another; nothing takes the other's way of writing.
+    /// Adds a quantity; zero takes the suffix family of the other.
     pub fn add(&mut self, other: &Quantity) {
         self.text = None;
         if self.is_zero() {
             self.format = other.format;
         }
         let exponent = self.exponent.min(other.exponent);
-        let (Some(mine), Some(others)) = (self.aligned(exponent), other.aligned(exponent)) else {
-            // The larger one is all that is left of a sum whose parts are that far apart.
+        let (Some(this), Some(that)) = (self.aligned(exponent), other.aligned(exponent)) else {
+            // The smaller one is negligible at such a difference in magnitude.
             if self.compare(other) == Ordering::Less {
                 *self = Self { text: None, ..other.clone() };
             }
             return;
         };
         (self.negative, self.digits) = if self.negative == other.negative {
-            (self.negative, sum(&mine, &others))
-        } else if magnitude(&mine, &others) == Ordering::Less {
-            (other.negative, difference(&others, &mine))
+            (self.negative, sum(&this, &that))
+        } else if compare_magnitude(&this, &that) == Ordering::Less {
+            (other.negative, difference(&that, &this))
         } else {
-            (self.negative, difference(&mine, &others))
+            (self.negative, difference(&this, &that))
         };
         self.exponent = exponent;
-        self.quick = self.quick && other.quick && self.digits.len() <= 18;
+        self.fits_int64 = self.fits_int64 && other.fits_int64 && self.digits.len() <= 18;
         trim(&mut self.digits);
     }
 
-    /// Which of two amounts is more.
+    /// Compares by value.
     pub fn compare(&self, other: &Quantity) -> Ordering {
         let sign = |one: &Self| if one.is_zero() { 0 } else { 1 - 2 * i8::from(one.negative) };
-        let (mine, others) = (sign(self), sign(other));
-        if mine != others || mine == 0 {
-            return mine.cmp(&others);
+        let (this, that) = (sign(self), sign(other));
+        if this != that || this == 0 {
+            return this.cmp(&that);
         }
         let places = |one: &Self| i64::try_from(one.digits.len()).unwrap_or(0).saturating_add(one.exponent);
         let longest = self.digits.len().max(other.digits.len());
@@ -149,15 +149,15 @@ impl Quantity {
         if self.negative { order.reverse() } else { order }
     }
 
-    /// The digits with zeros down to an exponent; nothing if that would be too many.
+    /// The digits extended with zeros down to an exponent; `None` if there are too many.
     fn aligned(&self, exponent: i64) -> Option<Vec<u8>> {
         let zeros = if self.is_zero() { 0 } else { usize::try_from(self.exponent - exponent).ok()? };
-        (zeros <= MOST_ZEROS)
+        (zeros <= MAX_ALIGN_ZEROS)
             .then(|| self.digits.iter().copied().chain(std::iter::repeat_n(0, zeros)).collect())
     }
 
-    /// The whole number that it is, if it is one and not too large.
-    fn whole(&self) -> Option<u128> {
+    /// The value as an integer, if it is one and fits.
+    fn to_integer(&self) -> Option<u128> {
         let mut value: u128 = 0;
         for digit in &self.digits {
             value = value.checked_mul(10)?.checked_add(u128::from(*digit))?;
@@ -203,7 +203,7 @@ impl Quantity {
         match exponent - pad {
             0 => Ok(()),
             power if format == Format::Exponent => write!(f, "e{power}"),
-            // A power without a letter is lost: so does the original.
+            // Kubernetes, too, drops a power without a suffix.
             power => f.write_str(DECIMAL.iter().find(|(_, p)| *p == power).map_or("", |(word, _)| word)),
         }
     }
@@ -220,7 +220,8 @@ impl fmt::Display for Quantity {
         if self.negative {
             f.write_str("-")?;
         }
-        let whole = (self.format == Format::Binary && !self.below_1024()).then(|| self.whole()).flatten();
+        let whole =
+            (self.format == Format::Binary && !self.below_1024()).then(|| self.to_integer()).flatten();
         let Some(mut value) = whole else {
             let format = if self.format == Format::Binary { Format::Decimal } else { self.format };
             return self.write_decimal(f, format);
@@ -234,7 +235,7 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// Cuts a text into sign, number and suffix.
+/// Splits a text into sign, number and suffix.
 fn split(text: &str) -> Result<Parts<'_>, QuantityError> {
     let bytes = text.as_bytes();
     let digits = |from: usize| bytes.iter().skip(from).take_while(|byte| byte.is_ascii_digit()).count();
@@ -268,8 +269,8 @@ fn split(text: &str) -> Result<Parts<'_>, QuantityError> {
     if end < bytes.len() { Err(QuantityError::Format) } else { Ok(parts) }
 }
 
-/// What a suffix stands for.
-fn suffix(text: &str) -> Option<(Format, i64)> {
+/// The family and power of a suffix.
+fn parse_suffix(text: &str) -> Option<(Format, i64)> {
     if let Some((_, power)) = DECIMAL.iter().find(|(word, _)| *word == text) {
         return Some((Format::Decimal, *power));
     }
@@ -278,17 +279,17 @@ fn suffix(text: &str) -> Option<(Format, i64)> {
     }
     let rest = text.strip_prefix(['e', 'E']).filter(|rest| !rest.is_empty())?;
     let power: i64 = rest.parse().ok()?;
-    // The original keeps 32 bits of it.
+    // Kubernetes keeps 32 bits of it.
     Some((Format::Exponent, i64::from(power as i32)))
 }
 
-/// The form of quantities that fit into 64 bits; it keeps the text of those that are written as usual.
-fn quick(text: &str, parts: &Parts<'_>, format: Format, power: i64) -> Option<Quantity> {
+/// Parses a quantity that fits an int64; keeps its text if it is in canonical form.
+fn parse_int64(text: &str, parts: &Parts<'_>, format: Format, power: i64) -> Option<Quantity> {
     let whole = if parts.whole.is_empty() { "0" } else { parts.whole };
     let length = |text: &str| i64::try_from(text.len()).unwrap_or(i64::MAX);
     let count = length(whole).saturating_add(length(parts.fraction));
     let (mut exponent, mut factor) = (0, 1_i64);
-    let room = if format == Format::Binary {
+    let spare = if format == Format::Binary {
         if !parts.fraction.is_empty() {
             return None;
         }
@@ -296,9 +297,9 @@ fn quick(text: &str, parts: &Parts<'_>, format: Format, power: i64) -> Option<Qu
         15 - length(whole) - power * 3 / 10 - 1
     } else {
         exponent = power;
-        QUICK_DIGITS.saturating_sub(count)
+        MAX_INT64_DIGITS.saturating_sub(count)
     };
-    if room < 0 {
+    if spare < 0 {
         return None;
     }
     exponent -= length(parts.fraction);
@@ -308,7 +309,7 @@ fn quick(text: &str, parts: &Parts<'_>, format: Format, power: i64) -> Option<Qu
     let shifted = format!("{whole}{}", parts.fraction);
     let value: i64 = shifted.parse().ok()?;
     let amount = value.checked_mul(factor)?;
-    let usual = match format {
+    let canonical = match format {
         Format::Binary => value & 7 != 0,
         _ => exponent % 3 == 0 && !shifted.ends_with("000") && !shifted.starts_with('0'),
     };
@@ -318,15 +319,15 @@ fn quick(text: &str, parts: &Parts<'_>, format: Format, power: i64) -> Option<Qu
         digits,
         exponent,
         format,
-        text: (usual || text == "0").then(|| text.to_owned()),
-        quick: true,
+        text: (canonical || text == "0").then(|| text.to_owned()),
+        fits_int64: true,
     };
     trim(&mut quantity.digits);
     Some(quantity)
 }
 
-/// The form of all others.
-fn exact(parts: &Parts<'_>, mut format: Format, power: i64) -> Result<Quantity, QuantityError> {
+/// Parses any quantity with arbitrary precision.
+fn parse_decimal(parts: &Parts<'_>, mut format: Format, power: i64) -> Result<Quantity, QuantityError> {
     if !parts.number {
         return Err(QuantityError::Numeric);
     }
@@ -334,7 +335,7 @@ fn exact(parts: &Parts<'_>, mut format: Format, power: i64) -> Result<Quantity, 
         parts.whole.bytes().chain(parts.fraction.bytes()).map(|byte| byte - b'0').collect();
     let mut exponent = -i64::try_from(parts.fraction.len()).unwrap_or(i64::MAX);
     if format == Format::Binary {
-        digits = times(&digits, 1_u128 << u32::try_from(power).unwrap_or(0).min(60));
+        digits = multiply(&digits, 1_u128 << u32::try_from(power).unwrap_or(0).min(60));
     } else {
         exponent = exponent.saturating_add(power);
     }
@@ -343,7 +344,7 @@ fn exact(parts: &Parts<'_>, mut format: Format, power: i64) -> Result<Quantity, 
         round(&mut digits, &mut exponent, NANO);
     }
     let mut quantity =
-        Quantity { negative: parts.negative, digits, exponent, format, text: None, quick: false };
+        Quantity { negative: parts.negative, digits, exponent, format, text: None, fits_int64: false };
     if format == Format::Binary {
         let places = i64::try_from(quantity.digits.len()).unwrap_or(i64::MAX).saturating_add(exponent);
         let largest: u128 = i64::MAX.unsigned_abs().into();
@@ -359,7 +360,7 @@ fn exact(parts: &Parts<'_>, mut format: Format, power: i64) -> Result<Quantity, 
 }
 
 impl Quantity {
-    /// The whole part of a quantity of at most nineteen places.
+    /// The integer part of a quantity of at most 19 places.
     fn floor(&self) -> u128 {
         let places = i64::try_from(self.digits.len()).unwrap_or(0) + self.exponent;
         (0..usize::try_from(places).unwrap_or(0))
@@ -372,7 +373,7 @@ fn trim(digits: &mut Vec<u8>) {
     digits.drain(..zeros);
 }
 
-fn times(digits: &[u8], factor: u128) -> Vec<u8> {
+fn multiply(digits: &[u8], factor: u128) -> Vec<u8> {
     let mut out = Vec::with_capacity(digits.len() + 20);
     let mut carry: u128 = 0;
     for digit in digits.iter().rev() {
@@ -388,7 +389,7 @@ fn times(digits: &[u8], factor: u128) -> Vec<u8> {
     out
 }
 
-fn magnitude(a: &[u8], b: &[u8]) -> Ordering {
+fn compare_magnitude(a: &[u8], b: &[u8]) -> Ordering {
     let strip = |digits: &[u8]| digits.iter().copied().skip_while(|digit| *digit == 0).collect::<Vec<u8>>();
     let (a, b) = (strip(a), strip(b));
     a.len().cmp(&b.len()).then_with(|| a.cmp(&b))
@@ -410,31 +411,31 @@ fn sum(a: &[u8], b: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The larger minus the smaller.
+/// The difference of two digit strings; `a` must not be smaller.
 fn difference(a: &[u8], b: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(a.len());
     let mut borrow = 0;
     for at in 0..a.len() {
         let digit = |list: &[u8]| list.iter().rev().nth(at).copied().unwrap_or(0);
-        let (mine, other) = (digit(a), digit(b) + borrow);
-        borrow = u8::from(mine < other);
-        out.push(mine + 10 * borrow - other);
+        let (this, other) = (digit(a), digit(b) + borrow);
+        borrow = u8::from(this < other);
+        out.push(this + 10 * borrow - other);
     }
     out.reverse();
     out
 }
 
-/// Rounds away from zero; whether something was cut off.
+/// Rounds away from zero; returns whether digits other than zero were dropped.
 fn round(digits: &mut Vec<u8>, exponent: &mut i64, power: i64) -> bool {
     if *exponent >= power || digits.is_empty() {
         return false;
     }
     let cut = usize::try_from(power - *exponent).unwrap_or(usize::MAX);
     let kept = digits.len().saturating_sub(cut);
-    let raised = digits.iter().skip(kept).any(|digit| *digit != 0);
+    let rounded_up = digits.iter().skip(kept).any(|digit| *digit != 0);
     digits.truncate(kept);
     *exponent = power;
-    if raised {
+    if rounded_up {
         let nines = digits.iter().rev().take_while(|digit| **digit == 9).count();
         let at = digits.len() - nines;
         digits.iter_mut().skip(at).for_each(|digit| *digit = 0);
@@ -443,7 +444,7 @@ fn round(digits: &mut Vec<u8>, exponent: &mut i64, power: i64) -> bool {
             None => digits.insert(0, 1),
         }
     }
-    raised
+    rounded_up
 }
 
 #[cfg(test)]
@@ -451,7 +452,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_are_written_as_the_server_writes_them() {
+    fn formats_like_kubernetes() {
         for (text, written) in [
             ("0.5", "500m"),
             ("1024Ki", "1Mi"),

@@ -1,10 +1,10 @@
-//! Label selectors, as `-l` takes them.
+//! Label selectors in the syntax of `kubectl -l`.
 
 use std::collections::BTreeMap;
 
-use crate::names::{LONGEST_LABEL, LONGEST_SUBDOMAIN, is_label, is_word};
+use crate::names::{LABEL_MAX_LENGTH, SUBDOMAIN_MAX_LENGTH, is_label, is_qualified_name_part};
 
-/// Why a text is no selector.
+/// Why a selector cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the selector {text:?} cannot be read at {rest:?}: expected {expected}")]
 pub struct Error {
@@ -14,94 +14,94 @@ pub struct Error {
 }
 
 impl Error {
-    /// The same in the words of an API server.
-    pub fn server_text(&self) -> String {
+    /// The API server's message for this error.
+    pub fn server_message(&self) -> String {
         let found: String = self.rest.chars().take_while(|c| !c.is_whitespace() && *c != ',').collect();
         format!("unable to parse requirement: found '{found}', expected: {}", self.expected)
     }
 }
 
-/// A list of requirements that labels have to meet, all of them.
+/// A label selector: all requirements have to match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector(Vec<Requirement>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
     key: String,
-    test: Test,
+    operator: Operator,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Test {
+enum Operator {
     Exists,
     Absent,
-    /// Present, and one of these.
+    /// Present, and one of these values.
     In(Vec<String>),
-    /// Absent, or none of these.
+    /// Absent, or none of these values.
     NotIn(Vec<String>),
     Greater(i64),
     Less(i64),
 }
 
 impl Selector {
-    /// Reads `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`.
+    /// Parses a selector such as `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let mut reader = Reader { text, rest: text.trim_start() };
+        let mut parser = Parser { text, rest: text.trim_start() };
         let mut all = Vec::new();
-        while !reader.rest.is_empty() {
-            all.push(reader.requirement()?);
-            if !reader.rest.is_empty() {
-                reader.take(",").ok_or_else(|| reader.expected("a comma or the end"))?;
-                if reader.rest.is_empty() {
-                    return Err(reader.expected("a label after the comma"));
+        while !parser.rest.is_empty() {
+            all.push(parser.requirement()?);
+            if !parser.rest.is_empty() {
+                parser.take(",").ok_or_else(|| parser.expected("a comma or the end"))?;
+                if parser.rest.is_empty() {
+                    return Err(parser.expected("a label after the comma"));
                 }
             }
         }
         Ok(Self(all))
     }
 
-    /// Whether labels meet it.
+    /// Whether labels match.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         self.matches_with(|name| labels.get(name).map(String::as_str))
     }
 
-    /// Whether labels meet it that are looked up one by one.
+    /// Whether labels match, given a lookup by key.
     pub fn matches_with<'l>(&self, label: impl Fn(&str) -> Option<&'l str>) -> bool {
-        self.0.iter().all(|requirement| requirement.test.holds(label(&requirement.key)))
+        self.0.iter().all(|requirement| requirement.operator.matches(label(&requirement.key)))
     }
 }
 
-impl Test {
-    fn holds(&self, value: Option<&str>) -> bool {
+impl Operator {
+    fn matches(&self, value: Option<&str>) -> bool {
         let number = || value.and_then(|value| value.parse::<i64>().ok());
         let among = |values: &[String]| value.is_some_and(|value| values.iter().any(|one| one == value));
         match self {
-            Test::Exists => value.is_some(),
-            Test::Absent => value.is_none(),
-            Test::In(values) => among(values),
-            Test::NotIn(values) => !among(values),
-            Test::Greater(than) => number().is_some_and(|number| number > *than),
-            Test::Less(than) => number().is_some_and(|number| number < *than),
+            Operator::Exists => value.is_some(),
+            Operator::Absent => value.is_none(),
+            Operator::In(values) => among(values),
+            Operator::NotIn(values) => !among(values),
+            Operator::Greater(than) => number().is_some_and(|number| number > *than),
+            Operator::Less(than) => number().is_some_and(|number| number < *than),
         }
     }
 }
 
-struct Reader<'t> {
+struct Parser<'t> {
     text: &'t str,
     rest: &'t str,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> Parser<'t> {
     fn expected(&self, expected: &'static str) -> Error {
         Error { text: self.text.to_owned(), rest: self.rest.to_owned(), expected }
     }
 
-    fn take(&mut self, mark: &str) -> Option<()> {
-        self.rest = self.rest.strip_prefix(mark)?.trim_start();
+    fn take(&mut self, symbol: &str) -> Option<()> {
+        self.rest = self.rest.strip_prefix(symbol)?.trim_start();
         Some(())
     }
 
-    /// Everything up to a blank or a sign.
+    /// Reads up to whitespace or an operator.
     fn word(&mut self) -> &'t str {
         let end =
             self.rest.find(|c: char| c.is_whitespace() || "=!,()<>".contains(c)).unwrap_or(self.rest.len());
@@ -113,26 +113,26 @@ impl<'t> Reader<'t> {
     fn requirement(&mut self) -> Result<Requirement, Error> {
         let absent = self.take("!").is_some();
         let key = self.word();
-        if !is_key(key) {
+        if !is_label_key(key) {
             return Err(self.expected("the name of a label"));
         }
-        let test = if absent { Test::Absent } else { self.test()? };
-        Ok(Requirement { key: key.to_owned(), test })
+        let operator = if absent { Operator::Absent } else { self.operator()? };
+        Ok(Requirement { key: key.to_owned(), operator })
     }
 
-    fn test(&mut self) -> Result<Test, Error> {
-        for (mark, make) in MARKS {
-            if self.take(mark).is_some() {
+    fn operator(&mut self) -> Result<Operator, Error> {
+        for (symbol, parse) in OPERATORS {
+            if self.take(symbol).is_some() {
                 let value = self.word();
-                return make(value).ok_or_else(|| self.expected("a value that a label can have"));
+                return parse(value).ok_or_else(|| self.expected("a value that a label can have"));
             }
         }
         if self.rest.is_empty() || self.rest.starts_with(',') {
-            return Ok(Test::Exists);
+            return Ok(Operator::Exists);
         }
         match self.word() {
-            "in" => Ok(Test::In(self.values()?)),
-            "notin" => Ok(Test::NotIn(self.values()?)),
+            "in" => Ok(Operator::In(self.values()?)),
+            "notin" => Ok(Operator::NotIn(self.values()?)),
             _ => Err(self.expected("one of =, ==, !=, in, notin, <, >")),
         }
     }
@@ -142,7 +142,7 @@ impl<'t> Reader<'t> {
         let mut values = Vec::new();
         loop {
             let value = self.word();
-            if !is_value(value) {
+            if !is_label_value(value) {
                 return Err(self.expected("a value that a label can have"));
             }
             values.push(value.to_owned());
@@ -154,34 +154,34 @@ impl<'t> Reader<'t> {
     }
 }
 
-type Make = fn(&str) -> Option<Test>;
+type ParseOperator = fn(&str) -> Option<Operator>;
 
-/// Signs between a label and one value, the longer ones first.
-const MARKS: [(&str, Make); 5] = [
-    ("==", |value| is_value(value).then(|| Test::In(vec![value.to_owned()]))),
-    ("=", |value| is_value(value).then(|| Test::In(vec![value.to_owned()]))),
-    ("!=", |value| is_value(value).then(|| Test::NotIn(vec![value.to_owned()]))),
-    (">", |value| value.parse().ok().map(Test::Greater)),
-    ("<", |value| value.parse().ok().map(Test::Less)),
+/// Operators with one value, longest first.
+const OPERATORS: [(&str, ParseOperator); 5] = [
+    ("==", |value| is_label_value(value).then(|| Operator::In(vec![value.to_owned()]))),
+    ("=", |value| is_label_value(value).then(|| Operator::In(vec![value.to_owned()]))),
+    ("!=", |value| is_label_value(value).then(|| Operator::NotIn(vec![value.to_owned()]))),
+    (">", |value| value.parse().ok().map(Operator::Greater)),
+    ("<", |value| value.parse().ok().map(Operator::Less)),
 ];
 
-/// A word that is not too long.
-fn is_name(text: &str) -> bool {
-    text.len() <= LONGEST_LABEL && is_word(text)
+/// Whether a text is a valid name part within the length limit.
+fn is_name_part(text: &str) -> bool {
+    text.len() <= LABEL_MAX_LENGTH && is_qualified_name_part(text)
 }
 
-/// Whether a label may have this value.
-pub fn is_value(text: &str) -> bool {
-    text.is_empty() || is_name(text)
+/// Whether a text is a valid label value.
+pub fn is_label_value(text: &str) -> bool {
+    text.is_empty() || is_name_part(text)
 }
 
-/// Whether a label may have this name: `name` or `domain/name`.
-pub fn is_key(text: &str) -> bool {
+/// Whether a text is a valid label key: `name` or `prefix/name`.
+pub fn is_label_key(text: &str) -> bool {
     match text.split_once('/') {
-        None => is_name(text),
+        None => is_name_part(text),
         Some((domain, name)) => {
-            let part = |part: &str| part.len() <= LONGEST_LABEL && is_label(part);
-            domain.len() <= LONGEST_SUBDOMAIN && domain.split('.').all(part) && is_name(name)
+            let part = |part: &str| part.len() <= LABEL_MAX_LENGTH && is_label(part);
+            domain.len() <= SUBDOMAIN_MAX_LENGTH && domain.split('.').all(part) && is_name_part(name)
         }
     }
 }
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_chosen() {
+    fn matches_labels() {
         let labels: BTreeMap<String, String> =
             [("a", "1"), ("b", ""), ("x.io/c", "v")].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
         for (text, expected) in [
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named() {
+    fn error_names_the_selector() {
         for text in
             ["a=1,", "=1", "a in 1", "a in (1", "a b", "a=b c", "-a", "a=é", "a>x", ",a", "A/b/c", "a=1)"]
         {

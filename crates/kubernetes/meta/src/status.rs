@@ -1,35 +1,35 @@
-//! What a server says when it refuses.
+//! `Status`: the API server's error response.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// The part of a `Status` that a client acts on.
+/// The fields of a `Status` that a client acts on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// The HTTP status.
+    /// The HTTP status code.
     pub code: u16,
-    /// The machine's word for it, such as `NotFound`.
+    /// The machine-readable reason, such as `NotFound`.
     pub reason: String,
-    /// The sentence for people.
+    /// The human-readable message.
     pub message: String,
-    /// What is wrong in particular.
+    /// The individual causes.
     pub causes: Vec<Cause>,
 }
 
-/// One thing that is wrong.
+/// One cause of an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cause {
-    /// The machine's word for it, such as `FieldManagerConflict`.
+    /// The machine-readable reason, such as `FieldManagerConflict`.
     pub reason: String,
-    /// The sentence for people.
+    /// The human-readable message.
     pub message: String,
-    /// The field.
+    /// The field path.
     pub field: String,
 }
 
 impl Status {
-    /// From the body of a refused request; a body that is no `Status` (a proxy's page) is kept as the message.
+    /// Parses an error response; a body that is not a `Status`, such as a proxy's page, becomes the message.
     pub fn read(code: u16, body: &[u8]) -> Self {
         let text =
             |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -55,13 +55,13 @@ impl Status {
         }
     }
 
-    /// Whether the object, and not the whole path, is unknown.
+    /// Whether the object was not found, as opposed to an unknown path.
     pub fn is_not_found(&self) -> bool {
         self.code == 404 && self.reason == "NotFound"
     }
 }
 
-/// As much of an unexpected body as is shown.
+/// Maximum number of characters kept of a body that is not a `Status`.
 const LONGEST: usize = 200;
 
 impl fmt::Display for Status {
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statuses_and_pages_of_proxies_are_read() {
+    fn parses_statuses_and_other_bodies() {
         let body = br#"{"kind":"Status","status":"Failure","message":"secrets \"a\" not found","reason":"NotFound","code":404}"#;
         let status = Status::read(404, body);
         assert!(status.is_not_found());

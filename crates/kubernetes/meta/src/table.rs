@@ -1,36 +1,36 @@
-//! Tables as a server prints them for people.
+//! Prints `Table` responses.
 
 use serde_json::Value;
 
-/// The narrowest column, and what stands between two.
-const NARROWEST: usize = 6;
-const GAP: usize = 3;
+/// The minimum column width, and the space between columns.
+const MIN_COLUMN_WIDTH: usize = 6;
+const COLUMN_GAP: usize = 3;
 
-/// The columns and rows of answers of the type `Table`, as `kubectl get` prints them: aligned, one heading.
+/// Formats `Table` responses as `kubectl get` prints them: aligned, with one header.
 ///
-/// Columns that only the wide form shows are left out, and so are tables without rows.
-pub fn print(tables: &[Value]) -> String {
+/// Columns of `-o wide` are left out, and so are tables without rows.
+pub fn format_tables(tables: &[Value]) -> String {
     let mut lines: Vec<Vec<String>> = Vec::new();
-    for table in tables.iter().filter(|table| !list(table, "rows").is_empty()) {
-        let columns = list(table, "columnDefinitions");
-        let shown: Vec<usize> = (0..columns.len())
+    for table in tables.iter().filter(|table| !array(table, "rows").is_empty()) {
+        let columns = array(table, "columnDefinitions");
+        let visible: Vec<usize> = (0..columns.len())
             .filter(|i| {
                 columns.get(*i).and_then(|c| c.get("priority")).and_then(Value::as_i64).unwrap_or(0) == 0
             })
             .collect();
         if lines.is_empty() {
             let name = |i: &usize| columns.get(*i).and_then(|c| c.get("name")).and_then(Value::as_str);
-            lines.push(shown.iter().map(|i| name(i).unwrap_or_default().to_uppercase()).collect());
+            lines.push(visible.iter().map(|i| name(i).unwrap_or_default().to_uppercase()).collect());
         }
-        for row in list(table, "rows") {
-            let cells = list(row, "cells");
-            lines.push(shown.iter().map(|i| cell(cells.get(*i))).collect());
+        for row in array(table, "rows") {
+            let cells = array(row, "cells");
+            lines.push(visible.iter().map(|i| cell(cells.get(*i))).collect());
         }
     }
     align(&lines)
 }
 
-fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+fn array<'v>(value: &'v Value, key: &str) -> &'v [Value] {
     value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
@@ -42,12 +42,12 @@ fn cell(value: Option<&Value>) -> String {
     }
 }
 
-/// Every column as wide as its widest cell, the last one as it is.
+/// Pads every column but the last to its widest cell.
 fn align(lines: &[Vec<String>]) -> String {
     let count = lines.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         let widest = lines.iter().filter_map(|l| l.get(column)).map(|c| c.chars().count()).max().unwrap_or(0);
-        (widest + GAP).max(NARROWEST)
+        (widest + COLUMN_GAP).max(MIN_COLUMN_WIDTH)
     };
     let widths: Vec<usize> = (0..count).map(width).collect();
     let mut out = String::new();
@@ -71,11 +71,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wide_columns_are_left_out_and_the_rest_aligned() {
+    fn aligns_columns_without_wide_ones() {
         let table = json!({
             "columnDefinitions": [{"name": "Name"}, {"name": "Data"}, {"name": "Wide", "priority": 1}, {"name": "Age"}],
             "rows": [{"cells": ["some-name", 2, "w", "5s"]}],
         });
-        assert_eq!(print(&[table]), "NAME        DATA   AGE\nsome-name   2      5s\n");
+        assert_eq!(format_tables(&[table]), "NAME        DATA   AGE\nsome-name   2      5s\n");
     }
 }

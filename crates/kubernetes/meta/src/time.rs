@@ -1,7 +1,7 @@
-//! Moments as objects have them: seconds, in UTC.
+//! `metav1.Time`: RFC 3339 with whole seconds in UTC.
 
-/// Seconds since 1970 of a time in RFC 3339.
-pub fn seconds(text: &str) -> Option<i64> {
+/// Parses RFC 3339 into seconds since the Unix epoch.
+pub fn parse_seconds(text: &str) -> Option<i64> {
     let number = |range: std::ops::Range<usize>| -> Option<i64> {
         let digits = text.get(range)?;
         digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok())?
@@ -13,7 +13,7 @@ pub fn seconds(text: &str) -> Option<i64> {
     for (at, marks) in [(4, "-"), (7, "-"), (10, "T"), (13, ":"), (16, ":")] {
         mark(at, marks.as_bytes())?;
     }
-    let fits = (1..=12).contains(&month) && (1..=days_in(year, month)).contains(&day);
+    let fits = (1..=12).contains(&month) && (1..=days_in_month(year, month)).contains(&day);
     if !fits || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
@@ -37,33 +37,33 @@ pub fn seconds(text: &str) -> Option<i64> {
         }
         (hours * 60 + minutes) * if rest.starts_with('-') { -60 } else { 60 }
     };
-    Some(days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset)
+    Some(day_number(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset)
 }
 
-/// A moment in seconds since 1970, as objects have it.
-pub fn text(seconds: i64) -> String {
+/// Formats seconds since the Unix epoch as RFC 3339 in UTC.
+pub fn format_seconds(seconds: i64) -> String {
     let (day, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // 400 years have 146 097 days; years begin in March, so that the leap day is the last of one.
+    // 400 years have 146 097 days; counting years from March puts the leap day last.
     let shifted = day + 719_468;
-    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     let year = era * 400 + year_of_era + i64::from(month <= 2);
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
 }
 
-fn days(year: i64, month: i64, day: i64) -> i64 {
+fn day_number(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let from_march = (month + 9) % 12;
-    let of_year = (153 * from_march + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+    let (era, day_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let month_from_march = (month + 9) % 12;
+    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+    era * 146_097 + day_of_era * 365 + day_of_era / 4 - day_of_era / 100 + day_of_year - 719_468
 }
 
-fn days_in(year: i64, month: i64) -> i64 {
+fn days_in_month(year: i64, month: i64) -> i64 {
     match month {
         2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
         2 => 28,
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_and_written_in_utc() {
+    fn parses_and_formats_utc() {
         for (given, stored) in [
             ("1970-01-01T00:00:00Z", "1970-01-01T00:00:00Z"),
             ("2024-02-29T23:59:59Z", "2024-02-29T23:59:59Z"),
@@ -85,12 +85,12 @@ mod tests {
             ("1999-12-31T23:00:00.25-01:30", "2000-01-01T00:30:00Z"),
             ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"),
         ] {
-            assert_eq!(seconds(given).map(text).as_deref(), Some(stored), "{given}");
+            assert_eq!(parse_seconds(given).map(format_seconds).as_deref(), Some(stored), "{given}");
         }
         for bad in
             ["", "2024-02-30T00:00:00Z", "2024-01-01", "2024-01-01T00:00:00", "2024-01-01T24:00:00Z", "é024"]
         {
-            assert_eq!(seconds(bad), None, "{bad}");
+            assert_eq!(parse_seconds(bad), None, "{bad}");
         }
     }
 }

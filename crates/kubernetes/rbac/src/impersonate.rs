@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use podium_meta::Flaw;
-use podium_meta::names::{self, Measure};
+use podium_meta::FieldError;
+use podium_meta::names::{self, LengthUnit};
 
 use crate::attributes::Attributes;
 use crate::policy::Policy;
@@ -297,7 +297,7 @@ fn extra_wrong(extra: &BTreeMap<String, Vec<String>>) -> Option<String> {
         }
         let flaws = key_flaws(key);
         if !flaws.is_empty() {
-            let said = Flaw::sentence(&flaws);
+            let said = FieldError::aggregate(&flaws);
             return Some(format!("impersonating an invalid key in extra is not allowed: {said}"));
         }
         if *key != key.to_lowercase() {
@@ -311,14 +311,14 @@ fn extra_wrong(extra: &BTreeMap<String, Vec<String>>) -> Option<String> {
     })
 }
 
-fn key_flaws(key: &str) -> Vec<Flaw> {
+fn key_flaws(key: &str) -> Vec<FieldError> {
     let wrong = |text: &str, detail: &str| invalid("extra.key", text, detail);
     let (host, path) = match key.split_once('/') {
         Some((host, path)) if !host.is_empty() && !path.is_empty() => (host, path),
         _ => return vec![wrong(key, "must be a domain-prefixed path (such as \"acme.io/foo\")")],
     };
-    let mut flaws: Vec<Flaw> =
-        names::subdomain(host, Measure::Bytes).iter().map(|detail| wrong(host, detail)).collect();
+    let mut flaws: Vec<FieldError> =
+        names::subdomain(host, LengthUnit::Bytes).iter().map(|detail| wrong(host, detail)).collect();
     let letter = |b: u8| b.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&b);
     if !path.bytes().all(letter) {
         let detail = r"Invalid path (regex used for validation is '[A-Za-z0-9/\-._~%!$&'()*+,;=:]+')";

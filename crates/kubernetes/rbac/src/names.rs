@@ -1,15 +1,15 @@
 //! Names of objects and of what users carry.
 
-use podium_meta::names::{self, LONGEST_LABEL, LONGEST_SUBDOMAIN};
+use podium_meta::names::{self, LABEL_MAX_LENGTH, SUBDOMAIN_MAX_LENGTH};
 
 /// A label that is not too long.
 pub fn is_label(text: &str) -> bool {
-    text.len() <= LONGEST_LABEL && names::is_label(text)
+    text.len() <= LABEL_MAX_LENGTH && names::is_label(text)
 }
 
 /// A subdomain that is not too long; a part may be longer than a label.
 pub fn is_subdomain(text: &str) -> bool {
-    text.len() <= LONGEST_SUBDOMAIN && names::is_subdomain(text)
+    text.len() <= SUBDOMAIN_MAX_LENGTH && names::is_subdomain(text)
 }
 
 /// Whether a text can be a step of a path.

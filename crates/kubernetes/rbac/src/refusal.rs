@@ -1,6 +1,6 @@
 //! What is answered to who may not, or asks for nonsense.
 
-use podium_meta::Flaw;
+use podium_meta::FieldError;
 use serde_json::{Map, Value, json};
 
 use crate::text::quote;
@@ -32,7 +32,7 @@ pub struct Details {
     /// The plural of its kind, or the kind where fields are wrong.
     pub kind: String,
     /// What is wrong with its fields.
-    pub flaws: Vec<Flaw>,
+    pub flaws: Vec<FieldError>,
 }
 
 impl Refusal {
@@ -73,9 +73,9 @@ impl Refusal {
     }
 
     /// Fields are wrong.
-    pub fn invalid(group: &str, kind: &str, name: &str, flaws: Vec<Flaw>) -> Self {
+    pub fn invalid(group: &str, kind: &str, name: &str, flaws: Vec<FieldError>) -> Self {
         let what = qualified(kind, group);
-        let message = format!("{what} {} is invalid: {}", quote(name), Flaw::sentence(&flaws));
+        let message = format!("{what} {} is invalid: {}", quote(name), FieldError::aggregate(&flaws));
         let mut refusal = Self::about(422, "Invalid", message, group, kind, name);
         if let Some(details) = &mut refusal.details {
             details.flaws = flaws;
@@ -122,7 +122,7 @@ impl Details {
             }
         }
         if !self.flaws.is_empty() {
-            let cause = |flaw: &Flaw| json!({"reason": flaw.wrong.reason(), "message": flaw.body, "field": flaw.field});
+            let cause = |flaw: &FieldError| json!({"reason": flaw.error_type.reason(), "message": flaw.body, "field": flaw.field});
             out.insert("causes".to_owned(), self.flaws.iter().map(cause).collect());
         }
         Value::Object(out)

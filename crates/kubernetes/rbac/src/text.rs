@@ -1,6 +1,6 @@
 //! Texts in the forms that the API's sentences have.
 
-use podium_meta::{Flaw, Wrong};
+use podium_meta::{ErrorType, FieldError};
 
 /// A text in quotes, with the escapes of Go.
 pub fn quote(text: &str) -> String {
@@ -33,8 +33,8 @@ fn printable(letter: char) -> bool {
 }
 
 /// A flaw of a text.
-pub fn invalid(field: impl Into<String>, text: &str, detail: &str) -> Flaw {
-    Flaw::shown(Wrong::Invalid, field, &quote(text), detail)
+pub fn invalid(field: impl Into<String>, text: &str, detail: &str) -> FieldError {
+    FieldError::new(ErrorType::Invalid, field, &quote(text), detail)
 }
 
 /// A list of texts: `["a" "b"]`.

@@ -1,7 +1,7 @@
 //! The columns that a definition gives to lists of its kind.
 
-use podium_meta::glance::{Glance, Part};
-use podium_meta::moment;
+use podium_meta::partial_json::{PathExtractor, RawJson};
+use podium_meta::timestamp;
 use serde_json::{Value, json};
 
 use crate::definition::model::Version;
@@ -30,7 +30,7 @@ pub struct Columns {
 /// Where the paths of all columns begin, if each begins at a field.
 #[derive(Clone, Debug)]
 struct Quick {
-    glance: Glance,
+    extractor: PathExtractor,
     name: usize,
     /// Per column: the number of the part, and how many steps lead to it.
     starts: Vec<(usize, usize)>,
@@ -38,14 +38,14 @@ struct Quick {
 
 impl Quick {
     fn of(columns: &[(Heading, JsonPath)]) -> Option<Self> {
-        let mut glance = Glance::default();
-        let name = glance.want(["metadata", "name"]);
+        let mut extractor = PathExtractor::default();
+        let name = extractor.add_path(["metadata", "name"]);
         let start = |(_, path): &(Heading, JsonPath)| {
             let fields = path.start()?;
-            Some((glance.want(fields.iter().copied()), fields.len()))
+            Some((extractor.add_path(fields.iter().copied()), fields.len()))
         };
         let starts = columns.iter().map(start).collect::<Option<_>>()?;
-        Some(Self { glance, name, starts })
+        Some(Self { extractor, name, starts })
     }
 }
 
@@ -140,11 +140,11 @@ impl Columns {
     ) -> Option<Vec<Value>> {
         let quick = self.quick.as_ref()?;
         let mut found = Vec::new();
-        if !quick.glance.find(text, metadata, &mut found) {
+        if !quick.extractor.find(text, metadata, &mut found) {
             return None;
         }
         let part = |number: usize| found.get(number).copied().flatten();
-        let name = part(quick.name).and_then(Part::text).unwrap_or_default();
+        let name = part(quick.name).and_then(RawJson::string).unwrap_or_default();
         let mut cells = vec![Value::String(name.into_owned())];
         for ((heading, path), (number, steps)) in self.columns.iter().zip(&quick.starts) {
             let start = match part(*number) {
@@ -158,7 +158,7 @@ impl Columns {
     }
 }
 
-fn part_value(part: Part<'_>) -> Option<Value> {
+fn part_value(part: RawJson<'_>) -> Option<Value> {
     serde_json::from_slice(part.bytes()).ok()
 }
 
@@ -176,9 +176,9 @@ fn cell(kind: &str, value: &Value, age: &dyn Fn(i64) -> String) -> Value {
         },
         ("boolean", Value::Bool(flag)) => (*flag).into(),
         ("date", Value::String(text)) if matches!(text.as_str(), "" | "null") => "<unknown>".into(),
-        ("date", Value::String(text)) => match moment::read(text, false) {
+        ("date", Value::String(text)) => match timestamp::parse(text, false) {
             Err(_) => "<invalid>".into(),
-            Ok((moment::NEVER, 0)) => "<unknown>".into(),
+            Ok((timestamp::ZERO_TIME, 0)) => "<unknown>".into(),
             Ok((seconds, _)) => age(seconds).into(),
         },
         _ => Value::Null,

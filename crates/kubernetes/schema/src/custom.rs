@@ -1,6 +1,6 @@
 //! What becomes of a custom resource on its way into the store.
 
-use podium_meta::{Flaw, Wrong};
+use podium_meta::{ErrorType, FieldError};
 use serde_json::{Map, Value};
 
 use crate::expressions::{Language, Rules, Verdict};
@@ -259,7 +259,7 @@ impl Custom {
         fresh.iter().flat_map(|name| finalizer_warnings(name)).collect()
     }
 
-    fn ask(&self, new: &Value, old: Option<&Value>, flaws: Vec<Flaw>) -> Verdict {
+    fn ask(&self, new: &Value, old: Option<&Value>, flaws: Vec<FieldError>) -> Verdict {
         let mut verdict = match (&self.schema, &self.rules) {
             (Some(schema), Some(rules)) => schema.ask(rules, new, old, &flaws),
             _ => Verdict::default(),
@@ -270,21 +270,21 @@ impl Custom {
     }
 
     /// The object has to say that it is of this kind and version.
-    fn says_itself(&self, object: &Value) -> Vec<Flaw> {
+    fn says_itself(&self, object: &Value) -> Vec<FieldError> {
         let wanted = [("kind", &self.kind), ("apiVersion", &self.api_version)];
         let wrong = wanted.into_iter().filter_map(|(name, wanted)| {
             let found = object.get(name).and_then(Value::as_str).unwrap_or_default();
             let detail = format!("must be {wanted}");
-            (found != wanted).then(|| Flaw::shown(Wrong::Invalid, name, &go::quote(found), &detail))
+            (found != wanted).then(|| FieldError::new(ErrorType::Invalid, name, &go::quote(found), &detail))
         });
         wrong.collect()
     }
 
-    fn scale_spec(&self, object: &Value) -> Vec<Flaw> {
+    fn scale_spec(&self, object: &Value) -> Vec<FieldError> {
         self.scale.iter().flat_map(|scale| replicas(object, &scale.spec)).collect()
     }
 
-    fn scale_status(&self, object: &Value) -> Vec<Flaw> {
+    fn scale_status(&self, object: &Value) -> Vec<FieldError> {
         let Some(scale) = &self.scale else { return Vec::new() };
         let mut flaws = replicas(object, &scale.status);
         if let Some(path) = &scale.selector {
@@ -293,7 +293,7 @@ impl Custom {
                 Ok(Some(value)) => Some(accessor(&steps(path), value, "string")),
                 Err(error) => Some(error),
             };
-            flaws.extend(odd.map(|error| Flaw::shown(Wrong::Invalid, path.as_str(), "\"\"", &error)));
+            flaws.extend(odd.map(|error| FieldError::new(ErrorType::Invalid, path.as_str(), "\"\"", &error)));
         }
         flaws
     }
@@ -320,12 +320,18 @@ fn deprecation(definition: &Value, version: &Value) -> Option<String> {
 }
 
 /// Says that rules were not asked, if there are flaws of the kinds that make them pointless.
-pub fn blocked(flaws: &[Flaw]) -> Option<Flaw> {
-    let blocking = [Wrong::NotSupported, Wrong::Required, Wrong::TooLong, Wrong::TooMany, Wrong::TypeInvalid];
-    flaws.iter().any(|flaw| blocking.contains(&flaw.wrong)).then(|| {
+pub fn blocked(flaws: &[FieldError]) -> Option<FieldError> {
+    let blocking = [
+        ErrorType::NotSupported,
+        ErrorType::Required,
+        ErrorType::TooLong,
+        ErrorType::TooMany,
+        ErrorType::TypeInvalid,
+    ];
+    flaws.iter().any(|flaw| blocking.contains(&flaw.error_type)).then(|| {
         let detail = "some validation rules were not checked because the object was invalid; correct the existing \
                       errors to complete validation";
-        Flaw::shown(Wrong::Invalid, "<nil>", "null", detail)
+        FieldError::new(ErrorType::Invalid, "<nil>", "null", detail)
     })
 }
 
@@ -403,7 +409,7 @@ fn accessor(way: &[&str], found: &Value, wanted: &str) -> String {
     )
 }
 
-fn replicas(object: &Value, path: &str) -> Vec<Flaw> {
+fn replicas(object: &Value, path: &str) -> Vec<FieldError> {
     let number = match nested(object, path) {
         Ok(None) => Ok(0),
         Ok(Some(value)) => value.as_i64().ok_or_else(|| accessor(&steps(path), value, "int64")),
@@ -417,7 +423,7 @@ fn replicas(object: &Value, path: &str) -> Vec<Flaw> {
         }
         Ok(_) => return Vec::new(),
     };
-    vec![Flaw::shown(Wrong::Invalid, path, &shown.to_string(), &detail)]
+    vec![FieldError::new(ErrorType::Invalid, path, &shown.to_string(), &detail)]
 }
 
 fn finalizer_warnings(name: &str) -> Vec<String> {

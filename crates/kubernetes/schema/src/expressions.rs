@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use podium_meta::{Flaw, Wrong};
+use podium_meta::{ErrorType, FieldError};
 use serde_json::Value;
 
 use crate::correlate::{OldItems, Pair};
@@ -103,7 +103,7 @@ pub struct Answer {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// What is wrong.
-    pub flaws: Vec<Flaw>,
+    pub flaws: Vec<FieldError>,
     /// What is wrong, but was before.
     pub warnings: Vec<String>,
 }
@@ -316,7 +316,7 @@ impl Run {
 
     fn own(&mut self, rules: &Rules, at: &Path, new: &Value, old: Option<&Value>, link: Link<'_, '_>) {
         let kind = go::quote(&rules.kind);
-        let said = |detail: &str| Flaw::shown(Wrong::Invalid, at, &kind, detail);
+        let said = |detail: &str| FieldError::new(ErrorType::Invalid, at, &kind, detail);
         if let Some(error) = &rules.failure {
             self.verdict.flaws.push(said(&format!("rule compiler initialization error: {error}")));
             return;
@@ -380,7 +380,7 @@ impl Run {
             }
             let at = if place.is_empty() { at.clone() } else { at.child(place) };
             let old_news = !compiled.uses_old_self && link.unchanged();
-            let add = |verdict: &mut Verdict, flaw: Flaw| {
+            let add = |verdict: &mut Verdict, flaw: FieldError| {
                 if old_news {
                     verdict.warnings.push(flaw.to_string());
                 } else {
@@ -392,7 +392,7 @@ impl Run {
                 match self.message(message, &rule.message_expression, new, old) {
                     Ok(text) => detail = text,
                     Err(error) => {
-                        add(&mut self.verdict, Flaw::shown(Wrong::Invalid, &at, &kind, &error));
+                        add(&mut self.verdict, FieldError::new(ErrorType::Invalid, &at, &kind, &error));
                         self.budget = -1;
                         return;
                     }
@@ -447,15 +447,15 @@ fn rule_name(rule: &Rule) -> &str {
     if rule.message.is_empty() { rule.rule.trim() } else { rule.message.trim() }
 }
 
-fn flaw(at: &Path, shown: Option<&str>, detail: &str, reason: Option<&str>) -> Flaw {
-    let with = |wrong: Wrong, detail: &str| match shown {
-        Some(shown) => Flaw::shown(wrong, at, shown, detail),
-        None => Flaw::plain(wrong, at, detail),
+fn flaw(at: &Path, shown: Option<&str>, detail: &str, reason: Option<&str>) -> FieldError {
+    let with = |wrong: ErrorType, detail: &str| match shown {
+        Some(shown) => FieldError::new(wrong, at, shown, detail),
+        None => FieldError::without_value(wrong, at, detail),
     };
     match reason {
-        Some("FieldValueForbidden") => Flaw::forbidden(at, detail),
-        Some("FieldValueRequired") => Flaw::required(at, detail),
-        Some("FieldValueDuplicate") => with(Wrong::Duplicate, ""),
-        _ => with(Wrong::Invalid, detail),
+        Some("FieldValueForbidden") => FieldError::forbidden(at, detail),
+        Some("FieldValueRequired") => FieldError::required(at, detail),
+        Some("FieldValueDuplicate") => with(ErrorType::Duplicate, ""),
+        _ => with(ErrorType::Invalid, detail),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use podium_meta::{Flaw, Wrong};
+use podium_meta::{ErrorType, FieldError};
 use serde_json::{Map, Value};
 
 use crate::go;
@@ -10,13 +10,13 @@ use crate::node::{ListType, Node};
 use crate::path::Path;
 
 /// What is there twice in the lists of an object.
-pub fn repeated(value: &Value, node: &Node, at: &Path) -> Vec<Flaw> {
+pub fn repeated(value: &Value, node: &Node, at: &Path) -> Vec<FieldError> {
     let mut flaws = Vec::new();
     below(&mut flaws, value, node, at);
     flaws
 }
 
-fn below(flaws: &mut Vec<Flaw>, value: &Value, node: &Node, at: &Path) {
+fn below(flaws: &mut Vec<FieldError>, value: &Value, node: &Node, at: &Path) {
     match value {
         Value::Object(fields) => {
             if let Some(schema) = node.extra.as_ref().and_then(|extra| extra.node.as_deref()) {
@@ -49,15 +49,15 @@ fn below(flaws: &mut Vec<Flaw>, value: &Value, node: &Node, at: &Path) {
     }
 }
 
-fn twice(at: &Path, index: usize, value: &Value) -> Flaw {
-    Flaw::shown(Wrong::Duplicate, at.index(index), &go::shown(value), "")
+fn twice(at: &Path, index: usize, value: &Value) -> FieldError {
+    FieldError::new(ErrorType::Duplicate, at.index(index), &go::shown(value), "")
 }
 
-fn by_keys(flaws: &mut Vec<Flaw>, items: &[Value], names: &[String], at: &Path) {
+fn by_keys(flaws: &mut Vec<FieldError>, items: &[Value], names: &[String], at: &Path) {
     let odd = items.iter().enumerate().find(|(_, item)| !item.is_null() && !item.is_object());
     if let Some((index, item)) = odd {
         let detail = "must be an object for an array of list-type map";
-        flaws.push(Flaw::shown(Wrong::Invalid, at.index(index), &go::shown(item), detail));
+        flaws.push(FieldError::new(ErrorType::Invalid, at.index(index), &go::shown(item), detail));
         return;
     }
     let key = |item: &Value, name: &String| item.as_object().and_then(|fields| fields.get(name).cloned());

@@ -1,6 +1,6 @@
 //! The schema of a version, ready for work on resources.
 
-use podium_meta::Flaw;
+use podium_meta::FieldError;
 use serde_json::Value;
 
 use crate::check::check;
@@ -69,12 +69,12 @@ impl Structural {
 
     /// Puts the metadata of objects inside a resource in order and names unknown fields of it; metadata that cannot be
     /// read is an error, or, with `drop`, is left out.
-    pub fn coerce(&self, object: &mut Value, drop: bool) -> Result<Vec<String>, Box<Flaw>> {
+    pub fn coerce(&self, object: &mut Value, drop: bool) -> Result<Vec<String>, Box<FieldError>> {
         metadata::coerce(object, &self.node, false, drop)
     }
 
     /// What is wrong with a resource. With an old one, what has not changed is not told again.
-    pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<Flaw> {
+    pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut flaws = self.check(new, old);
         flaws.extend(self.embedded(new));
         flaws.extend(self.repeated(new, old));
@@ -82,12 +82,12 @@ impl Structural {
     }
 
     /// What the types, bounds and combinations of the schema say of a resource.
-    pub fn check(&self, new: &Value, old: Option<&Value>) -> Vec<Flaw> {
+    pub fn check(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         check(&self.node, &Path::default(), new, old)
     }
 
     /// What the schema says of the status of a resource.
-    pub fn check_status(&self, new: &Value, old: Option<&Value>) -> Vec<Flaw> {
+    pub fn check_status(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         self.node
             .properties
             .get("status")
@@ -95,12 +95,12 @@ impl Structural {
     }
 
     /// What is wrong with objects inside a resource.
-    pub fn embedded(&self, object: &Value) -> Vec<Flaw> {
+    pub fn embedded(&self, object: &Value) -> Vec<FieldError> {
         metadata::embedded(object, &self.node, false, &Path::default())
     }
 
     /// What is there twice in lists that are sets or maps; nothing if the old resource had such lists already.
-    pub fn repeated(&self, new: &Value, old: Option<&Value>) -> Vec<Flaw> {
+    pub fn repeated(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let at = Path::default();
         if old.is_some_and(|old| !lists::repeated(old, &self.node, &at).is_empty()) {
             return Vec::new();
@@ -114,7 +114,7 @@ impl Structural {
     }
 
     /// Asks the rules of the schema, unless what was found before makes that pointless: then it says so.
-    pub fn ask(&self, rules: &Rules, new: &Value, old: Option<&Value>, before: &[Flaw]) -> Verdict {
+    pub fn ask(&self, rules: &Rules, new: &Value, old: Option<&Value>, before: &[FieldError]) -> Verdict {
         if let Some(flaw) = crate::custom::blocked(before) {
             return Verdict { flaws: vec![flaw], warnings: Vec::new() };
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use podium_meta::Flaw;
+use podium_meta::FieldError;
 use podium_schema::expressions::{Answer, Candidate, Compiled, Language, Message, Old, Program};
 use podium_schema::{Columns, Custom, Source, Structural, definition};
 use serde_json::{Value, json};
@@ -21,8 +21,9 @@ fn plain(value: Value) -> Value {
 }
 
 /// Flaws in the order of their words: the original looks at fields in any order.
-fn said(flaws: &[Flaw]) -> Value {
-    let mut said: Vec<String> = flaws.iter().map(|flaw| format!("{} {flaw}", flaw.wrong.reason())).collect();
+fn said(flaws: &[FieldError]) -> Value {
+    let mut said: Vec<String> =
+        flaws.iter().map(|flaw| format!("{} {flaw}", flaw.error_type.reason())).collect();
     said.sort_unstable();
     said.into()
 }
@@ -198,8 +199,11 @@ fn writes_of_custom_resources_end_as_on_a_real_server() {
                 custom.validate_status(&object, old)
             }
         };
-        let mut causes: Vec<Value> =
-            verdict.flaws.iter().map(|flaw| json!([flaw.wrong.reason(), flaw.field, flaw.body])).collect();
+        let mut causes: Vec<Value> = verdict
+            .flaws
+            .iter()
+            .map(|flaw| json!([flaw.error_type.reason(), flaw.field, flaw.body]))
+            .collect();
         let mut expected = answer["causes"].as_array().cloned().unwrap_or_default();
         causes.sort_by_key(Value::to_string);
         expected.sort_by_key(Value::to_string);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use podium_deploy::Named;
+use podium_deploy::ObjectRef;
 use podium_deploy::plan::Step;
-use podium_deploy::wait::Sight;
+use podium_deploy::wait::Readiness;
 use serde_json::{Value, json};
 
 /// A resource, in few bytes.
@@ -64,7 +64,7 @@ pub struct Done {
 #[derive(Clone, Debug)]
 pub struct Held {
     /// Which.
-    pub named: Named,
+    pub named: ObjectRef,
     /// The signature of our fields.
     pub signature: u64,
     /// The version since which the signature holds.
@@ -72,7 +72,7 @@ pub struct Held {
     /// Somebody deleted it: the version that it had then.
     pub lost: Option<u64>,
     /// How it was, and in which version that was seen.
-    pub sight: Option<(u64, Sight)>,
+    pub sight: Option<(u64, Readiness)>,
     /// Fields that are left to others.
     pub left: Vec<String>,
 }
@@ -82,17 +82,17 @@ impl Held {
     pub fn of(step: &Step) -> Self {
         Self {
             named: step.object.clone(),
-            signature: step.signature,
-            version: step.version,
+            signature: step.managed_fields_hash,
+            version: step.resource_version,
             lost: None,
-            sight: step.sight.clone().map(|sight| (step.version, sight)),
+            sight: step.readiness.clone().map(|sight| (step.resource_version, sight)),
             left: step.notes.clone(),
         }
     }
 
     /// After it was put right. What went since then, while that was under way, is lost again.
     pub fn renewed(&self, step: &Step) -> Self {
-        Self { lost: self.lost.filter(|version| *version >= step.version), ..Self::of(step) }
+        Self { lost: self.lost.filter(|version| *version >= step.resource_version), ..Self::of(step) }
     }
 }
 
@@ -108,7 +108,7 @@ pub fn heed(held: &mut [Held], before: &[Held]) {
 /// The objects of a release as one line, which its record carries, so that a restart needs to read nothing else.
 pub fn write(held: &[Held]) -> String {
     let line = |held: &Held| {
-        let Named { kind, namespace, name, .. } = &held.named;
+        let ObjectRef { kind, namespace, name, .. } = &held.named;
         json!([kind.api_version(), kind.kind, namespace, name, format!("{:x}", held.signature)])
     };
     Value::Array(held.iter().filter(|held| !held.named.name.is_empty()).map(line).collect()).to_string()
@@ -120,7 +120,7 @@ pub fn read(line: &str) -> Option<Vec<Held>> {
     let held = |item: &Value| {
         let text = |at: usize| item.get(at).and_then(Value::as_str);
         Some(Held {
-            named: Named {
+            named: ObjectRef {
                 kind: podium_meta::Kind::new(text(0)?, text(1)?),
                 namespace: text(2).map(str::to_owned),
                 name: text(3)?.to_owned(),
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn what_goes_while_it_is_put_right_is_lost_again() {
-        let named = Named {
+        let named = ObjectRef {
             kind: Kind::new("v1", "ConfigMap"),
             namespace: Some("a".to_owned()),
             name: "b".to_owned(),
@@ -154,9 +154,9 @@ mod tests {
             object: named.clone(),
             action: podium_deploy::plan::Action::Keep,
             notes: Vec::new(),
-            signature: 1,
-            version: 7,
-            sight: None,
+            managed_fields_hash: 1,
+            resource_version: 7,
+            readiness: None,
         };
         let before = |lost| Held {
             named: named.clone(),
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn the_line_of_a_record_is_read_again() {
-        let named = |namespace: Option<&str>, name: &str| Named {
+        let named = |namespace: Option<&str>, name: &str| ObjectRef {
             kind: Kind::new("apps/v1", "Deployment"),
             namespace: namespace.map(str::to_owned),
             name: name.to_owned(),

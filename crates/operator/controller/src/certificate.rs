@@ -8,7 +8,7 @@ use podium_chart::render::Release;
 use podium_chart::renderer::Renderer;
 use podium_chart::values::Values;
 use podium_gotmpl::{Limits, World};
-use podium_release::machine;
+use podium_release::environment;
 use podium_serve::tls::Identity;
 
 /// Our own functions for templates make certificates: this template is one, with its key.
@@ -20,11 +20,11 @@ struct Here;
 
 impl World for Here {
     fn now(&self) -> (i64, u32) {
-        machine::now()
+        environment::now()
     }
 
     fn random(&self, buffer: &mut [u8]) {
-        machine::random(buffer);
+        environment::random(buffer);
     }
 }
 

@@ -11,8 +11,8 @@ use podium_client::{Client, ObjectKey};
 use podium_controller::Informer;
 use podium_controller::log::Log;
 use podium_controller::object_store::{Change, ObjectState, ObjectStore};
-use podium_deploy::Named;
-use podium_deploy::plan::signature;
+use podium_deploy::ObjectRef;
+use podium_deploy::plan::managed_fields_hash;
 use podium_meta::{Kind, Resource};
 use serde_json::Value;
 
@@ -129,7 +129,7 @@ impl Hub {
                 &self.client,
                 list_watch,
                 store,
-                signature,
+                managed_fields_hash,
                 move |event, changes| {
                     hub.take(&resource, namespace.as_deref(), &handler_store, event, changes);
                 },
@@ -157,7 +157,7 @@ impl Hub {
     }
 
     /// What is known of an object.
-    pub fn known(&self, named: &Named) -> Known {
+    pub fn known(&self, named: &ObjectRef) -> Known {
         let stores = self.stores.borrow();
         let Some(stores) = stores.get(&named.kind) else { return Known::Nothing };
         if !self.is_watched(named) {
@@ -191,7 +191,7 @@ impl Hub {
     }
 
     /// Whether an object is in a place that is watched; one without a namespace is.
-    fn is_watched(&self, named: &Named) -> bool {
+    fn is_watched(&self, named: &ObjectRef) -> bool {
         let here = |place: &Option<String>| place.is_none() || *place == named.namespace;
         named.namespace.is_none() || self.namespaces.iter().any(here)
     }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use podium_deploy::Named;
+use podium_deploy::ObjectRef;
+use podium_deploy::config_hash;
 use podium_deploy::object::Object;
 use podium_deploy::plan::{Action, Step};
-use podium_deploy::restart;
 use podium_meta::Kind;
 use podium_release::Release;
-use podium_release::engine::Keeper;
+use podium_release::engine::ReleaseOwner;
 use serde_json::{Map, Value, json};
 
 use crate::card::{self, Held};
@@ -52,20 +52,20 @@ impl Owned<'_> {
         let policy = "/metadata/annotations/helm.sh~1resource-policy";
         let kept =
             object.body.pointer(policy).and_then(Value::as_str).is_some_and(|policy| policy.trim() == "keep");
-        let place = object.named.namespace.as_deref().unwrap_or(self.custom.namespace());
+        let place = object.object_ref.namespace.as_deref().unwrap_or(self.custom.namespace());
         !kept && (self.custom.namespace().is_empty() || namespaced && place == self.custom.namespace())
     }
 }
 
-impl Keeper for Owned<'_> {
-    fn holder(&self) -> &str {
+impl ReleaseOwner for Owned<'_> {
+    fn uid(&self) -> &str {
         self.custom.uid()
     }
 
-    fn dress(&self, objects: &mut [Object], namespaced: &dyn Fn(&Kind) -> bool) {
-        restart::mark(objects);
+    fn decorate(&self, objects: &mut [Object], namespaced: &dyn Fn(&Kind) -> bool) {
+        config_hash::annotate_pod_templates(objects);
         for object in objects {
-            let may_own = self.may_own(object, namespaced(&object.named.kind));
+            let may_own = self.may_own(object, namespaced(&object.object_ref.kind));
             let Some(metadata) = object.body.get_mut("metadata") else { continue };
             if let Some(labels) = child(metadata, "labels") {
                 labels.insert(CHART.to_owned(), self.chart.into());
@@ -83,12 +83,12 @@ impl Keeper for Owned<'_> {
         }
     }
 
-    fn again(&self, labels: &mut BTreeMap<String, String>, was: i64, is: i64) {
+    fn relabel(&self, labels: &mut BTreeMap<String, String>, was: i64, is: i64) {
         let mark = mark_again(labels.get(RENDER), was, is);
         labels.insert(RENDER.to_owned(), mark);
     }
 
-    fn intact(&self, revision: &Release, object: &Named) -> Option<Step> {
+    fn unchanged_step(&self, revision: &Release, object: &ObjectRef) -> Option<Step> {
         let (number, steps) = &self.intact;
         let dressed_alike = revision.labels.get(CHART).is_some_and(|chart| chart == self.chart);
         steps
@@ -98,8 +98,9 @@ impl Keeper for Owned<'_> {
     }
 
     fn annotations(&self, steps: &[Step]) -> BTreeMap<String, String> {
-        let there =
-            |step: &&Step| step.signature != 0 && !matches!(step.action, Action::Delete | Action::Leave);
+        let there = |step: &&Step| {
+            step.managed_fields_hash != 0 && !matches!(step.action, Action::Delete | Action::Leave)
+        };
         let held: Vec<Held> = steps.iter().filter(there).map(Held::of).collect();
         BTreeMap::from([(OBJECTS.to_owned(), card::write(&held))])
     }

@@ -12,14 +12,14 @@ use podium_chart::renderer::{self, Prepared};
 use podium_chart::values::Values;
 use podium_client::{Client, DiscoveryCache, client};
 use podium_controller::cpu_pool::{self, Budget, CpuPool, Outcome};
-use podium_deploy::object::tree;
+use podium_deploy::object::json_to_node;
 use podium_gotmpl::{Heap, Limits, Value as Template, World};
 use podium_goyaml::Map;
 use podium_meta::Kind;
-use podium_release::Draft;
-use podium_release::draft::Form;
-use podium_release::machine;
-use podium_release::stored::Extent;
+use podium_release::RenderedRelease;
+use podium_release::environment;
+use podium_release::rendered::BuildOptions;
+use podium_release::stored_chart::StoredContent;
 use podium_sprig::convert::from_tree;
 use serde_json::Value;
 
@@ -62,11 +62,11 @@ struct Lookups<'a> {
 
 impl World for Lookups<'_> {
     fn now(&self) -> (i64, u32) {
-        machine::now()
+        environment::now()
     }
 
     fn random(&self, buffer: &mut [u8]) {
-        machine::random(buffer);
+        environment::random(buffer);
     }
 
     fn lookup<'h>(
@@ -79,7 +79,7 @@ impl World for Lookups<'_> {
     ) -> Result<Template<'h>, String> {
         let question = (Kind::new(api_version, kind), namespace.to_owned(), name.to_owned());
         match self.answers.get(&question) {
-            Some(Some(found)) => return Ok(from_tree(heap, &tree(found.clone()))),
+            Some(Some(found)) => return Ok(from_tree(heap, &json_to_node(found.clone()))),
             Some(None) => {}
             None => self.asked.borrow_mut().push(question),
         }
@@ -101,7 +101,7 @@ struct Input {
 
 impl Input {
     /// Prepares, renders and sorts; `Err` holds what the templates look up and `answers` does not have.
-    fn render(&self, answers: &Answers, budget: &Budget) -> Outcome<Result<Draft, Failure>> {
+    fn render(&self, answers: &Answers, budget: &Budget) -> Outcome<Result<RenderedRelease, Failure>> {
         let chart_error =
             |error: renderer::Error| Error::Chart(String::from_utf8_lossy(&error.text()).into_owned());
         let renderer = &self.chart.renderer;
@@ -125,10 +125,18 @@ impl Input {
         Outcome::Finished(draft.map_err(Failure::Error))
     }
 
-    fn sort(&self, prepared: &Prepared, files: Vec<podium_chart::render::Rendered>) -> Result<Draft, Error> {
+    fn sort(
+        &self,
+        prepared: &Prepared,
+        files: Vec<podium_chart::render::Rendered>,
+    ) -> Result<RenderedRelease, Error> {
         // Neither the operator nor Helm needs the templates of old revisions, and they would be most of a record.
-        let form = Form { dialect: self.chart.renderer.dialect(), extent: Extent::Slim, all_notes: false };
-        let draft = Draft::new(prepared, files, &self.facts, self.config.clone(), form);
+        let options = BuildOptions {
+            dialect: self.chart.renderer.dialect(),
+            stored: StoredContent::MetadataAndValues,
+            all_notes: false,
+        };
+        let draft = RenderedRelease::new(prepared, files, &self.facts, self.config.clone(), options);
         let draft = draft.map_err(|e| {
             Error::Chart(String::from_utf8_lossy(&renderer::Error::from(e).text()).into_owned())
         })?;
@@ -161,7 +169,7 @@ pub struct Job<'a> {
 impl Job<'_> {
     /// Renders on a thread of the pool. What templates look up is read from the cluster, and then the chart is rendered
     /// again with the answers.
-    pub async fn draft(&self, facts: &Facts, config: Map) -> Result<Draft, Error> {
+    pub async fn draft(&self, facts: &Facts, config: Map) -> Result<RenderedRelease, Error> {
         let input = Arc::new(Input {
             chart: self.chart.clone(),
             capabilities: self.capabilities.clone(),

@@ -3,7 +3,7 @@
 
 use podium_chart::chart::merge_maps;
 use podium_client::{Client, client};
-use podium_deploy::object::tree;
+use podium_deploy::object::json_to_node;
 use podium_goyaml::{Map, Node, yaml};
 use podium_meta::Resource;
 use podium_project::overrides::{self, As};
@@ -50,7 +50,7 @@ pub async fn collect(client: &Client, watch: &Watch, custom: &Custom) -> Result<
         merge_maps(&mut values, more);
         sources.push(version);
     }
-    let spec = tree(Value::Object(spec));
+    let spec = json_to_node(Value::Object(spec));
     merge_maps(&mut values, spec.as_map().cloned().unwrap_or_default());
     overrides::apply(&watch.override_values, &mut values, As::Strings, &|name: &str| {
         std::env::var(name).ok()

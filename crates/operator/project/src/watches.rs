@@ -365,7 +365,7 @@ fn selector(node: &Node) -> Result<String, String> {
 }
 
 fn check_key(key: &str) -> Result<(), String> {
-    match podium_meta::selector::is_key(key) {
+    match podium_meta::selector::is_label_key(key) {
         true => Ok(()),
         false => Err(format!("{key:?} is not the name of a label")),
     }
@@ -373,7 +373,7 @@ fn check_key(key: &str) -> Result<(), String> {
 
 fn check_value(key: &str, value: &str) -> Result<(), String> {
     check_key(key)?;
-    match podium_meta::selector::is_value(value) {
+    match podium_meta::selector::is_label_value(value) {
         true => Ok(()),
         false => Err(format!("{key}: {value:?} is not a value that a label can have")),
     }

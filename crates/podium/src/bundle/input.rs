@@ -120,7 +120,7 @@ pub fn options(matches: &ArgMatches) -> Result<Options> {
 /// The objects of a YAML file.
 pub fn objects(file: &str) -> Result<Vec<Value>> {
     let text = std::fs::read_to_string(file).map_err(|error| anyhow!("{file} cannot be read: {error}"))?;
-    let all = podium_deploy::object::plain(&text).with_context(|| file.to_owned()).map_err(flat)?;
+    let all = podium_deploy::object::parse_manifest(&text).with_context(|| file.to_owned()).map_err(flat)?;
     Ok(all.into_iter().map(|object| object.body).collect())
 }
 

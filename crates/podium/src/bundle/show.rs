@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use clap::ArgMatches;
 use podium_bundle::{Finding, OlmBundle, Parsed, Registry, render as rendering};
-use podium_deploy::object::tree;
+use podium_deploy::object::json_to_node;
 use podium_goyaml::emit;
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ pub fn form(matches: &ArgMatches, usual: Form) -> Result<Form> {
 /// Prints a value for programs.
 pub fn structured(value: Value, form: Form) -> Result<()> {
     match form {
-        Form::Yaml => print(&emit::to_yaml(&&tree(value))?),
+        Form::Yaml => print(&emit::to_yaml(&&json_to_node(value))?),
         _ => print(format!("{value:#}\n").as_bytes()),
     }
 }
@@ -92,7 +92,7 @@ pub fn render(matches: &ArgMatches) -> Result<()> {
         return match form {
             Form::Yaml => {
                 let mut out = b"---\n".to_vec();
-                out.extend(emit::to_yaml(&&tree(bundle.to_value()))?);
+                out.extend(emit::to_yaml(&&json_to_node(bundle.to_value()))?);
                 print(&out)
             }
             _ => print(bundle.to_pretty().as_bytes()),
@@ -112,7 +112,7 @@ pub fn render(matches: &ArgMatches) -> Result<()> {
     let mut out = Vec::new();
     for object in objects {
         out.extend_from_slice(b"---\n");
-        out.extend(emit::to_yaml(&&tree(object))?);
+        out.extend(emit::to_yaml(&&json_to_node(object))?);
     }
     print(&out)
 }

@@ -4,7 +4,7 @@ use anyhow::bail;
 use clap::ArgMatches;
 use podium_catalog::generation::Generation;
 use podium_catalog::{Place, Problem};
-use podium_deploy::object::tree;
+use podium_deploy::object::json_to_node;
 use podium_goyaml::emit;
 use serde_json::Value;
 
@@ -93,7 +93,7 @@ pub fn arguments(
 /// Prints a value as JSON or YAML.
 pub fn print_value(value: Value, format: &str) -> anyhow::Result<()> {
     match format {
-        "yaml" => print(&emit::to_yaml(&&tree(value))?),
+        "yaml" => print(&emit::to_yaml(&&json_to_node(value))?),
         _ => print(format!("{value:#}\n").as_bytes()),
     }
 }

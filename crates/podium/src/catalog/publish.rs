@@ -11,7 +11,7 @@ use podium_catalog::generation::Generation;
 use podium_catalog::model::model;
 use podium_catalog::write::{Format, to_vec};
 use podium_catalog::{Facts, Meta, write::ordered};
-use podium_deploy::object::plain;
+use podium_deploy::object::parse_manifest;
 use podium_oci::build::{Image, Layer, Rights};
 use podium_oci::{Client, Descriptor, Layout, Place, Platform, Reference, quiet};
 use podium_versions::blang::Version;
@@ -148,7 +148,7 @@ fn is_inside(bundle: &Meta, group: &str, kind: &str) -> bool {
 fn definitions(chart: &str) -> Result<BTreeSet<(String, String, String)>> {
     let text = crate::chart::with_defaults(Path::new(chart))?;
     let mut found = BTreeSet::new();
-    for object in plain(&text).map_err(|error| anyhow!("{chart}: {error}"))? {
+    for object in parse_manifest(&text).map_err(|error| anyhow!("{chart}: {error}"))? {
         let body = object.body;
         if body["kind"] != "CustomResourceDefinition" {
             continue;

@@ -3,7 +3,7 @@
 use anyhow::{anyhow, bail};
 use clap::ArgMatches;
 use podium_chart::chart::Chart;
-use podium_deploy::object::tree;
+use podium_deploy::object::json_to_node;
 use podium_goyaml::{Value as Tree, emit};
 use podium_project::crd::{Names, Options, crd, with_subcharts};
 use serde_json::Value;
@@ -51,7 +51,7 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     let options = Options { closed: on(matches, "closed"), defaults: on(matches, "defaults") };
     let made = generate(&path, chart, &names, options, on(matches, "quiet"))?;
     match format {
-        "yaml" => print(&emit::to_yaml(&&tree(made))?),
+        "yaml" => print(&emit::to_yaml(&&json_to_node(made))?),
         _ => print(format!("{made:#}\n").as_bytes()),
     }
 }

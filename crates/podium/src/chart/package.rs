@@ -99,7 +99,7 @@ pub fn save(chart: &Chart, directory: &Path, time: u64, dialect: &Dialect) -> Re
 /// Writes a file beside its place and then puts it there.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let mut random = [0; 8];
-    podium_release::machine::random(&mut random);
+    podium_release::environment::random(&mut random);
     let beside = path.with_extension(format!("{:016x}.part", u64::from_le_bytes(random)));
     let words = |error: std::io::Error| go_error("open", path, &error);
     let written = std::fs::write(&beside, bytes).and_then(|()| std::fs::rename(&beside, path));
@@ -114,7 +114,7 @@ pub fn now() -> anyhow::Result<String> {
     if std::env::var_os("SOURCE_DATE_EPOCH").is_some_and(|text| !text.is_empty()) {
         return Ok(rfc3339(time()?, 0));
     }
-    let (seconds, nanos) = podium_release::machine::now();
+    let (seconds, nanos) = podium_release::environment::now();
     Ok(rfc3339(u64::try_from(seconds).unwrap_or_default(), nanos))
 }
 

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::ArgMatches;
 use podium_chart::dialect::Dialect;
 use podium_chart::render::Release;
-use podium_deploy::{Owner, check};
+use podium_deploy::{ReleaseRef, check};
 
 use crate::chart::flags::BARE_DRY_RUN;
 use crate::chart::input::{self, Input};
@@ -62,14 +62,16 @@ impl Asked {
 
     /// Checks that nothing is in the way of the objects.
     pub fn check(cluster: &Cluster, objects: &[u8], release: &Release, dialect: &Dialect) -> Result<()> {
-        let owner = Owner { name: release.name.clone(), namespace: release.namespace.clone() };
+        let release_ref = ReleaseRef { name: release.name.clone(), namespace: release.namespace.clone() };
         let objects = String::from_utf8_lossy(objects);
         let discovery = cluster.discovery()?;
-        let rules = check::Rules { upgrade: release.is_upgrade, generated_names: dialect.generated_names };
-        let checked =
-            cluster.wait(async |client| check::install(&client, &discovery, &objects, &owner, rules).await);
+        let options =
+            check::CheckOptions { upgrade: release.is_upgrade, generated_names: dialect.generated_names };
+        let checked = cluster.wait(async |client| {
+            check::check_install(&client, &discovery, &objects, &release_ref, options).await
+        });
         checked.map_err(|error| match error {
-            check::Error::Unfit(_) => error.into(),
+            check::Error::InvalidManifest(_) => error.into(),
             error => anyhow!("{}{error}", dialect.install_error_prefix),
         })
     }

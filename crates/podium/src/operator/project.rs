@@ -12,7 +12,7 @@ use podium_chart::dialect::HELM3;
 use podium_chart::render::Release;
 use podium_chart::renderer::Renderer;
 use podium_chart::values::Values;
-use podium_deploy::object::{Object, plain, tree};
+use podium_deploy::object::{Object, json_to_node, parse_manifest};
 use podium_gotmpl::{Heap, Limits, Value as Template, World};
 use podium_goyaml::{Map, Pos, emit, yaml};
 use podium_meta::{Kind, Resource};
@@ -20,8 +20,8 @@ use podium_project::crd::{Names, Options};
 use podium_project::name;
 use podium_project::rbac::{self, Duties, Read, Rendered, Rules, Scope, rules};
 use podium_project::watches::{FILE, Holder, Watch};
-use podium_release::draft::{Draft, Form};
-use podium_release::stored::Extent;
+use podium_release::rendered::{BuildOptions, RenderedRelease};
+use podium_release::stored_chart::StoredContent;
 use serde_json::{Value, json};
 
 use super::run::watches;
@@ -55,7 +55,7 @@ fn own_crds(folder: &Path) -> Result<Vec<Object>> {
     for file in files {
         let text =
             std::fs::read_to_string(&file).with_context(|| format!("{} cannot be read", file.display()))?;
-        out.extend(plain(&text).with_context(|| file.display().to_string())?);
+        out.extend(parse_manifest(&text).with_context(|| file.display().to_string())?);
     }
     Ok(out)
 }
@@ -208,13 +208,16 @@ fn render(part: &Part, set: &Map, capabilities: &Capabilities) -> Result<Made> {
     let machine = Machine::new(false, Some(std::time::Duration::from_secs(60)));
     let world = Noting { machine, asked: RefCell::default() };
     let files = renderer.render(&prepared, &facts, capabilities, &world, Limits::default()).map_err(wrong)?;
-    let form = Form { dialect: &HELM3, extent: Extent::Slim, all_notes: false };
-    let draft = Draft::new(&prepared, files, &facts, set.clone(), form).map_err(|e| wrong(e.into()))?;
+    let options =
+        BuildOptions { dialect: &HELM3, stored: StoredContent::MetadataAndValues, all_notes: false };
+    let draft =
+        RenderedRelease::new(&prepared, files, &facts, set.clone(), options).map_err(|e| wrong(e.into()))?;
     let draft = draft.with_crds(&prepared)?;
     let of = |part: rbac::Part| move |object: Object| (part, object);
-    let mut objects: Vec<_> = plain(&draft.manifest)?.into_iter().map(of(rbac::Part::Object)).collect();
+    let mut objects: Vec<_> =
+        parse_manifest(&draft.manifest)?.into_iter().map(of(rbac::Part::Object)).collect();
     for hook in &draft.hooks {
-        objects.extend(plain(&hook.manifest)?.into_iter().map(of(rbac::Part::Hook)));
+        objects.extend(parse_manifest(&hook.manifest)?.into_iter().map(of(rbac::Part::Hook)));
     }
     objects.extend(draft.crds.into_iter().map(of(rbac::Part::Definition)));
     Ok(Made { objects, asked: world.asked.into_inner() })
@@ -238,14 +241,14 @@ fn elsewhere(namespace: &str) -> Option<String> {
 
 /// Whether an object has pods; the selector of a Job is made by the server.
 fn keeps_pods(object: &Object) -> bool {
-    podium_resources::pod_selector(&object.body).is_some() || object.named.kind.kind == "Job"
+    podium_resources::pod_selector(&object.body).is_some() || object.object_ref.kind.kind == "Job"
 }
 
 /// What is read because of an object: the pods that say why it is not ready, and what hooks have printed.
 fn reads_for(part: rbac::Part, object: &Object) -> Vec<Read> {
     let pods = |plural: &str, verbs| Read {
         resource: Resource { plural: plural.to_owned(), ..Resource::core("Pod", "pods", true) },
-        namespace: object.named.namespace.as_deref().and_then(elsewhere),
+        namespace: object.object_ref.namespace.as_deref().and_then(elsewhere),
         verbs,
     };
     let shown = part == rbac::Part::Hook && object.body.pointer(OUTPUT).is_some();
@@ -282,8 +285,8 @@ fn needed(parts: &[Part], matches: &ArgMatches, namespace: &str) -> Result<Rules
             let crds: Vec<Value> = made.objects.iter().map(|(_, object)| object.body.clone()).collect();
             for (role, object) in made.objects {
                 reads.extend(reads_for(role, &object));
-                let resource = resource_of(&object.named.kind, &crds, &mut guessed);
-                let namespace = object.named.namespace.as_deref().and_then(elsewhere);
+                let resource = resource_of(&object.object_ref.kind, &crds, &mut guessed);
+                let namespace = object.object_ref.namespace.as_deref().and_then(elsewhere);
                 objects.push(Rendered { part: role, resource, namespace, object: object.body });
             }
             for (kind, namespace, name) in made.asked {
@@ -342,7 +345,7 @@ fn show(objects: &[Value]) -> Result<()> {
     let mut out = Vec::new();
     for object in objects {
         out.extend_from_slice(b"---\n");
-        out.extend(emit::to_yaml(&&tree(object.clone()))?);
+        out.extend(emit::to_yaml(&&json_to_node(object.clone()))?);
     }
     print(&out)
 }
@@ -516,7 +519,7 @@ pub fn init(matches: &ArgMatches) -> Result<()> {
         format!("- group: {group}\n  version: {version}\n  kind: {kind}\n  chart: helm-charts/{name}\n");
     write(&watches, entry.as_bytes())?;
     let file = format!("{}.{group}.yaml", names.plural);
-    write(&folder.join("crds").join(&file), &emit::to_yaml(&&tree(crd))?)?;
+    write(&folder.join("crds").join(&file), &emit::to_yaml(&&json_to_node(crd))?)?;
     let example = format!(
         "# All values of the chart can be set here; those that are left out have the chart's defaults.\n\
          apiVersion: {group}/{version}\nkind: {kind}\nmetadata:\n  name: example\nspec: {{}}\n"

@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use anyhow::{Result, bail};
 use clap::ArgMatches;
-use podium_deploy::object::{objects, tree};
+use podium_deploy::object::{json_to_node, release_objects};
 use podium_deploy::plan::{self, Action, Step};
-use podium_deploy::{Named, Owner, Place};
+use podium_deploy::{Deployer, ObjectRef, ReleaseRef};
 use podium_goyaml::emit;
-use podium_release::{Draft, Engine};
+use podium_release::{Engine, RenderedRelease};
 use serde_json::{Value, json};
 
 use super::draft::render;
@@ -30,20 +30,22 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
     let mut input = Input::read("release diff", matches)?;
     let cluster = Rc::new(Cluster::open(matches)?);
     let store = cluster.wait(async |client| store(client, Some(&input.release.namespace)))?;
-    let engine = Engine { store: &store, kinds: cluster.kinds(), listener: &Person, keeper: None };
-    let past = cluster.wait(async |_| engine.past(&input.release.name).await)?;
+    let engine = Engine { store: &store, kinds: cluster.kinds(), reporter: &Person, owner: None };
+    let past = cluster.wait(async |_| engine.history(&input.release.name).await)?;
     let draft = render(&mut input, &cluster, &past, matches)?;
-    let owner = Owner { name: draft.name.clone(), namespace: draft.namespace.clone() };
-    let wanted = objects(&draft.manifest, &owner)?;
-    let place = Place { client: &store.client, kinds: cluster.kinds(), owner: &owner, holder: None };
+    let release_ref = ReleaseRef { name: draft.name.clone(), namespace: draft.namespace.clone() };
+    let wanted = release_objects(&draft.manifest, &release_ref)?;
+    let deployer =
+        Deployer { client: &store.client, kinds: cluster.kinds(), release: &release_ref, owner_uid: None };
     let before = past.objects();
     let adopt = on(matches, "take-ownership");
-    let steps = cluster.wait(async |_| plan::preview(&place, &wanted, &draft.crds, &before, adopt).await)?;
-    let hooks = hooks(&draft, past.is_over());
+    let steps =
+        cluster.wait(async |_| plan::preview(&deployer, &wanted, &draft.crds, &before, adopt).await)?;
+    let hooks = hooks(&draft, past.is_uninstalled());
     match format {
         Format::Table => print(text(&steps, &hooks).as_bytes())?,
         Format::Json => print(format!("{}\n", values(&steps)).as_bytes())?,
-        Format::Yaml => print(&emit::to_yaml(&&tree(values(&steps)))?)?,
+        Format::Yaml => print(&emit::to_yaml(&&json_to_node(values(&steps)))?)?,
     }
     match steps.iter().filter(|step| step.action == Action::Blocked).count() {
         0 => Ok(()),
@@ -53,7 +55,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
 }
 
 /// The hooks that would run.
-fn hooks(draft: &Draft, install: bool) -> Vec<String> {
+fn hooks(draft: &RenderedRelease, install: bool) -> Vec<String> {
     let verb = if install { "install" } else { "upgrade" };
     let mut out = Vec::new();
     for event in [format!("pre-{verb}"), format!("post-{verb}")] {
@@ -91,7 +93,7 @@ fn text(steps: &[Step], hooks: &[String]) -> String {
 
 fn values(steps: &[Step]) -> Value {
     let value = |step: &Step| {
-        let Named { kind, namespace, name, .. } = &step.object;
+        let ObjectRef { kind, namespace, name, .. } = &step.object;
         let mut out = json!({
             "action": word(&step.action),
             "apiVersion": kind.api_version(),

@@ -7,10 +7,10 @@ use clap::ArgMatches;
 use podium_chart::values::Values;
 use podium_chart::warning::Warning;
 use podium_goyaml::{Map, Node, Pos, Value};
-use podium_release::draft::{Draft, Form};
+use podium_release::rendered::{BuildOptions, RenderedRelease};
 use podium_release::store::is_system_label;
-use podium_release::stored::Extent;
-use podium_release::{Release, engine::Past};
+use podium_release::stored_chart::StoredContent;
+use podium_release::{Release, engine::ReleaseHistory};
 
 use crate::chart::input::Input;
 use crate::chart::template::failed;
@@ -22,30 +22,34 @@ use crate::output::complain;
 pub fn render(
     input: &mut Input,
     cluster: &std::rc::Rc<Cluster>,
-    past: &Past,
+    past: &ReleaseHistory,
     matches: &ArgMatches,
-) -> Result<Draft> {
-    if let Some(base) = past.base().filter(|_| !past.is_over()) {
+) -> Result<RenderedRelease> {
+    if let Some(base) = past.base().filter(|_| !past.is_uninstalled()) {
         input.release.is_upgrade = true;
         reuse(input, base, matches)?;
     }
     // As in Helm, also where a name is taken again and the record has a higher number.
-    input.release.revision = if past.is_over() { 1 } else { past.next() };
+    input.release.revision = if past.is_uninstalled() { 1 } else { past.next_revision() };
     input.capabilities = cluster.capabilities()?;
     input.world.cluster = Some(cluster.clone());
     let prepared = input.prepare()?;
     let skip_crds = on(matches, "skip-crds");
     if !skip_crds {
         // The kinds of crds/ are there when the objects are made.
-        let crds = Draft::default().with_crds(&prepared)?.crds;
+        let crds = RenderedRelease::default().with_crds(&prepared)?.crds;
         input.capabilities.api_versions.extend(crds.iter().flat_map(|crd| kinds(&crd.body)));
     }
     let files = input.render(&prepared).map_err(|error| failed(error, &prepared, true))?;
     let set = input.set.to_node()?;
     let config = set.as_map().cloned().unwrap_or_default();
     let dialect = input.renderer.dialect();
-    let form = Form { dialect, extent: Extent::Whole, all_notes: on(matches, "render-subchart-notes") };
-    let draft = Draft::new(&prepared, files, &input.release, config, form)
+    let options = BuildOptions {
+        dialect,
+        stored: StoredContent::Full,
+        all_notes: on(matches, "render-subchart-notes"),
+    };
+    let draft = RenderedRelease::new(&prepared, files, &input.release, config, options)
         .map_err(|error| failed(error.into(), &prepared, true))?;
     for events in &draft.unknown_hooks {
         complain(&Warning::UnknownHook { events: events.clone() }.line(dialect));
@@ -69,9 +73,9 @@ fn kinds(crd: &serde_json::Value) -> Vec<String> {
 }
 
 /// The labels of the last record with those that are given; `null` takes one away.
-fn labels(past: &Past, matches: &ArgMatches) -> Result<BTreeMap<String, String>> {
+fn labels(past: &ReleaseHistory, matches: &ArgMatches) -> Result<BTreeMap<String, String>> {
     let mut labels =
-        past.last().filter(|_| !past.is_over()).map(|last| last.labels.clone()).unwrap_or_default();
+        past.last().filter(|_| !past.is_uninstalled()).map(|last| last.labels.clone()).unwrap_or_default();
     labels.retain(|key, _| !is_system_label(key));
     for pair in many(matches, "labels").iter().flat_map(|pairs| pairs.split(',')) {
         let Some((key, value)) = pair.split_once('=') else { bail!("--labels {pair}: write key=value") };

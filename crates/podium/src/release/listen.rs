@@ -1,13 +1,13 @@
 //! What a person is told while a release changes.
 
-use podium_release::engine::Listener;
+use podium_release::engine::Reporter;
 
 use crate::output::{complain, person_reads_errors};
 
 /// Somebody in front of a terminal, or who reads a log.
 pub struct Person;
 
-impl Listener for Person {
+impl Reporter for Person {
     fn waiting(&self, what: &str) {
         // A log gets the end of the story only.
         if person_reads_errors() {

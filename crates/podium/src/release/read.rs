@@ -7,9 +7,9 @@ use podium_client::Client;
 use podium_client::client::Representation;
 use podium_meta::Selector;
 use podium_re2::Regex;
-use podium_release::list::{STATES, Wanted};
-use podium_release::live::Live;
-use podium_release::out::Out;
+use podium_release::list::{ListOptions, STATUSES};
+use podium_release::live_objects::LiveObjects;
+use podium_release::output::Output;
 use podium_release::{Driver, Release, Store, print as show};
 use podium_sprig::gotime::Location;
 
@@ -105,7 +105,7 @@ fn missing(store: &Store, name: &str, revision: Option<i64>, error: anyhow::Erro
     with_hint(&error, Some(hint))
 }
 
-pub fn print_out(out: &Out<'_>, format: Format) -> Result<()> {
+pub fn print_out(out: &Output<'_>, format: Format) -> Result<()> {
     let bytes = match format {
         Format::Json => out.json()?,
         Format::Yaml | Format::Table => out.yaml()?,
@@ -113,17 +113,17 @@ pub fn print_out(out: &Out<'_>, format: Format) -> Result<()> {
     print(&bytes)
 }
 
-fn wanted(matches: &ArgMatches) -> Result<Wanted> {
-    let states = STATES
+fn wanted(matches: &ArgMatches) -> Result<ListOptions> {
+    let statuses = STATUSES
         .iter()
         .filter(|(flag, _)| flag::on(matches, flag))
         .flat_map(|(_, words)| words.iter().copied());
     let pattern = flag::one(matches, "filter").filter(|pattern| !pattern.is_empty());
-    Ok(Wanted {
-        states: states.collect(),
+    Ok(ListOptions {
+        statuses: statuses.collect(),
         filter: pattern.map(Regex::new).transpose()?,
         selector: Selector::parse(flag::one(matches, "selector").unwrap_or_default())?,
-        by_date: flag::on(matches, "date"),
+        sort_by_date: flag::on(matches, "date"),
         reverse: flag::on(matches, "reverse"),
         offset: count(matches, "offset", 0)?,
         max: count(matches, "max", 256)?,
@@ -148,7 +148,7 @@ pub fn list(matches: &ArgMatches) -> Result<()> {
         (true, Format::Table) => {
             print(names().map(|name| format!("{name}\n")).collect::<String>().as_bytes())
         }
-        (true, format) => print_out(&Out::List(names().map(Out::from).collect()), format),
+        (true, format) => print_out(&Output::List(names().map(Output::from).collect()), format),
         (false, Format::Table) => {
             let headers = !flag::on(matches, "no-headers");
             print(show::list_table(releases, times, headers).as_bytes())
@@ -163,10 +163,10 @@ pub fn status(matches: &ArgMatches) -> Result<()> {
     let form = if format == Format::Table { Representation::Table } else { Representation::Full };
     let (release, live) = with_cluster(matches, async |client| {
         let release = release(&own(client.clone())?, matches).await?;
-        let live = Live::read(&client, &release.manifest, client.namespace(), form).await?;
+        let live = LiveObjects::read(&client, &release.manifest, client.namespace(), form).await?;
         Ok((release, live))
     })?;
-    for status in &live.refused {
+    for status in &live.errors {
         complain(&format!("left out: {status}"));
     }
     match format {
@@ -216,9 +216,9 @@ fn values(release: &Release, all: bool, format: Format) -> Result<()> {
     let computed;
     let (title, out) = if all {
         computed = release.computed_values(&HELM4)?;
-        ("COMPUTED", Out::Node(&computed))
+        ("COMPUTED", Output::Node(&computed))
     } else {
-        ("USER-SUPPLIED", Out::Map(release.config.as_ref()))
+        ("USER-SUPPLIED", Output::Map(release.config.as_ref()))
     };
     if format == Format::Table {
         print(format!("{title} VALUES:\n").as_bytes())?;

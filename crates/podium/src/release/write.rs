@@ -8,10 +8,10 @@ use clap::ArgMatches;
 use podium_client::write::Propagation;
 use podium_deploy::apply;
 use podium_deploy::plan::{Action, Step};
-use podium_deploy::wait::Until;
-use podium_release::engine::{Engine, Error, Options, Past};
-use podium_release::hooks::Moment;
-use podium_release::live::Live;
+use podium_deploy::wait::WaitCondition;
+use podium_release::engine::{Engine, Error, Options, ReleaseHistory};
+use podium_release::hooks::HookRequest;
+use podium_release::live_objects::LiveObjects;
 use podium_release::record::Hook;
 use podium_release::{Release, Store, print as show};
 use podium_sprig::gotime;
@@ -40,8 +40,9 @@ fn timeout(matches: &ArgMatches) -> Result<Duration> {
 }
 
 /// What `--wait` says.
-fn wait(matches: &ArgMatches, implied: bool) -> Result<Option<Until>> {
-    let ready = if on(matches, "wait-for-jobs") { Until::ReadyWithJobs } else { Until::Ready };
+fn wait(matches: &ArgMatches, implied: bool) -> Result<Option<WaitCondition>> {
+    let ready =
+        if on(matches, "wait-for-jobs") { WaitCondition::ReadyWithJobs } else { WaitCondition::Ready };
     match one(matches, "wait") {
         None | Some("hookOnly" | "false") => Ok(implied.then_some(ready)),
         Some("watcher" | "legacy" | "true") => Ok(Some(ready)),
@@ -63,8 +64,8 @@ fn dry_run(matches: &ArgMatches) -> Result<bool> {
 }
 
 fn options(matches: &ArgMatches) -> Result<Options> {
-    let undo = on(matches, "rollback-on-failure") || on(matches, "atomic");
-    let history = match one(matches, "history-max") {
+    let rollback_on_failure = on(matches, "rollback-on-failure") || on(matches, "atomic");
+    let max_history = match one(matches, "history-max") {
         Some(text) => text.parse().with_context(|| format!("--history-max {text}: write a whole number"))?,
         None => match std::env::var("HELM_MAX_HISTORY") {
             Ok(text) => text.parse().unwrap_or(10),
@@ -78,13 +79,13 @@ fn options(matches: &ArgMatches) -> Result<Options> {
     }
     Ok(Options {
         hooks: !on(matches, "no-hooks"),
-        wait: wait(matches, undo)?,
+        wait: wait(matches, rollback_on_failure)?,
         timeout: timeout(matches)?,
         adopt: on(matches, "take-ownership"),
-        undo,
-        cleanup: on(matches, "cleanup-on-fail"),
+        rollback_on_failure,
+        cleanup_on_failure: on(matches, "cleanup-on-fail"),
         description,
-        history,
+        max_history,
         create_namespace: on(matches, "create-namespace"),
         propagation: match one(matches, "cascade").unwrap_or("background") {
             "background" => Propagation::Background,
@@ -95,8 +96,8 @@ fn options(matches: &ArgMatches) -> Result<Options> {
             ),
         },
         dry_run: dry_run(matches)?,
-        fresh: false,
-        until_gone: false,
+        expect_absent: false,
+        require_deletion: false,
     })
 }
 
@@ -120,7 +121,7 @@ impl Desk {
     }
 
     fn engine(&self) -> Engine<'_> {
-        Engine { store: &self.store, kinds: self.cluster.kinds(), listener: &Person, keeper: None }
+        Engine { store: &self.store, kinds: self.cluster.kinds(), reporter: &Person, owner: None }
     }
 
     /// Says which release is not there.
@@ -142,7 +143,7 @@ impl Desk {
             tokio::select! {
                 done = work(engine) => Ok(done?),
                 () = podium_controller::shutdown_signal() => {
-                    engine.interrupted(name).await?;
+                    engine.mark_interrupted(name).await?;
                     bail!("interrupted: the release {name} is half changed; the next upgrade or rollback mends it")
                 }
             }
@@ -150,11 +151,11 @@ impl Desk {
     }
 
     /// What is there of a release; an interrupted change is recovered.
-    fn past(&self, name: &str, matches: &ArgMatches) -> Result<Past> {
+    fn past(&self, name: &str, matches: &ArgMatches) -> Result<ReleaseHistory> {
         let patience = if on(matches, "recover") { Duration::ZERO } else { self.options.timeout };
         let dry_run = self.options.dry_run;
         self.run(name, async |engine| {
-            let mut past = engine.past(name).await?;
+            let mut past = engine.history(name).await?;
             if !dry_run {
                 engine.recover(&mut past, patience).await?;
             }
@@ -180,13 +181,13 @@ fn report(steps: &[Step]) {
 
 fn show_release(release: &Release, format: Format, hide_notes: bool) -> Result<()> {
     if format != Format::Table {
-        return print_out(&show::changed(release), format);
+        return print_out(&show::full_record(release), format);
     }
     let mut release = release.clone();
     if hide_notes {
         release.info.notes.clear();
     }
-    print(show::status_text(&release, &Live::default()).as_bytes())
+    print(show::status_text(&release, &LiveObjects::default()).as_bytes())
 }
 
 /// Which of the two a chart is for.
@@ -210,8 +211,8 @@ pub fn change(way: Way, command: &str, matches: &ArgMatches) -> Result<()> {
     let past = desk.past(&name, matches)?;
     let install = match way {
         Way::Install => true,
-        Way::Upgrade => past.is_over() && on(matches, "install"),
-        Way::Adopt => past.is_over(),
+        Way::Upgrade => past.is_uninstalled() && on(matches, "install"),
+        Way::Adopt => past.is_uninstalled(),
     };
     if install && way == Way::Upgrade && format == Format::Table {
         print(format!("Release {name:?} does not exist. Installing it now.\n").as_bytes())?;
@@ -221,10 +222,10 @@ pub fn change(way: Way, command: &str, matches: &ArgMatches) -> Result<()> {
             Some(Error::Apply(apply::Error::Foreign(_))) => anyhow!(
                 "{error}\nNothing was written. `podium release adopt {name} CHART` makes such objects the release's own"
             ),
-            Some(Error::InUse) if past.is_over() => anyhow!(
+            Some(Error::NameInUse) if past.is_uninstalled() => anyhow!(
                 "{error}: its history was kept; --replace takes the name, `podium release uninstall {name}` forgets it"
             ),
-            Some(Error::InUse) => {
+            Some(Error::NameInUse) => {
                 anyhow!("{error}: `podium release upgrade {name} CHART` changes what is there")
             }
             _ => error,
@@ -235,7 +236,7 @@ pub fn change(way: Way, command: &str, matches: &ArgMatches) -> Result<()> {
             (_, true) => error,
         }
     };
-    if !install && past.is_over() {
+    if !install && past.is_uninstalled() {
         return Err(failed(anyhow!(
             "{name:?} has no deployed releases: install it with `podium release install {name} CHART`, or add --install"
         )));
@@ -354,8 +355,9 @@ pub fn test(matches: &ArgMatches) -> Result<()> {
         let mut release = desk.store.get(&name, None).await?;
         let wanted = |hook: &Hook| chosen(&filters, hook);
         let all_output = on(matches, "logs");
-        let moment = Moment { wanted: &wanted, all_output, ..Moment::new("test", desk.options.timeout) };
-        let ran = engine.run_hooks(&mut release, &moment).await;
+        let request =
+            HookRequest { filter: &wanted, all_output, ..HookRequest::new("test", desk.options.timeout) };
+        let ran = engine.run_hooks(&mut release, &request).await;
         desk.store.update(&release).await?;
         Ok((release, ran.map_err(|e| e.to_string())))
     });

@@ -513,7 +513,7 @@ fn general(path: &str, key: &str) -> String {
 fn is_now(text: &str) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let plain = text.get(..19).map(|seconds| format!("{seconds}Z")).unwrap_or_default();
-    time::seconds(&plain).is_some_and(|then| (then - i64::try_from(now).unwrap_or(0)).abs() < 600)
+    time::parse_seconds(&plain).is_some_and(|then| (then - i64::try_from(now).unwrap_or(0)).abs() < 600)
 }
 
 /// A cell that says how old something is.

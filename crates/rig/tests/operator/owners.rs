@@ -151,7 +151,7 @@ async fn of_two_resources_that_want_the_same_object_the_first_has_it() {
     tale.apply("one", json!({"color": "one"})).await;
     tale.deployed("one").await;
     tale.apply("two", json!({"color": "two"})).await;
-    let said = tale.says("two", "ReleaseFailed", "True", "somebody else's").await;
+    let said = tale.says("two", "ReleaseFailed", "True", "not owned by this release").await;
     assert!(
         said["message"].as_str().unwrap().contains("current value is \\\"one\\\"")
             || said["message"].as_str().unwrap().contains("\"one\""),
@@ -174,7 +174,7 @@ async fn of_two_resources_that_want_the_same_object_the_first_has_it() {
     let _operator = other.operator().await;
     other.create(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "plain"}, "data": {"a": "b"}})).await;
     other.apply("plain", json!({})).await;
-    other.says("plain", "ReleaseFailed", "True", "somebody else's").await;
+    other.says("plain", "ReleaseFailed", "True", "not owned by this release").await;
     assert_eq!(other.get("ConfigMap", "plain").await["data"], json!({"a": "b"}));
     other.delete("Tale", "plain").await;
     other.vanishes("Tale", "plain").await;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use podium_client::{Client, ClientConfig, DiscoveryCache};
-use podium_deploy::wait::Until;
-use podium_release::engine::{Engine, Error, Listener, Options};
+use podium_deploy::wait::WaitCondition;
+use podium_release::engine::{Engine, Error, Options, Reporter};
 use podium_release::{Driver, Store};
 use podium_rig::proxy::{Plan, Proxy};
 use podium_sprig::gotime::Location;
@@ -14,7 +14,7 @@ use crate::space::Space;
 
 struct Silent;
 
-impl Listener for Silent {
+impl Reporter for Silent {
     fn waiting(&self, _: &str) {}
     fn warn(&self, _: &str) {}
     fn output(&self, _: &str, _: &str, _: &[u8]) {}
@@ -92,11 +92,11 @@ fn a_release_whose_objects_do_not_go_in_time_stays_until_they_do() {
         let client = Client::new(&access).await.unwrap();
         let kinds = DiscoveryCache::new(client.clone());
         let store = Store::new(client, Driver::Secrets, Some("lingering".to_owned()), Location::UTC);
-        let engine = Engine { store: &store, kinds: &kinds, listener: &Silent, keeper: None };
+        let engine = Engine { store: &store, kinds: &kinds, reporter: &Silent, owner: None };
         let options = Options {
-            wait: Some(Until::Gone),
+            wait: Some(WaitCondition::Deleted),
             timeout: Duration::from_millis(600),
-            until_gone: true,
+            require_deletion: true,
             ..Options::default()
         };
         for _ in 0..2 {

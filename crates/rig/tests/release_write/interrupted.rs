@@ -110,7 +110,7 @@ fn of_two_upgrades_at_the_same_time_one_says_so() {
         let both = both.map(|child| ended(child, &line));
         assert!(both.iter().any(|ran| ran.ok), "{both:?}");
         for lost in both.iter().filter(|ran| !ran.ok) {
-            let said = ["made by somebody else just now", "in progress"]
+            let said = ["just created by another process", "in progress"]
                 .iter()
                 .any(|words| lost.stderr.contains(words));
             assert!(said, "{lost:?}");

@@ -20,7 +20,7 @@ fn nothing_is_written_when_an_object_is_somebody_elses() {
     space.apply("apiVersion: v1\nkind: ConfigMap\nmetadata: { name: taken }\ndata: { a: theirs, b: more }\n");
     space.podium("install up map").good();
     let before = space.everything();
-    let words = ["v1/ConfigMap taken/taken", "somebody else's", "podium release adopt"];
+    let words = ["v1/ConfigMap taken/taken", "not owned by this release", "podium release adopt"];
     space.podium("install a two").bad(&words);
     space.podium("upgrade up two").bad(&words);
     space.podium("diff a two").bad(&["1 object is blocked"]);
@@ -58,7 +58,7 @@ fn what_was_given_to_another_release_is_left_to_it() {
         .chart("one", "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: taken }\ndata: { a: next }\n");
     space.podium("install a two").good();
     space.podium("install b one --take-ownership").good();
-    space.podium("uninstall a").good().tells(&["left v1/ConfigMap given/taken", "somebody else's"]);
+    space.podium("uninstall a").good().tells(&["left v1/ConfigMap given/taken", "not owned by this release"]);
     assert_eq!(space.field("cm/taken", ".data.a"), "next");
 }
 

@@ -1,35 +1,35 @@
-//! A new revision: by an install, an upgrade or a rollback.
+//! Creates a revision: install, upgrade or rollback.
 
 use std::collections::BTreeMap;
 
 use podium_client::client;
 use podium_client::write::Propagation;
+use podium_deploy::deployer::ObservedObject;
 use podium_deploy::object::Object;
-use podium_deploy::place::Seen;
-use podium_deploy::plan::{Action, Rules, Step};
-use podium_deploy::{Named, Place, apply};
+use podium_deploy::plan::{Action, ApplyOptions, Step};
+use podium_deploy::{Deployer, ObjectRef, apply};
 use podium_meta::Resource;
 use serde_json::{Value, json};
 
-use super::{Engine, Error, Options, Outcome, Past, owner};
-use crate::draft::Draft;
-use crate::encode::ROOM;
-use crate::hooks::Moment;
+use super::{Engine, Error, Options, Outcome, ReleaseHistory, release_ref};
+use crate::encode::MAX_RECORD_SIZE;
+use crate::hooks::HookRequest;
 use crate::record::{Info, Release};
+use crate::rendered::RenderedRelease;
 
-/// What is done.
+/// The operation that creates a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
-    /// A first revision.
+pub enum Operation {
+    /// Creates the first revision.
     Install,
-    /// A next one.
+    /// Creates the next revision from a chart.
     Upgrade,
-    /// An old one again.
+    /// Creates the next revision from an older one.
     Rollback,
 }
 
-/// The words of a verb, which are Helm's.
-struct Words {
+/// Helm's texts for an operation.
+struct OperationTexts {
     pending: &'static str,
     underway: &'static str,
     pre: &'static str,
@@ -39,10 +39,10 @@ struct Words {
     hook_failed: fn(&str, String) -> String,
 }
 
-impl Verb {
-    fn words(self) -> Words {
+impl Operation {
+    fn texts(self) -> OperationTexts {
         match self {
-            Verb::Install => Words {
+            Operation::Install => OperationTexts {
                 pending: "pending-install",
                 underway: "Initial install underway",
                 pre: "pre-install",
@@ -51,7 +51,7 @@ impl Verb {
                 noun: "Release",
                 hook_failed: |event, why| format!("failed {event}: {why}"),
             },
-            Verb::Upgrade => Words {
+            Operation::Upgrade => OperationTexts {
                 pending: "pending-upgrade",
                 underway: "Preparing upgrade",
                 pre: "pre-upgrade",
@@ -60,7 +60,7 @@ impl Verb {
                 noun: "Upgrade",
                 hook_failed: |event, why| format!("{event} hooks failed: {why}"),
             },
-            Verb::Rollback => Words {
+            Operation::Rollback => OperationTexts {
                 pending: "pending-rollback",
                 underway: "",
                 pre: "pre-rollback",
@@ -73,63 +73,69 @@ impl Verb {
     }
 }
 
-/// What the steps of a change work on.
-struct Work<'w> {
-    verb: Verb,
-    place: Place<'w>,
+/// What the steps of an operation share.
+struct ChangeContext<'w> {
+    operation: Operation,
+    deployer: Deployer<'w>,
     objects: &'w [Object],
-    before: &'w [Named],
-    client_hooks: &'w [Named],
+    before: &'w [ObjectRef],
+    client_side_hooks: &'w [ObjectRef],
     options: &'w Options,
-    rules: Rules,
+    apply_options: ApplyOptions,
 }
 
 impl Engine<'_> {
-    /// Makes a first revision. The name has to be free, or its release uninstalled and `replace` said.
+    /// Installs a release. The name must be free, or its release uninstalled or failed and `replace` set.
     pub async fn install(
         &self,
-        past: &Past,
-        draft: Draft,
+        history: &ReleaseHistory,
+        rendered: RenderedRelease,
         replace: bool,
         options: &Options,
     ) -> Result<Outcome, Error> {
-        let free = match past.last().map(|last| last.info.status.as_str()) {
+        let free = match history.last().map(|last| last.info.status.as_str()) {
             None => true,
             Some("uninstalled" | "failed") => replace,
             Some(_) => false,
         };
         if !free {
-            return Err(Error::InUse);
+            return Err(Error::NameInUse);
         }
-        self.change(Verb::Install, past, draft, options).await
+        self.apply_revision(Operation::Install, history, rendered, options).await
     }
 
-    /// Makes a next revision.
-    pub async fn upgrade(&self, past: &Past, draft: Draft, options: &Options) -> Result<Outcome, Error> {
-        match past.last().map(|last| last.info.status.as_str()) {
-            None | Some("uninstalled") => Err(Error::NothingDeployed(draft.name)),
-            Some("uninstalling") => Err(Error::Uninstalling(draft.name)),
-            Some(_) => self.change(Verb::Upgrade, past, draft, options).await,
+    /// Upgrades a release.
+    pub async fn upgrade(
+        &self,
+        history: &ReleaseHistory,
+        rendered: RenderedRelease,
+        options: &Options,
+    ) -> Result<Outcome, Error> {
+        match history.last().map(|last| last.info.status.as_str()) {
+            None | Some("uninstalled") => Err(Error::NothingDeployed(rendered.name)),
+            Some("uninstalling") => Err(Error::Uninstalling(rendered.name)),
+            Some(_) => self.apply_revision(Operation::Upgrade, history, rendered, options).await,
         }
     }
 
-    /// Makes an old revision the next one: `to`, or the one before the last.
+    /// Rolls back to revision `to`, or to the previous one.
     pub async fn rollback(
         &self,
         name: &str,
-        past: &Past,
+        history: &ReleaseHistory,
         to: Option<i64>,
         options: &Options,
     ) -> Result<Outcome, Error> {
-        let last = past.last().ok_or(crate::store::Error::NotFound)?;
+        let last = history.last().ok_or(crate::store::Error::NotFound)?;
         let to = to.unwrap_or(last.revision - 1);
-        let entry = past.entries.iter().find(|entry| entry.revision() == to).ok_or(Error::NoRevision(to))?;
+        let entry =
+            history.entries.iter().find(|entry| entry.revision() == to).ok_or(Error::RevisionNotFound(to))?;
         let old = self.store.read(entry).await?;
         let mut labels = old.labels;
-        if let Some(keeper) = self.keeper {
-            keeper.again(&mut labels, to, past.next());
+        if let Some(owner) = self.owner {
+            owner.relabel(&mut labels, to, history.next_revision());
         }
-        let draft = Draft {
+        let rendered = RenderedRelease {
             name: name.to_owned(),
             namespace: last.namespace.clone(),
             chart: old.chart,
@@ -139,49 +145,52 @@ impl Engine<'_> {
             notes: old.info.notes,
             labels,
             rollback_to: to,
-            ..Draft::default()
+            ..RenderedRelease::default()
         };
-        self.change(Verb::Rollback, past, draft, options).await
+        self.apply_revision(Operation::Rollback, history, rendered, options).await
     }
 
-    async fn change(
+    async fn apply_revision(
         &self,
-        verb: Verb,
-        past: &Past,
-        draft: Draft,
+        operation: Operation,
+        history: &ReleaseHistory,
+        rendered: RenderedRelease,
         options: &Options,
     ) -> Result<Outcome, Error> {
-        let crds = draft.crds.clone();
-        let mut release = self.revision(verb, past, draft, options);
-        let owner = owner(&release);
-        let place = self.place(&owner);
-        let fresh = verb == Verb::Install
-            && options.fresh
+        let crds = rendered.crds.clone();
+        let mut release = self.pending_release(operation, history, rendered, options);
+        let release_ref = release_ref(&release);
+        let deployer = self.deployer(&release_ref);
+        let expect_absent = operation == Operation::Install
+            && options.expect_absent
             && !(options.adopt || options.dry_run)
-            && past.entries.is_empty()
+            && history.entries.is_empty()
             && release.hooks.is_empty()
             && crds.is_empty();
-        let rules = Rules { adopt: options.adopt, dry_run: false, fresh };
-        let objects = self.objects(&release.manifest, &crds, &owner).await?;
-        let crd_steps = place.plan_crds(&crds).await?;
+        let apply_options = ApplyOptions { adopt: options.adopt, dry_run: false, expect_absent };
+        let objects = self.objects(&release.manifest, &crds, &release_ref).await?;
+        let crd_steps = deployer.plan_crds(&crds).await?;
         let blocked: Vec<Step> =
             crd_steps.iter().filter(|step| step.action == Action::Blocked).cloned().collect();
         if !blocked.is_empty() {
             return Err(apply::Error::Blocked(blocked).into());
         }
-        let intact = match verb {
-            Verb::Upgrade if !(options.adopt || options.dry_run) => {
-                self.intact(past, &objects, &crds, &place).await?
+        let unchanged = match operation {
+            Operation::Upgrade if !(options.adopt || options.dry_run) => {
+                self.unchanged_objects(history, &objects, &crds, &deployer).await?
             }
             _ => Vec::new(),
         };
-        let same = |object: &&Object| intact.iter().any(|step| place.same(&step.object, &object.named));
+        let same = |object: &&Object| {
+            unchanged.iter().any(|step| deployer.same_object(&step.object, &object.object_ref))
+        };
         let changed: Vec<Object> = objects.iter().filter(|object| !same(object)).cloned().collect();
-        let seen = place.check(&changed, &crds, rules).await?;
-        let record = self.store.draft(&release).await?;
+        let observed = deployer.check(&changed, &crds, apply_options).await?;
+        let record = self.store.prepare(&release).await?;
         if options.dry_run {
-            let before = past.objects();
-            let steps = podium_deploy::plan::preview(&place, &objects, &crds, &before, options.adopt).await?;
+            let before = history.objects();
+            let steps =
+                podium_deploy::plan::preview(&deployer, &objects, &crds, &before, options.adopt).await?;
             let (blocked, steps): (Vec<Step>, Vec<Step>) =
                 steps.into_iter().partition(|step| step.action == Action::Blocked);
             if !blocked.is_empty() {
@@ -190,212 +199,239 @@ impl Engine<'_> {
             release.info.description = "Dry run complete".to_owned();
             return Ok(Outcome { release, steps });
         }
-        match verb {
-            Verb::Install if options.create_namespace => self.make_namespace(&release.namespace).await?,
-            // What a resource is in is there.
-            Verb::Install if self.keeper.is_none() => self.needs_namespace(&release.namespace).await?,
+        match operation {
+            Operation::Install if options.create_namespace => {
+                self.create_namespace(&release.namespace).await?
+            }
+            // The namespace of an owning resource exists.
+            Operation::Install if self.owner.is_none() => self.require_namespace(&release.namespace).await?,
             _ => {}
         }
-        if let Some(size) = record.whole {
-            self.listener.warn(&format!(
-                "the record of revision {} would need {size} bytes, and a Secret or ConfigMap holds {ROOM}: the chart is stored \
-                 without its templates and files, which no upgrade or rollback needs",
+        if let Some(size) = record.full_size {
+            self.reporter.warn(&format!(
+                "the record of revision {} would need {size} bytes, and a Secret or ConfigMap holds {MAX_RECORD_SIZE}: the \
+                 chart is stored without its templates and files, which no upgrade or rollback needs",
                 release.revision
             ));
         }
-        place.apply_crds(&crds, &crd_steps).await?;
-        match verb {
-            Verb::Install => self.replace(past).await?,
-            _ => self.make_room(past, options.history).await?,
+        deployer.apply_crds(&crds, &crd_steps).await?;
+        match operation {
+            Operation::Install => self.supersede_replaced(history).await?,
+            _ => self.prune_history(history, options.max_history).await?,
         }
         self.store.create(&release, record.object).await?;
-        let (before, client_hooks) = (past.objects(), past.client_hooks());
-        let client_hooks = &client_hooks;
-        let work = Work { verb, place, objects: &objects, before: &before, client_hooks, options, rules };
+        let (before, client_side_hooks) = (history.objects(), history.client_side_hooks());
+        let client_side_hooks = &client_side_hooks;
+        let context = ChangeContext {
+            operation,
+            deployer,
+            objects: &objects,
+            before: &before,
+            client_side_hooks,
+            options,
+            apply_options,
+        };
         let mut steps = crd_steps;
-        steps.extend(intact);
-        match self.perform(&mut release, &work, seen, &mut steps).await {
+        steps.extend(unchanged);
+        match self.run_change(&mut release, &context, observed, &mut steps).await {
             Ok(()) => {
                 release.info.status = "deployed".to_owned();
                 if release.info.description.is_empty()
-                    || options.description.is_empty() && verb != Verb::Rollback
+                    || options.description.is_empty() && operation != Operation::Rollback
                 {
-                    release.info.description = verb.words().done.to_owned();
+                    release.info.description = operation.texts().done.to_owned();
                 }
-                if let Some(keeper) = self.keeper {
-                    release.annotations = keeper.annotations(&steps);
+                if let Some(owner) = self.owner {
+                    release.annotations = owner.annotations(&steps);
                 }
                 self.store.update(&release).await?;
-                self.supersede(past).await?;
+                self.supersede_deployed(history).await?;
                 Ok(Outcome { release, steps })
             }
             Err(error) => {
-                if fresh
-                    && let Err(foreign @ apply::Error::Foreign(_)) =
-                        place.check(&objects, &crds, Rules { fresh: false, ..rules }).await
+                if expect_absent
+                    && let Err(foreign @ apply::Error::Foreign(_)) = deployer
+                        .check(&objects, &crds, ApplyOptions { expect_absent: false, ..apply_options })
+                        .await
                 {
-                    return Err(self.take_back(&release, foreign.into()).await);
+                    return Err(self.revert_install(&release, foreign.into()).await);
                 }
-                Err(self.failed(release, past, &work, &steps, error).await)
+                Err(self.handle_failure(release, history, &context, &steps, error).await)
             }
         }
     }
 
-    /// The record of the new revision, as long as it is underway.
-    fn revision(&self, verb: Verb, past: &Past, draft: Draft, options: &Options) -> Release {
-        let words = verb.words();
+    /// The pending record of the new revision.
+    fn pending_release(
+        &self,
+        operation: Operation,
+        history: &ReleaseHistory,
+        rendered: RenderedRelease,
+        options: &Options,
+    ) -> Release {
+        let texts = operation.texts();
         let now = self.store.now();
-        let first =
-            past.base().filter(|_| verb != Verb::Install).and_then(|base| base.info.first_deployed.clone());
-        let description = match (verb, options.description.as_str()) {
-            (Verb::Rollback, "") => format!("Rollback to {}", draft.rollback_to),
-            (_, "") => words.underway.to_owned(),
+        let first = history
+            .base()
+            .filter(|_| operation != Operation::Install)
+            .and_then(|base| base.info.first_deployed.clone());
+        let description = match (operation, options.description.as_str()) {
+            (Operation::Rollback, "") => format!("Rollback to {}", rendered.rollback_to),
+            (_, "") => texts.underway.to_owned(),
             (_, said) => said.to_owned(),
         };
         Release {
-            name: draft.name,
-            namespace: draft.namespace,
-            revision: past.next(),
+            name: rendered.name,
+            namespace: rendered.namespace,
+            revision: history.next_revision(),
             info: Info {
                 first_deployed: first.or(Some(now.clone())),
                 last_deployed: Some(now),
                 deleted: None,
                 description,
-                status: words.pending.to_owned(),
-                rollback_revision: draft.rollback_to,
-                notes: draft.notes,
+                status: texts.pending.to_owned(),
+                rollback_revision: rendered.rollback_to,
+                notes: rendered.notes,
             },
-            chart: draft.chart,
-            config: Some(draft.config),
-            manifest: draft.manifest,
-            hooks: draft.hooks,
+            chart: rendered.chart,
+            config: Some(rendered.config),
+            manifest: rendered.manifest,
+            hooks: rendered.hooks,
             apply_method: "ssa".to_owned(),
-            labels: draft.labels,
+            labels: rendered.labels,
             annotations: BTreeMap::new(),
         }
     }
 
-    async fn perform(
+    async fn run_change(
         &self,
         release: &mut Release,
-        work: &Work<'_>,
-        seen: Vec<Seen<'_>>,
+        context: &ChangeContext<'_>,
+        observed: Vec<ObservedObject<'_>>,
         steps: &mut Vec<Step>,
     ) -> Result<(), Error> {
-        let words = work.verb.words();
+        let texts = context.operation.texts();
         let hooks = async |release: &mut Release, event: &str| {
-            if !work.options.hooks {
+            if !context.options.hooks {
                 return Ok(());
             }
-            let ran = self.run_hooks(release, &Moment::new(event, work.options.timeout)).await;
-            ran.map_err(|why| Error::Hook((words.hook_failed)(event, why.to_string())))
+            let ran = self.run_hooks(release, &HookRequest::new(event, context.options.timeout)).await;
+            ran.map_err(|why| Error::Hook((texts.hook_failed)(event, why.to_string())))
         };
-        // What hooks left of the time when a client wrote them would be in the way of whoever applies them next.
-        work.place.take_over(work.client_hooks).await?;
-        hooks(release, words.pre).await?;
-        work.place.apply_all(seen, work.rules, work.options.timeout, steps).await?;
-        steps.extend(work.place.prune(work.before, work.objects, Propagation::Background).await?);
-        if let Some(until) = work.options.wait {
-            let names: Vec<Named> = work.objects.iter().map(|object| object.named.clone()).collect();
-            let say = |what: &str| self.listener.waiting(what);
-            work.place.wait(&names, until, work.options.timeout, &say).await?;
+        // Hooks written by client-side updates would conflict with the next apply.
+        context.deployer.upgrade_managed_fields(context.client_side_hooks).await?;
+        hooks(release, texts.pre).await?;
+        context.deployer.apply_all(observed, context.apply_options, context.options.timeout, steps).await?;
+        steps.extend(context.deployer.prune(context.before, context.objects, Propagation::Background).await?);
+        if let Some(condition) = context.options.wait {
+            let names: Vec<ObjectRef> =
+                context.objects.iter().map(|object| object.object_ref.clone()).collect();
+            let report = |what: &str| self.reporter.waiting(what);
+            context.deployer.wait(&names, condition, context.options.timeout, &report).await?;
         }
-        hooks(release, words.post).await
+        hooks(release, texts.post).await
     }
 
-    /// The objects that the deployed revision has with the same words, and that nobody has touched since: they cost
-    /// nothing.
-    async fn intact(
+    /// The objects that the deployed revision has in the same form and that are known to be unmodified since; they
+    /// need no request.
+    async fn unchanged_objects(
         &self,
-        past: &Past,
+        history: &ReleaseHistory,
         objects: &[Object],
         crds: &[Object],
-        place: &Place<'_>,
+        deployer: &Deployer<'_>,
     ) -> Result<Vec<Step>, Error> {
-        let last = past.last().filter(|last| last.info.status == "deployed");
-        let (Some(keeper), Some(last)) = (self.keeper, last) else { return Ok(Vec::new()) };
-        let before = self.objects(&last.manifest, crds, place.owner).await?;
+        let last = history.last().filter(|last| last.info.status == "deployed");
+        let (Some(owner), Some(last)) = (self.owner, last) else { return Ok(Vec::new()) };
+        let before = self.objects(&last.manifest, crds, deployer.release).await?;
         let discovery = self.kinds.get().await?;
         let same = |object: &Object| {
-            let named = place.placed(&object.named, discovery.find(&object.named.kind));
-            before.contains(object).then(|| keeper.intact(last, &named)).flatten()
+            let object_ref =
+                deployer.resolve_namespace(&object.object_ref, discovery.find(&object.object_ref.kind));
+            before.contains(object).then(|| owner.unchanged_step(last, &object_ref)).flatten()
         };
         Ok(objects.iter().filter_map(same).collect())
     }
 
-    /// Leaves everything as it was before a first revision in whose way somebody else's objects are.
-    async fn take_back(&self, release: &Release, foreign: Error) -> Error {
+    /// Reverts the first revision when objects of another owner block it.
+    async fn revert_install(&self, release: &Release, foreign: Error) -> Error {
         match Box::pin(self.uninstall(&release.name, false, &Options::default())).await {
             Ok(_) => foreign,
-            Err(second) => Error::Stuck { first: Box::new(foreign), second: Box::new(second) },
+            Err(second) => Error::RollbackFailed { first: Box::new(foreign), second: Box::new(second) },
         }
     }
 
-    /// Records that a change failed, and undoes it if that is wanted; gives what is to be told.
-    async fn failed(
+    /// Records the failure and rolls back if the options say so; returns the error to report.
+    async fn handle_failure(
         &self,
         mut release: Release,
-        past: &Past,
-        work: &Work<'_>,
+        history: &ReleaseHistory,
+        context: &ChangeContext<'_>,
         steps: &[Step],
         error: Error,
     ) -> Error {
-        let (verb, options) = (work.verb, work.options);
+        let (operation, options) = (context.operation, context.options);
         release.info.status = "failed".to_owned();
-        release.info.description = format!("{} {:?} failed: {error}", verb.words().noun, release.name);
+        release.info.description = format!("{} {:?} failed: {error}", operation.texts().noun, release.name);
         if let Err(second) = self.store.update(&release).await {
-            return Error::Stuck { first: Box::new(error), second: Box::new(second.into()) };
+            return Error::RollbackFailed { first: Box::new(error), second: Box::new(second.into()) };
         }
-        if verb == Verb::Rollback
+        if operation == Operation::Rollback
             && matches!(error, Error::Apply(_))
-            && let Err(second) = self.give_up(past).await
+            && let Err(second) = self.supersede_last(history).await
         {
-            return Error::Stuck { first: Box::new(error), second: Box::new(second) };
+            return Error::RollbackFailed { first: Box::new(error), second: Box::new(second) };
         }
-        if options.cleanup {
-            let made =
+        if options.cleanup_on_failure {
+            let created =
                 steps.iter().filter(|step| step.action == Action::Create).map(|step| step.object.clone());
-            let made: Vec<Named> = made.collect();
-            if let Err(second) = work.place.delete(&made, Propagation::Background).await {
-                return Error::Stuck { first: Box::new(error), second: Box::new(second.into()) };
+            let created: Vec<ObjectRef> = created.collect();
+            if let Err(second) = context.deployer.delete(&created, Propagation::Background).await {
+                return Error::RollbackFailed { first: Box::new(error), second: Box::new(second.into()) };
             }
         }
-        if !options.undo || verb == Verb::Rollback {
+        if !options.rollback_on_failure || operation == Operation::Rollback {
             return error;
         }
-        let quiet = Options { undo: false, description: String::new(), ..options.clone() };
-        let (how, undone) = match verb {
-            Verb::Install => {
-                ("uninstalled", Box::pin(self.uninstall(&release.name, false, &quiet)).await.map(drop))
+        let undo_options =
+            Options { rollback_on_failure: false, description: String::new(), ..options.clone() };
+        let (how, undone) = match operation {
+            Operation::Install => {
+                ("uninstalled", Box::pin(self.uninstall(&release.name, false, &undo_options)).await.map(drop))
             }
-            _ => ("rolled back", self.roll_back_to_good(&release.name, past, &quiet).await),
+            _ => ("rolled back", self.roll_back_to_last_good(&release.name, history, &undo_options).await),
         };
         match undone {
-            Ok(()) => Error::Undone { name: release.name, how, why: Box::new(error) },
-            Err(second) => Error::Stuck { first: Box::new(error), second: Box::new(second) },
+            Ok(()) => Error::RolledBack { name: release.name, how, why: Box::new(error) },
+            Err(second) => Error::RollbackFailed { first: Box::new(error), second: Box::new(second) },
         }
     }
 
-    async fn roll_back_to_good(&self, name: &str, past: &Past, options: &Options) -> Result<(), Error> {
-        let good = |entry: &&crate::store::Entry| matches!(entry.status(), "deployed" | "superseded");
-        let to = past.entries.iter().rev().find(good).map(|entry| entry.revision());
+    async fn roll_back_to_last_good(
+        &self,
+        name: &str,
+        history: &ReleaseHistory,
+        options: &Options,
+    ) -> Result<(), Error> {
+        let good = |entry: &&crate::store::RecordEntry| matches!(entry.status(), "deployed" | "superseded");
+        let to = history.entries.iter().rev().find(good).map(|entry| entry.revision());
         let to = to.ok_or_else(|| Error::NothingDeployed(name.to_owned()))?;
-        let past = self.past(name).await?;
-        Box::pin(self.rollback(name, &past, Some(to), options)).await.map(drop)
+        let history = self.history(name).await?;
+        Box::pin(self.rollback(name, &history, Some(to), options)).await.map(drop)
     }
 
-    /// The last revision is no longer what is there, when a rollback has changed some of its objects.
-    async fn give_up(&self, past: &Past) -> Result<(), Error> {
-        let Some(last) = past.last() else { return Ok(()) };
+    /// Marks the last revision superseded when a failed rollback has changed its objects.
+    async fn supersede_last(&self, history: &ReleaseHistory) -> Result<(), Error> {
+        let Some(last) = history.last() else { return Ok(()) };
         let mut last = last.clone();
         last.info.status = "superseded".to_owned();
         self.store.update(&last).await?;
         Ok(())
     }
 
-    /// The last revision of a release whose name is taken again is old now; one that failed stays what it is.
-    async fn replace(&self, past: &Past) -> Result<(), Error> {
-        let Some(last) = past.last().filter(|last| last.info.status != "failed") else { return Ok(()) };
+    /// Marks the last revision superseded when its name is reused; a failed one stays failed.
+    async fn supersede_replaced(&self, history: &ReleaseHistory) -> Result<(), Error> {
+        let Some(last) = history.last().filter(|last| last.info.status != "failed") else { return Ok(()) };
         let mut last = last.clone();
         last.info.status = "superseded".to_owned();
         last.info.description = "superseded by new release".to_owned();
@@ -403,11 +439,11 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// All revisions that were deployed are old now.
-    async fn supersede(&self, past: &Past) -> Result<(), Error> {
-        for entry in &past.entries {
-            let known = past.revisions.iter().find(|release| release.revision == entry.revision());
-            // What was read is newer than what was listed.
+    /// Marks all deployed revisions superseded.
+    async fn supersede_deployed(&self, history: &ReleaseHistory) -> Result<(), Error> {
+        for entry in &history.entries {
+            let known = history.revisions.iter().find(|release| release.revision == entry.revision());
+            // The record was read after the list, so its status is newer.
             if known.map_or(entry.status(), |known| &known.info.status) != "deployed" {
                 continue;
             }
@@ -421,66 +457,71 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Takes the oldest records away, so that there is room for one more; never the deployed one.
-    async fn make_room(&self, past: &Past, history: usize) -> Result<(), Error> {
-        let Some(most) = history.checked_sub(1) else { return Ok(()) };
-        let deployed = past.entries.iter().rposition(|entry| entry.status() == "deployed");
-        let surplus = past.entries.len().saturating_sub(most);
-        let old =
-            past.entries.iter().enumerate().filter(|(at, _)| Some(*at) != deployed).map(|(_, entry)| entry);
+    /// Deletes the oldest records beyond the history limit, except the deployed one.
+    async fn prune_history(&self, history: &ReleaseHistory, max_history: usize) -> Result<(), Error> {
+        let Some(kept) = max_history.checked_sub(1) else { return Ok(()) };
+        let deployed = history.entries.iter().rposition(|entry| entry.status() == "deployed");
+        let surplus = history.entries.len().saturating_sub(kept);
+        let old = history
+            .entries
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| Some(*at) != deployed)
+            .map(|(_, entry)| entry);
         for entry in old.take(surplus) {
             self.store.delete(entry).await?;
         }
         Ok(())
     }
 
-    /// Objects before anything is written when the namespace is missing; who may not see it finds out later.
-    async fn needs_namespace(&self, name: &str) -> Result<(), Error> {
+    /// Fails when the namespace does not exist; without permission to read it, the first write fails instead.
+    async fn require_namespace(&self, name: &str) -> Result<(), Error> {
         let resource = Resource::core("Namespace", "namespaces", false);
         match self.store.client.get(&resource, None, name).await {
-            Ok(None) => Err(Error::NoNamespace(name.to_owned())),
+            Ok(None) => Err(Error::NamespaceNotFound(name.to_owned())),
             Err(client::Error::Api(_)) | Ok(Some(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    async fn make_namespace(&self, name: &str) -> Result<(), Error> {
+    async fn create_namespace(&self, name: &str) -> Result<(), Error> {
         let body: Value = json!({"apiVersion": "v1", "kind": "Namespace",
             "metadata": {"name": name, "labels": {"name": name}}});
         let resource = Resource::core("Namespace", "namespaces", false);
-        match self.store.client.create(&resource, None, &body, podium_deploy::plan::MANAGER).await {
+        match self.store.client.create(&resource, None, &body, podium_deploy::plan::FIELD_MANAGER).await {
             Err(client::Error::Api(status)) if status.code == 409 => Ok(()),
-            answer => Ok(answer.map(drop)?),
+            result => Ok(result.map(drop)?),
         }
     }
 }
 
 impl Engine<'_> {
-    /// Applies the objects of a deployed revision again: all, or those that are chosen. What they were before does not
-    /// matter.
+    /// Applies the objects of a deployed revision again: those that `chosen` selects. Repairs drift.
     pub async fn repair(
         &self,
         release: &Release,
-        chosen: &dyn Fn(&Named) -> bool,
+        chosen: &dyn Fn(&ObjectRef) -> bool,
         adopt: bool,
     ) -> Result<Vec<Step>, Error> {
-        let owner = owner(release);
-        let place = self.place(&owner);
-        let mut objects = self.objects(&release.manifest, &[], &owner).await?;
+        let release_ref = release_ref(release);
+        let deployer = self.deployer(&release_ref);
+        let mut objects = self.objects(&release.manifest, &[], &release_ref).await?;
         let discovery = self.kinds.get().await?;
-        objects.retain(|object| chosen(&place.placed(&object.named, discovery.find(&object.named.kind))));
-        let rules = Rules { adopt, ..Rules::default() };
-        let seen = place.check(&objects, &[], rules).await?;
+        objects.retain(|object| {
+            chosen(&deployer.resolve_namespace(&object.object_ref, discovery.find(&object.object_ref.kind)))
+        });
+        let apply_options = ApplyOptions { adopt, ..ApplyOptions::default() };
+        let observed = deployer.check(&objects, &[], apply_options).await?;
         let mut steps = Vec::new();
         let timeout = Options::default().timeout;
-        place.apply_all(seen, rules, timeout, &mut steps).await?;
+        deployer.apply_all(observed, apply_options, timeout, &mut steps).await?;
         Ok(steps)
     }
 
-    /// Records that a change was interrupted by its user.
-    pub async fn interrupted(&self, name: &str) -> Result<(), Error> {
-        let mut past = self.past(name).await?;
-        let Some(last) = past.revisions.last_mut().filter(|last| last.info.status.starts_with("pending-"))
+    /// Records that the user interrupted an operation.
+    pub async fn mark_interrupted(&self, name: &str) -> Result<(), Error> {
+        let mut history = self.history(name).await?;
+        let Some(last) = history.revisions.last_mut().filter(|last| last.info.status.starts_with("pending-"))
         else {
             return Ok(());
         };

@@ -1,10 +1,10 @@
-//! Installs, upgrades, rolls back and uninstalls.
+//! Installs, upgrades, rolls back and uninstalls releases.
 //!
-//! Everything that can be refused is refused before anything is written. A revision is recorded as pending before the
-//! first object is, so that whoever comes after a crash knows which objects may be there.
+//! All checks run before the first write. A revision is recorded as pending before its first object is written, so
+//! that after a crash the record names the objects that may exist.
 
 mod change;
-mod past;
+mod history;
 mod uninstall;
 
 use std::collections::BTreeMap;
@@ -14,134 +14,134 @@ use podium_client::write::Propagation;
 use podium_client::{DiscoveryCache, client};
 use podium_deploy::object::{self, Object};
 use podium_deploy::plan::Step;
-use podium_deploy::wait::{self, Until};
-use podium_deploy::{Named, Owner, Place, apply};
+use podium_deploy::wait::{self, WaitCondition};
+use podium_deploy::{Deployer, ObjectRef, ReleaseRef, apply};
 use podium_meta::Kind;
 use serde_json::Value;
 
 use crate::record::Release;
 use crate::store::{self, Store};
-pub use change::Verb;
-pub use past::Past;
+pub use change::Operation;
+pub use history::ReleaseHistory;
 pub use uninstall::Uninstalled;
 
-/// Why a release was not changed, or only in part.
+/// Why an operation failed, completely or in part.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Records cannot be read or written.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The server says no, or nothing.
+    /// The API server rejected a request or could not be reached.
     #[error(transparent)]
     Client(#[from] client::Error),
-    /// The manifest has something that is no object.
+    /// The manifest is invalid.
     #[error(transparent)]
     Object(#[from] object::Error),
-    /// Objects cannot be had.
+    /// Objects cannot be applied.
     #[error(transparent)]
     Apply(#[from] apply::Error),
-    /// Objects do not become ready.
+    /// Objects did not become ready.
     #[error(transparent)]
     Wait(#[from] wait::Error),
     /// A hook failed.
     #[error("{0}")]
     Hook(String),
-    /// The name is taken.
+    /// The release name is in use.
     #[error("cannot reuse a name that is still in use")]
-    InUse,
-    /// It has no place.
-    #[error("the namespace {0:?} is not there: make it, or add --create-namespace")]
-    NoNamespace(String),
+    NameInUse,
+    /// The release's namespace does not exist.
+    #[error("the namespace {0:?} does not exist: create it, or add --create-namespace")]
+    NamespaceNotFound(String),
     /// There is nothing to upgrade.
     #[error("{0:?} has no deployed releases")]
     NothingDeployed(String),
-    /// Somebody else is at it.
+    /// Another operation is in progress.
     #[error(
         "another operation (install/upgrade/rollback) is in progress: revision {revision} is {status} since {seconds} s. \
-         If whoever did this is gone, it is recovered by itself {left} s from now, or at once with --recover"
+         If that process is gone, the release is recovered automatically in {left} s, or at once with --recover"
     )]
     Pending {
         /// The revision.
         revision: i64,
         /// Its status.
         status: String,
-        /// For how long.
+        /// How long it has had that status.
         seconds: i64,
-        /// How long it is left in peace.
+        /// Seconds until it is recovered automatically.
         left: i64,
     },
-    /// It is half gone.
+    /// The release is half uninstalled.
     #[error("{0:?} is being uninstalled: finish that with `podium release uninstall {0}`")]
     Uninstalling(String),
-    /// It was uninstalled before.
+    /// The release is uninstalled, with its history kept.
     #[error("the release named {0:?} is already deleted")]
-    Deleted(String),
+    AlreadyUninstalled(String),
     /// There is no such revision.
     #[error("release has no {0} version")]
-    NoRevision(i64),
-    /// It failed, and was undone.
+    RevisionNotFound(i64),
+    /// The operation failed and was rolled back.
     #[error("release {name} failed, and has been {how} due to rollback-on-failure being set: {why}")]
-    Undone {
+    RolledBack {
         /// The release.
         name: String,
-        /// What was done.
+        /// `uninstalled` or `rolled back`.
         how: &'static str,
-        /// Why it failed.
+        /// The original error.
         why: Box<Error>,
     },
-    /// It failed, and could not even be undone.
+    /// The operation failed, and so did its rollback.
     #[error("an error occurred while undoing the change: {second}; original error: {first}")]
-    Stuck {
-        /// Why it failed.
+    RollbackFailed {
+        /// The original error.
         first: Box<Error>,
-        /// Why it could not be undone.
+        /// Why the rollback failed.
         second: Box<Error>,
     },
-    /// It is gone, but not everything went well.
+    /// The release is uninstalled, but with errors.
     #[error("uninstallation completed with {} error(s): {}", .0.len(), .0.join("; "))]
-    Unclean(Vec<String>),
+    UninstallErrors(Vec<String>),
 }
 
-/// Is told what happens meanwhile.
-pub trait Listener: Sync {
-    /// What is waited for.
+/// Reports the progress of an operation.
+pub trait Reporter: Sync {
+    /// Reports what the operation waits for.
     fn waiting(&self, what: &str);
-    /// Something that is not as it should be, but stops nothing.
+    /// Reports a problem that does not stop the operation.
     fn warn(&self, what: &str);
-    /// What a container of a hook has printed.
+    /// Reports the output of a hook's container.
     fn output(&self, pod: &str, container: &str, text: &[u8]);
 }
 
-/// How a release is changed.
+/// Options of an operation.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Whether hooks run.
     pub hooks: bool,
-    /// What is waited for before it counts as deployed.
-    pub wait: Option<Until>,
-    /// How long each wait may take.
+    /// What to wait for before the revision counts as deployed.
+    pub wait: Option<WaitCondition>,
+    /// The timeout of each wait.
     pub timeout: Duration,
-    /// Objects of others become the release's.
+    /// Takes ownership of objects that the release does not own.
     pub adopt: bool,
-    /// What fails is undone.
-    pub undo: bool,
-    /// Objects that a failed change made are deleted.
-    pub cleanup: bool,
-    /// A sentence for the history instead of the usual one.
+    /// Rolls back when the operation fails.
+    pub rollback_on_failure: bool,
+    /// Deletes the objects that a failed operation created.
+    pub cleanup_on_failure: bool,
+    /// The description in the history, instead of the default.
     pub description: String,
-    /// How many revisions are kept; 0 is all.
-    pub history: usize,
-    /// The namespace is made if it is missing.
+    /// Maximum number of revisions to keep; 0 keeps all.
+    pub max_history: usize,
+    /// Creates the namespace if it does not exist.
     pub create_namespace: bool,
-    /// What becomes of the objects that depend on deleted ones.
+    /// How dependents of deleted objects are treated.
     pub propagation: Propagation,
-    /// Only says what would be done.
+    /// Plans only.
     pub dry_run: bool,
-    /// Nothing of a first revision is expected to be there: its objects are made without a look before, which costs
-    /// half the requests. Where somebody else's object is in the way, what was made is taken back.
-    pub fresh: bool,
-    /// A release whose objects are not gone in time stays, so that whoever comes again waits again.
-    pub until_gone: bool,
+    /// Expects no object of a first revision to exist: creates them without reading them first, which halves the
+    /// requests. If an object of another owner exists, the install is reverted.
+    pub expect_absent: bool,
+    /// Keeps the release when its objects are not deleted before the timeout, so that a retry waits for them.
+    pub require_deletion: bool,
 }
 
 impl Default for Options {
@@ -151,81 +151,86 @@ impl Default for Options {
             wait: None,
             timeout: Duration::from_secs(300),
             adopt: false,
-            undo: false,
-            cleanup: false,
+            rollback_on_failure: false,
+            cleanup_on_failure: false,
             description: String::new(),
-            history: 10,
+            max_history: 10,
             create_namespace: false,
             propagation: Propagation::Background,
             dry_run: false,
-            fresh: false,
-            until_gone: false,
+            expect_absent: false,
+            require_deletion: false,
         }
     }
 }
 
-/// What became of a release.
+/// The result of an operation.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Its new revision.
+    /// The new revision.
     pub release: Release,
     /// What was done with each object.
     pub steps: Vec<Step>,
 }
 
-/// Changes the releases of a cluster.
+/// Runs operations on the releases of a cluster.
 #[derive(Clone, Copy)]
 pub struct Engine<'a> {
-    /// Where records are kept.
+    /// The store of release records.
     pub store: &'a Store,
-    /// The kinds of the cluster.
+    /// The discovery cache.
     pub kinds: &'a DiscoveryCache,
-    /// Who is told what happens.
-    pub listener: &'a dyn Listener,
-    /// On whose behalf it is done, if not a user's.
-    pub keeper: Option<&'a dyn Keeper>,
+    /// Receives progress.
+    pub reporter: &'a dyn Reporter,
+    /// The owner of the release, if it is not a user's.
+    pub owner: Option<&'a dyn ReleaseOwner>,
 }
 
-/// On whose behalf a release is kept.
-pub trait Keeper: Sync {
-    /// The uid of what the release is made for.
-    fn holder(&self) -> &str;
-    /// Adds to objects what they carry besides what the chart says.
-    fn dress(&self, objects: &mut [Object], namespaced: &dyn Fn(&Kind) -> bool);
-    /// The labels of a revision that is made from an older one.
-    fn again(&self, labels: &mut BTreeMap<String, String>, was: i64, is: i64);
-    /// What the record says besides, once its objects are there.
+/// The owner of a release, such as the custom resource that a chart operator reconciles.
+pub trait ReleaseOwner: Sync {
+    /// The uid of the owning object.
+    fn uid(&self) -> &str;
+    /// Adds labels, annotations and owner references to objects before they are applied.
+    fn decorate(&self, objects: &mut [Object], namespaced: &dyn Fn(&Kind) -> bool);
+    /// Changes the labels of revision `from` for its copy `to`.
+    fn relabel(&self, labels: &mut BTreeMap<String, String>, from: i64, to: i64);
+    /// Annotations of the record, once its objects are applied.
     fn annotations(&self, steps: &[Step]) -> BTreeMap<String, String>;
-    /// That an object of a revision is still as it was applied then; nothing when that is not known.
-    fn intact(&self, revision: &Release, object: &Named) -> Option<Step>;
+    /// The step that applied an object of a revision, if the object is known to be unmodified since.
+    fn unchanged_step(&self, revision: &Release, object: &ObjectRef) -> Option<Step>;
 }
 
 impl<'a> Engine<'a> {
-    /// The objects of a manifest as they are applied, beside the CRDs of `crds/`.
-    async fn objects(&self, manifest: &str, crds: &[Object], owner: &Owner) -> Result<Vec<Object>, Error> {
-        let mut all = object::objects(manifest, owner)?;
-        if let Some(keeper) = self.keeper {
+    /// The objects of a manifest, decorated by the owner. `crds` are those of `crds/`.
+    async fn objects(
+        &self,
+        manifest: &str,
+        crds: &[Object],
+        release_ref: &ReleaseRef,
+    ) -> Result<Vec<Object>, Error> {
+        let mut all = object::release_objects(manifest, release_ref)?;
+        if let Some(owner) = self.owner {
             let discovery = self.kinds.get().await?;
             let scopes: Vec<(String, String, bool)> = all.iter().chain(crds).filter_map(scope).collect();
             let namespaced = |kind: &Kind| match discovery.find(kind) {
                 Some(resource) => resource.namespaced,
-                // A kind that the release itself defines.
+                // The release defines the kind itself.
                 None => {
                     scopes.iter().any(|(g, k, namespaced)| *namespaced && *g == kind.group && *k == kind.kind)
                 }
             };
-            keeper.dress(&mut all, &namespaced);
+            owner.decorate(&mut all, &namespaced);
         }
         Ok(all)
     }
 
-    fn place<'p>(&'p self, owner: &'p Owner) -> Place<'p> {
-        let holder = self.keeper.map(Keeper::holder);
-        Place { client: &self.store.client, kinds: self.kinds, owner, holder }
+    fn deployer<'p>(&'p self, release: &'p ReleaseRef) -> Deployer<'p> {
+        let owner_uid = self.owner.map(ReleaseOwner::uid);
+        Deployer { client: &self.store.client, kinds: self.kinds, release, owner_uid }
     }
 }
 
-/// The group, kind and scope that a CRD defines.
+/// The group, kind and scope of a CRD.
 fn scope(object: &Object) -> Option<(String, String, bool)> {
     let text = |path: &str| object.body.pointer(path).and_then(Value::as_str);
     (text("/kind") == Some("CustomResourceDefinition")).then_some(())?;
@@ -233,6 +238,6 @@ fn scope(object: &Object) -> Option<(String, String, bool)> {
     Some((text("/spec/group")?.to_owned(), text("/spec/names/kind")?.to_owned(), namespaced))
 }
 
-fn owner(release: &Release) -> Owner {
-    Owner { name: release.name.clone(), namespace: release.namespace.clone() }
+fn release_ref(release: &Release) -> ReleaseRef {
+    ReleaseRef { name: release.name.clone(), namespace: release.namespace.clone() }
 }

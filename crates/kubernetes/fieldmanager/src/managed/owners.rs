@@ -156,7 +156,7 @@ impl<'a> Owners<'a> {
 }
 
 pub(crate) fn seconds(time: Option<&str>) -> i64 {
-    time.and_then(time::seconds).unwrap_or(0)
+    time.and_then(time::parse_seconds).unwrap_or(0)
 }
 
 fn read(at: usize, entry: &Value) -> Result<(Owner<'_>, Option<String>), Unreadable> {
@@ -182,7 +182,7 @@ fn read(at: usize, entry: &Value) -> Result<(Owner<'_>, Option<String>), Unreada
     }
     let time = match text("time")? {
         "" => None,
-        given => Some(time::text(time::seconds(given).ok_or(Unreadable::Malformed(at))?)),
+        given => Some(time::format_seconds(time::parse_seconds(given).ok_or(Unreadable::Malformed(at))?)),
     };
     let fields = match entry.get("fieldsV1") {
         None | Some(Value::Null) => FieldSet::default(),
@@ -206,7 +206,7 @@ pub(crate) fn are_entries(entries: &Value) -> bool {
         let time = entry.get("time").filter(|time| !time.is_null());
         entry.is_object()
             && texts.into_iter().all(text)
-            && time.is_none_or(|time| time.as_str().is_some_and(|time| time::seconds(time).is_some()))
+            && time.is_none_or(|time| time.as_str().is_some_and(|time| time::parse_seconds(time).is_some()))
     };
     entries.as_array().is_some_and(|entries| entries.iter().all(entry))
 }

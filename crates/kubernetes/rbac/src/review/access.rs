@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use podium_meta::{Flaw, Wrong};
+use podium_meta::{ErrorType, FieldError};
 use serde_json::{Map, Value, json};
 
 use super::selectors::{self, Kind};
@@ -134,11 +134,11 @@ fn groups(spec: &Value) -> Vec<String> {
     texts(spec, "groups")
 }
 
-fn refuse(flaws: Vec<Flaw>) -> Result<(), Refusal> {
+fn refuse(flaws: Vec<FieldError>) -> Result<(), Refusal> {
     if flaws.is_empty() { Ok(()) } else { Err(Refusal::invalid(GROUP, "", "", flaws)) }
 }
 
-fn spec_flaws(review: &Value, of_somebody: bool) -> Vec<Flaw> {
+fn spec_flaws(review: &Value, of_somebody: bool) -> Vec<FieldError> {
     let spec = review.get("spec").unwrap_or(&Value::Null);
     let (resource, path) = (given(spec, "resourceAttributes"), given(spec, "nonResourceAttributes"));
     let mut flaws = Vec::new();
@@ -162,12 +162,12 @@ fn spec_flaws(review: &Value, of_somebody: bool) -> Vec<Flaw> {
 }
 
 /// A flaw that shows the path and verb that were asked for.
-fn path_flaw(field: &str, path: Option<&Value>, detail: &str) -> Flaw {
+fn path_flaw(field: &str, path: Option<&Value>, detail: &str) -> FieldError {
     let shown = match path {
         Some(path) => json!({"Path": text(path, "path"), "Verb": text(path, "verb")}),
         None => Value::Null,
     };
-    Flaw::invalid(field, &shown, detail)
+    FieldError::invalid(field, &shown, detail)
 }
 
 /// The order in which metadata is shown, and what is in it.
@@ -241,12 +241,12 @@ fn shown(object: &Value, order: &[&str]) -> String {
     format!("{{{}}}", all.join(","))
 }
 
-fn metadata_flaws(review: &Value, allowed: &[&str], detail: &str) -> Option<Flaw> {
+fn metadata_flaws(review: &Value, allowed: &[&str], detail: &str) -> Option<FieldError> {
     let metadata = review.get("metadata")?;
     let passed = |key: &str| key == "managedFields" || allowed.contains(&key);
     let mut fields = metadata.as_object().into_iter().flatten();
     if fields.all(|(key, value)| is_empty(value) || passed(key)) {
         return None;
     }
-    Some(Flaw::shown(Wrong::Invalid, "metadata", &shown(metadata, &METADATA), detail))
+    Some(FieldError::new(ErrorType::Invalid, "metadata", &shown(metadata, &METADATA), detail))
 }

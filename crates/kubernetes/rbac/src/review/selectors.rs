@@ -1,6 +1,6 @@
 //! Selectors in questions about rights: roles do not know them, but they have to make sense.
 
-use podium_meta::{Flaw, Selector, names};
+use podium_meta::{FieldError, Selector, names};
 use serde_json::Value;
 
 use super::{given, text};
@@ -25,7 +25,7 @@ fn requirements(selector: &Value) -> &[Value] {
 }
 
 /// What is wrong with a selector.
-pub fn flaws(selector: &Value, kind: Kind, field: &str) -> Vec<Flaw> {
+pub fn flaws(selector: &Value, kind: Kind, field: &str) -> Vec<FieldError> {
     let (raw, all) = (text(selector, "rawSelector"), requirements(selector));
     let mut flaws = Vec::new();
     if !raw.is_empty() && !all.is_empty() {
@@ -34,20 +34,20 @@ pub fn flaws(selector: &Value, kind: Kind, field: &str) -> Vec<Flaw> {
     }
     if raw.is_empty() && all.is_empty() {
         let detail = format!("when {field} is specified, requirements or rawSelector is required");
-        flaws.push(Flaw::required(format!("{field}.requirements"), &detail));
+        flaws.push(FieldError::required(format!("{field}.requirements"), &detail));
     }
     for (index, one) in all.iter().enumerate() {
         let place = format!("{field}.requirements[{index}]");
         let (key, values) = (text(one, "key"), texts(one, "values"));
         if kind == Kind::Field && key.is_empty() {
-            flaws.push(Flaw::required(format!("{place}.key"), "must be specified"));
+            flaws.push(FieldError::required(format!("{place}.key"), "must be specified"));
         }
         match text(one, "operator") {
             "In" | "NotIn" if values.is_empty() => {
-                flaws.push(Flaw::required(format!("{place}.values"), VALUES))
+                flaws.push(FieldError::required(format!("{place}.values"), VALUES))
             }
             "Exists" | "DoesNotExist" if !values.is_empty() => {
-                flaws.push(Flaw::forbidden(format!("{place}.values"), NO_VALUES));
+                flaws.push(FieldError::forbidden(format!("{place}.values"), NO_VALUES));
             }
             _ => {}
         }

@@ -1,6 +1,6 @@
 //! Tokens on request: `POST …/serviceaccounts/NAME/token`.
 
-use podium_meta::Flaw;
+use podium_meta::FieldError;
 use serde_json::{Value, json};
 
 use super::{Claims, Issuer, Lookup, Ref};
@@ -82,7 +82,7 @@ pub fn request(issuer: &Issuer, asked: &Request<'_>, lookup: &Lookup<'_>) -> Res
         _ => Some("may not specify a duration larger than 2^32 seconds"),
     };
     if let Some(detail) = wrong {
-        let flaw = Flaw::invalid("spec.expirationSeconds", &json!(seconds), detail);
+        let flaw = FieldError::invalid("spec.expirationSeconds", &json!(seconds), detail);
         return Err(Refusal::invalid(GROUP, KIND, "", vec![flaw]));
     }
     let reference = spec.get("boundObjectRef").filter(|reference| !reference.is_null());

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::age::{age, since};
 use super::cell::{Look, at, condition, list, number, text};
-use crate::typed::{NEVER, moment};
+use crate::typed::{ZERO_TIME, moment};
 
 /// What a pod's containers say together.
 struct Told {
@@ -21,7 +21,7 @@ fn restarted(status: &Value, restarts: &mut i64, last: &mut Option<(i64, String)
     *restarts += number(status, "restartCount");
     let end = text(status, "lastState.terminated.finishedAt");
     if let Some(seconds) = moment(end)
-        && last.as_ref().map_or(NEVER, |(before, _)| *before) < seconds
+        && last.as_ref().map_or(ZERO_TIME, |(before, _)| *before) < seconds
     {
         *last = Some((seconds, end.to_owned()));
     }
@@ -205,7 +205,7 @@ pub fn completions(look: &Look<'_>) -> String {
 }
 
 pub fn job_time(look: &Look<'_>) -> String {
-    let seconds = |value: &Value| value.as_str().and_then(moment).unwrap_or(NEVER);
+    let seconds = |value: &Value| value.as_str().and_then(moment).unwrap_or(ZERO_TIME);
     match (at(look.object, "status.startTime"), at(look.object, "status.completionTime")) {
         (None, _) => String::new(),
         (Some(start), None) => since(look.now.saturating_sub(seconds(start))),

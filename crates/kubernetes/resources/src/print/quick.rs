@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use podium_meta::glance::{Found, Glance, Part};
+use podium_meta::partial_json::{ExtractedValues, PathExtractor, RawJson};
 use serde_json::Value;
 
 use super::age::age;
@@ -11,7 +11,7 @@ use super::cell::{Cell, containers, labels, selector};
 /// The cells of a kind that show a few fields each, and where these are among the parts that are looked for.
 #[derive(Debug)]
 pub struct Quick {
-    glance: Glance,
+    extractor: PathExtractor,
     cells: Vec<(&'static Cell, [usize; 2])>,
 }
 
@@ -40,18 +40,18 @@ impl Cell {
 impl Quick {
     /// Of cells, unless one of them needs the whole object.
     pub fn of(cells: &'static [Cell]) -> Option<Self> {
-        let mut glance = Glance::default();
+        let mut extractor = PathExtractor::default();
         let mut known = Vec::with_capacity(cells.len());
         for cell in cells {
-            known.push((cell, cell.paths()?.map(|path| glance.want(path.split('.')))));
+            known.push((cell, cell.paths()?.map(|path| extractor.add_path(path.split('.')))));
         }
-        Some(Self { glance, cells: known })
+        Some(Self { extractor, cells: known })
     }
 
     /// Writes the cells as a list; false, and nothing, if the text is not what was expected.
     pub fn write(&self, text: &[u8], metadata: usize, now: i64, out: &mut Vec<u8>) -> bool {
         let mut found = Vec::new();
-        if !self.glance.find(text, metadata, &mut found) {
+        if !self.extractor.find(text, metadata, &mut found) {
             return false;
         }
         let start = out.len();
@@ -69,14 +69,14 @@ impl Quick {
     }
 }
 
-fn part<'t>(found: &Found<'t>, number: usize) -> Option<Part<'t>> {
+fn part<'t>(found: &ExtractedValues<'t>, number: usize) -> Option<RawJson<'t>> {
     found.get(number).copied().flatten().filter(|part| !part.is_null())
 }
 
 /// Writes a cell, or two, as [`super::cell::Look::show`] shows it; nothing if the field is not what it always is.
-fn show(cell: &Cell, [one, other]: [Option<Part<'_>>; 2], now: i64, out: &mut Vec<u8>) -> Option<()> {
-    let number = |part: Option<Part<'_>>| part.and_then(Part::number).unwrap_or(0);
-    let count = |part: Option<Part<'_>>| part.and_then(Part::count).unwrap_or(0);
+fn show(cell: &Cell, [one, other]: [Option<RawJson<'_>>; 2], now: i64, out: &mut Vec<u8>) -> Option<()> {
+    let number = |part: Option<RawJson<'_>>| part.and_then(RawJson::as_i64).unwrap_or(0);
+    let count = |part: Option<RawJson<'_>>| part.and_then(RawJson::item_count).unwrap_or(0);
     match cell {
         Cell::Name | Cell::Text(_) => write_part(one, "", out),
         Cell::Or(_, usual) => write_part(one, usual, out),
@@ -94,7 +94,7 @@ fn show(cell: &Cell, [one, other]: [Option<Part<'_>>; 2], now: i64, out: &mut Ve
         Cell::Count(_) => out.extend_from_slice(count(one).to_string().as_bytes()),
         Cell::Sum(..) => out.extend_from_slice((count(one) + count(other)).to_string().as_bytes()),
         Cell::Flag(_, usual) => {
-            let flag = one.and_then(Part::flag).unwrap_or(*usual);
+            let flag = one.and_then(RawJson::as_bool).unwrap_or(*usual);
             out.extend_from_slice(if flag { b"true" } else { b"false" });
         }
         Cell::Share(..) => write_text(&format!("{}/{}", number(one), number(other)), out),
@@ -115,21 +115,21 @@ fn show(cell: &Cell, [one, other]: [Option<Part<'_>>; 2], now: i64, out: &mut Ve
     Some(())
 }
 
-fn text(part: Option<Part<'_>>) -> Cow<'_, str> {
-    part.and_then(Part::text).unwrap_or_default()
+fn text(part: Option<RawJson<'_>>) -> Cow<'_, str> {
+    part.and_then(RawJson::string).unwrap_or_default()
 }
 
 /// A part as a value, if there is one; an error is nothing at all.
-fn value(part: Option<Part<'_>>) -> Option<Option<Value>> {
+fn value(part: Option<RawJson<'_>>) -> Option<Option<Value>> {
     part.map(|part| serde_json::from_slice(part.bytes()).ok()).map_or(Some(None), |value| value.map(Some))
 }
 
 /// Writes the text of a part, or this one where it is none.
-fn write_part(part: Option<Part<'_>>, usual: &str, out: &mut Vec<u8>) {
+fn write_part(part: Option<RawJson<'_>>, usual: &str, out: &mut Vec<u8>) {
     match part {
         // Bytes that need no escape stay as they are.
-        Some(part) if part.plain().is_some() => out.extend_from_slice(part.bytes()),
-        part => write_text(part.and_then(Part::text).as_deref().unwrap_or(usual), out),
+        Some(part) if part.unescaped_str().is_some() => out.extend_from_slice(part.bytes()),
+        part => write_text(part.and_then(RawJson::string).as_deref().unwrap_or(usual), out),
     }
 }
 

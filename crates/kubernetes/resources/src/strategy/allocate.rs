@@ -1,6 +1,6 @@
 //! Addresses and ports of Services: which of them an object needs, in a cluster with short addresses only.
 
-use podium_meta::{Flaw, Wrong};
+use podium_meta::{ErrorType, FieldError};
 use serde_json::{Value, json};
 
 use super::addresses;
@@ -207,7 +207,7 @@ fn families(object: &mut Value, old: Option<&Value>) -> Result<(), Refused> {
     let mut found: Vec<Value> = list(spec, "ipFamilies").to_vec();
     let given: Vec<Value> = list(spec, "clusterIPs").to_vec();
     let field = |key: &str| format!("spec.{key}");
-    let mut wrong: Vec<Flaw> = Vec::new();
+    let mut wrong: Vec<FieldError> = Vec::new();
     let quoted = format!("\"{policy}\"");
     if policy == "SingleStack" {
         for (count, what) in [(given.len(), "cluster IPs"), (found.len(), "IP families")] {
@@ -215,7 +215,7 @@ fn families(object: &mut Value, old: Option<&Value>) -> Result<(), Refused> {
                 let detail = format!(
                     "must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified"
                 );
-                wrong.push(Flaw::shown(Wrong::Invalid, field("ipFamilyPolicy"), &quoted, &detail));
+                wrong.push(FieldError::new(ErrorType::Invalid, field("ipFamilyPolicy"), &quoted, &detail));
             }
         }
     }
@@ -228,7 +228,12 @@ fn families(object: &mut Value, old: Option<&Value>) -> Result<(), Refused> {
             if addresses::is_long(address) {
                 let all = shown(&Value::Array(given.clone()));
                 let path = format!("spec.clusterIPs[{at}]");
-                wrong.push(Flaw::shown(Wrong::Invalid, path, &all, "IPv6 is not configured on this cluster"));
+                wrong.push(FieldError::new(
+                    ErrorType::Invalid,
+                    path,
+                    &all,
+                    "IPv6 is not configured on this cluster",
+                ));
             } else {
                 found.push("IPv4".into());
             }
@@ -250,12 +255,17 @@ fn families(object: &mut Value, old: Option<&Value>) -> Result<(), Refused> {
     }
     if policy == "RequireDualStack" {
         let detail = "this cluster is not configured for dual-stack services";
-        wrong.push(Flaw::shown(Wrong::Invalid, field("ipFamilyPolicy"), &quoted, detail));
+        wrong.push(FieldError::new(ErrorType::Invalid, field("ipFamilyPolicy"), &quoted, detail));
     }
     for (at, family) in found.iter().enumerate() {
         if family.as_str() != Some("IPv4") {
             let path = format!("spec.ipFamilies[{at}]");
-            wrong.push(Flaw::shown(Wrong::Invalid, path, &shown(family), "not configured on this cluster"));
+            wrong.push(FieldError::new(
+                ErrorType::Invalid,
+                path,
+                &shown(family),
+                "not configured on this cluster",
+            ));
         }
     }
     if !wrong.is_empty() {
@@ -290,7 +300,7 @@ fn give_addresses(object: &mut Value, give: &mut Give<'_>) -> Result<(), Refused
                 None => format!("failed to allocate IP: {why}"),
             };
             let value = shown(&Value::Array(all.clone()));
-            Refused::invalid(vec![Flaw::shown(Wrong::Invalid, "spec.clusterIPs", &value, &detail)])
+            Refused::invalid(vec![FieldError::new(ErrorType::Invalid, "spec.clusterIPs", &value, &detail)])
         })?;
         if let Some(place) = all.get_mut(at) {
             *place = given.as_str().into();
@@ -318,7 +328,7 @@ fn one_port(at: usize, number: i64, give: &mut Give<'_>) -> Result<i64, Refused>
         (Ok(given), _) => Ok(given.parse().unwrap_or(number)),
         (Err(why), Some(wanted)) => {
             let path = format!("spec.ports[{at}].nodePort");
-            Err(Refused::invalid(vec![Flaw::shown(Wrong::Invalid, path, &wanted.to_string(), &why)]))
+            Err(Refused::invalid(vec![FieldError::new(ErrorType::Invalid, path, &wanted.to_string(), &why)]))
         }
         (Err(why), None) => Err(Refused::internal(&format!("failed to allocate a nodePort: {why}"))),
     }

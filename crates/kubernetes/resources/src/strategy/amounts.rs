@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use podium_meta::{Flaw, Quantity, Wrong};
+use podium_meta::{ErrorType, FieldError, Quantity};
 use serde_json::Value;
 
 use super::formats;
@@ -265,7 +265,7 @@ fn claim_names(place: &Place<'_>, known: &[&str], out: &mut Flaws) {
                 format!(": {}", sorted.join(", "))
             };
             let detail = format!("must be one of the names in pod.spec.resourceClaims{rest}");
-            out.push(Flaw::shown(Wrong::NotFound, &claim.path, &quote(name), &detail));
+            out.push(FieldError::new(ErrorType::NotFound, &claim.path, &quote(name), &detail));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! ConfigMaps, Secrets, Namespaces and Nodes.
 
-use podium_meta::{Flaw, Wrong};
+use podium_meta::{ErrorType, FieldError};
 use serde_json::Value;
 
 use super::addresses;
@@ -170,7 +170,7 @@ pub fn node(object: &Place<'_>, out: &mut Flaws) {
              address: {})",
             range.text()
         );
-        out.push(Flaw::plain(Wrong::Internal, &ranges.path, &detail));
+        out.push(FieldError::without_value(ErrorType::Internal, &ranges.path, &detail));
     }
     if ranges.count() > 2 || ranges.count() == 2 && (long != 1 || broken.is_some()) {
         out.invalid(&ranges, "may specify no more than one CIDR for each IP family");

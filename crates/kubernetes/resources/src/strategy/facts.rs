@@ -1,6 +1,6 @@
 //! What the server knows besides the object, and how it refuses.
 
-use podium_meta::Flaw;
+use podium_meta::FieldError;
 use serde_json::Value;
 
 /// What is not in the object.
@@ -28,7 +28,7 @@ pub struct Refused {
     /// The sentence for people; empty if there are flaws.
     pub message: String,
     /// What is wrong, for refusals that say so (422).
-    pub flaws: Vec<Flaw>,
+    pub flaws: Vec<FieldError>,
 }
 
 impl Refused {
@@ -38,7 +38,7 @@ impl Refused {
     }
 
     /// Something is wrong with the object.
-    pub fn invalid(flaws: Vec<Flaw>) -> Self {
+    pub fn invalid(flaws: Vec<FieldError>) -> Self {
         Self { code: 422, reason: "Invalid", message: String::new(), flaws }
     }
 

@@ -1,23 +1,25 @@
 //! The formats of names and other texts, with what the server says of those that have another.
 
-use podium_meta::names::{self, LONGEST_SUBDOMAIN, Measure, SUBDOMAIN, said};
-pub use podium_meta::names::{form, is_subdomain, label_1035 as old_label, label_value, qualified as key};
+use podium_meta::names::{self, LengthUnit, SUBDOMAIN, SUBDOMAIN_MAX_LENGTH, length_and_format_errors};
+pub use podium_meta::names::{
+    is_subdomain, label_1035 as old_label, label_value, qualified as key, regex_error,
+};
 
 /// Says all that is wrong with a text.
 pub type Format = fn(&str) -> Vec<String>;
 
 /// The name of a part of a domain.
 pub fn label(text: &str) -> Vec<String> {
-    names::label(text, Measure::Characters)
+    names::label(text, LengthUnit::Characters)
 }
 
 /// The name of a domain, which most names have to be.
 pub fn subdomain(text: &str) -> Vec<String> {
-    names::subdomain(text, Measure::Characters)
+    names::subdomain(text, LengthUnit::Characters)
 }
 
 fn longest(text: &str, most: usize) -> Option<String> {
-    Measure::Characters.most(text, most)
+    LengthUnit::Characters.max_length_error(text, most)
 }
 
 /// The name of a domain in which underscores are fine too.
@@ -29,8 +31,8 @@ pub fn loose_subdomain(text: &str) -> Vec<String> {
             && bytes.first().is_some_and(|byte| plain(*byte))
             && bytes.last().is_some_and(|byte| plain(*byte))
     };
-    said(longest(text, LONGEST_SUBDOMAIN), !text.split('.').all(part), || {
-        form(
+    length_and_format_errors(longest(text, SUBDOMAIN_MAX_LENGTH), !text.split('.').all(part), || {
+        regex_error(
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', \
              and must start and end with an alphanumeric character",
             r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*",
@@ -42,8 +44,8 @@ pub fn loose_subdomain(text: &str) -> Vec<String> {
 /// A domain that stands for all below it.
 pub fn wildcard(text: &str) -> Vec<String> {
     let good = text.strip_prefix("*.").is_some_and(is_subdomain);
-    said(longest(text, LONGEST_SUBDOMAIN), !good, || {
-        form(
+    length_and_format_errors(longest(text, SUBDOMAIN_MAX_LENGTH), !good, || {
+        regex_error(
             "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must \
              consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
             &format!(r"\*\.{SUBDOMAIN}"),
@@ -60,7 +62,7 @@ pub fn reason(text: &str) -> Vec<String> {
     if letter(text.bytes().next()) && end(text.bytes().last()) && text.bytes().all(inner) {
         return Vec::new();
     }
-    vec![form(
+    vec![regex_error(
         "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric \
          characters or '_,:', and must end with an alphanumeric character or '_'",
         "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?",
@@ -106,8 +108,8 @@ pub fn port(number: i64) -> Vec<String> {
 pub fn percent(text: &str) -> Vec<String> {
     let digits = text.strip_suffix('%').unwrap_or_default();
     let good = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    said(None, !good, || {
-        form(
+    length_and_format_errors(None, !good, || {
+        regex_error(
             "a valid percent string must be a numeric string followed by an ending '%'",
             "[0-9]+%",
             &["1%", "93%"],
@@ -118,8 +120,8 @@ pub fn percent(text: &str) -> Vec<String> {
 /// The name of a header of HTTP.
 pub fn header(text: &str) -> Vec<String> {
     let good = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    said(None, !good, || {
-        form(
+    length_and_format_errors(None, !good, || {
+        regex_error(
             "a valid HTTP header must consist of alphanumeric characters or '-'",
             "[-A-Za-z0-9]+",
             &["X-Header-Name"],
@@ -146,8 +148,8 @@ pub fn variable(text: &str) -> Vec<String> {
 pub fn data_key(text: &str) -> Vec<String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
     let good = !text.is_empty() && text.bytes().all(plain);
-    let mut out = said(longest(text, LONGEST_SUBDOMAIN), !good, || {
-        form(
+    let mut out = length_and_format_errors(longest(text, SUBDOMAIN_MAX_LENGTH), !good, || {
+        regex_error(
             "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
             "[-._a-zA-Z0-9]+",
             &["key.name", "KEY_NAME", "key-name"],
@@ -169,7 +171,9 @@ pub fn descending(text: &str) -> Vec<String> {
 
 /// A path that never leads up.
 pub fn no_steps_back(text: &str) -> Vec<String> {
-    said(None, text.split('/').any(|step| step == ".."), || "must not contain '..'".to_owned())
+    length_and_format_errors(None, text.split('/').any(|step| step == ".."), || {
+        "must not contain '..'".to_owned()
+    })
 }
 
 /// A path below a volume whose names the machine keeps for itself.

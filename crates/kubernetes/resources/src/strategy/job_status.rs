@@ -131,7 +131,7 @@ pub fn job_status_change(new: &Place<'_>, old: &Place<'_>, out: &mut Flaws) {
     let ended = finished != (has_condition(old, "Complete") || has_condition(old, "Failed"));
     let plain = |detail: &str, out: &mut Flaws| {
         let path = status.child("conditions");
-        out.push(podium_meta::Flaw::plain(podium_meta::Wrong::Invalid, path, detail));
+        out.push(podium_meta::FieldError::without_value(podium_meta::ErrorType::Invalid, path, detail));
     };
     if (turned("Complete") || turned("Failed")) && complete && failed {
         plain("cannot set Complete=True and Failed=true conditions", out);

@@ -198,7 +198,7 @@ pub fn domain_path(place: &Place<'_>, out: &mut Flaws) {
     }
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte);
     if !path.bytes().all(plain) {
-        let detail = formats::form("Invalid path", r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", &[]);
+        let detail = formats::regex_error("Invalid path", r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", &[]);
         out.invalid_as(&place.path, &quote(path), &detail);
     }
 }
@@ -243,7 +243,7 @@ fn failure_policy(spec: &Place<'_>, out: &mut Flaws) {
             (false, false) => "specifying one of OnExitCodes and OnPodConditions is required",
             _ => continue,
         };
-        out.push(podium_meta::Flaw::plain(podium_meta::Wrong::Invalid, &rule.path, detail));
+        out.push(podium_meta::FieldError::without_value(podium_meta::ErrorType::Invalid, &rule.path, detail));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use podium_meta::Flaw;
+use podium_meta::FieldError;
 use serde_json::Value;
 
 use super::formats;
@@ -55,14 +55,14 @@ impl NameRule {
 }
 
 /// All that is wrong with the metadata of a new object; its name has been made by now.
-pub fn validate_create(object: &Value, name: NameRule, namespaced: bool) -> Vec<Flaw> {
+pub fn validate_create(object: &Value, name: NameRule, namespaced: bool) -> Vec<FieldError> {
     let mut out = Flaws::default();
     create(&Place::root(object).at("metadata"), name, namespaced, &mut out);
     out.list
 }
 
 /// All that is wrong with the metadata of a changed object.
-pub fn validate_update(new: &Value, old: &Value) -> Vec<Flaw> {
+pub fn validate_update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut out = Flaws::default();
     update(&Place::root(new).at("metadata"), &Place::root(old).at("metadata"), &mut out);
     out.list
@@ -250,7 +250,7 @@ mod tests {
 
     use super::*;
 
-    fn lines(flaws: Vec<Flaw>) -> Vec<String> {
+    fn lines(flaws: Vec<FieldError>) -> Vec<String> {
         flaws.iter().map(ToString::to_string).collect()
     }
 

@@ -37,7 +37,7 @@ mod warn_pods;
 mod webhooks;
 mod workloads;
 
-use podium_meta::{Flaw, Kind};
+use podium_meta::{FieldError, Kind};
 use serde_json::Value;
 
 pub use admit::{admit_checked, admit_create, admit_update};
@@ -60,7 +60,7 @@ pub fn name_rule(kind: &Kind) -> NameRule {
 }
 
 /// All that is wrong with a new object, in the server's words and order.
-pub fn validate_create(kind: &Kind, object: &Value) -> Vec<Flaw> {
+pub fn validate_create(kind: &Kind, object: &Value) -> Vec<FieldError> {
     let mut out = Flaws::default();
     let (place, namespaced) = (Place::root(object), is_namespaced(kind));
     table::of(kind).create(&place, namespaced, &mut out);
@@ -73,7 +73,7 @@ pub fn validate_create(kind: &Kind, object: &Value) -> Vec<Flaw> {
 
 /// All that is wrong with a change through a subresource (empty: through none), in the server's words and order;
 /// the same may be there twice, as the server says it.
-pub fn validate_update(kind: &Kind, subresource: &str, new: &Value, old: &Value) -> Vec<Flaw> {
+pub fn validate_update(kind: &Kind, subresource: &str, new: &Value, old: &Value) -> Vec<FieldError> {
     let mut out = Flaws::default();
     let (new, old, namespaced) = (Place::root(new), Place::root(old), is_namespaced(kind));
     metadata::create(&new.at("metadata"), NameRule::Segment, namespaced, &mut out);

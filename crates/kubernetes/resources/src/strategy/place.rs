@@ -1,6 +1,6 @@
 //! Places in objects, and the flaws that are found there.
 
-use podium_meta::{Flaw, Wrong};
+use podium_meta::{ErrorType, FieldError};
 use serde_json::Value;
 
 use crate::typed::json::quote;
@@ -102,7 +102,7 @@ impl<'v> Place<'v> {
 /// The flaws that were found, in their order.
 #[derive(Debug, Default)]
 pub struct Flaws {
-    pub list: Vec<Flaw>,
+    pub list: Vec<FieldError>,
 }
 
 /// A value as the server shows it in a sentence.
@@ -154,38 +154,38 @@ impl Flaws {
         self.list.is_empty()
     }
 
-    pub fn push(&mut self, flaw: Flaw) {
+    pub fn push(&mut self, flaw: FieldError) {
         self.list.push(flaw);
     }
 
     /// Something has to be there.
     pub fn required(&mut self, place: &Place<'_>, detail: &str) {
-        self.push(Flaw::required(&place.path, detail));
+        self.push(FieldError::required(&place.path, detail));
     }
 
     /// Something may not be there.
     pub fn forbidden(&mut self, place: &Place<'_>, detail: &str) {
-        self.push(Flaw::forbidden(&place.path, detail));
+        self.push(FieldError::forbidden(&place.path, detail));
     }
 
     /// What is there cannot be.
     pub fn invalid(&mut self, place: &Place<'_>, detail: &str) {
-        self.push(Flaw::shown(Wrong::Invalid, &place.path, &shown(place.value), detail));
+        self.push(FieldError::new(ErrorType::Invalid, &place.path, &shown(place.value), detail));
     }
 
     /// A text cannot be; a text that is not there is an empty one.
     pub fn invalid_text(&mut self, place: &Place<'_>, detail: &str) {
-        self.push(Flaw::shown(Wrong::Invalid, &place.path, &quote(place.text()), detail));
+        self.push(FieldError::new(ErrorType::Invalid, &place.path, &quote(place.text()), detail));
     }
 
     /// A number cannot be; a number that is not there is zero.
     pub fn invalid_number(&mut self, place: &Place<'_>, detail: &str) {
-        self.push(Flaw::shown(Wrong::Invalid, &place.path, &place.number().to_string(), detail));
+        self.push(FieldError::new(ErrorType::Invalid, &place.path, &place.number().to_string(), detail));
     }
 
     /// Another value, which is to be shown, cannot be.
     pub fn invalid_as(&mut self, path: impl Into<String>, value: &str, detail: &str) {
-        self.push(Flaw::shown(Wrong::Invalid, path, value, detail));
+        self.push(FieldError::new(ErrorType::Invalid, path, value, detail));
     }
 
     /// All that is wrong with a text.
@@ -200,12 +200,12 @@ impl Flaws {
     }
 
     pub fn duplicate_as(&mut self, path: impl Into<String>, value: &str) {
-        self.push(Flaw::shown(Wrong::Duplicate, path, value, ""));
+        self.push(FieldError::new(ErrorType::Duplicate, path, value, ""));
     }
 
     /// What it names is not there.
     pub fn not_found(&mut self, place: &Place<'_>) {
-        self.push(Flaw::shown(Wrong::NotFound, &place.path, &quote(place.text()), ""));
+        self.push(FieldError::new(ErrorType::NotFound, &place.path, &quote(place.text()), ""));
     }
 
     /// It is not one of a few.
@@ -216,18 +216,22 @@ impl Flaws {
     pub fn unsupported_as(&mut self, path: impl Into<String>, value: &str, supported: &[&str]) {
         let list: Vec<String> = supported.iter().map(|one| quote(one)).collect();
         let detail = format!("supported values: {}", list.join(", "));
-        self.push(Flaw::shown(Wrong::NotSupported, path, value, &detail));
+        self.push(FieldError::new(ErrorType::NotSupported, path, value, &detail));
     }
 
     /// It is longer than so many bytes.
     pub fn too_long(&mut self, path: impl Into<String>, most: usize) {
-        self.push(Flaw::plain(Wrong::TooLong, path, &format!("may not be more than {most} bytes")));
+        self.push(FieldError::without_value(
+            ErrorType::TooLong,
+            path,
+            &format!("may not be more than {most} bytes"),
+        ));
     }
 
     /// It has more than so many items.
     pub fn too_many(&mut self, place: &Place<'_>, most: usize) {
         let detail = format!("must have at most {most} items");
-        self.push(Flaw::shown(Wrong::TooMany, &place.path, &place.count().to_string(), &detail));
+        self.push(FieldError::new(ErrorType::TooMany, &place.path, &place.count().to_string(), &detail));
     }
 
     /// A number below zero.

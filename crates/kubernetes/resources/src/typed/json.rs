@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use podium_meta::{Kind, Quantity};
 use serde_json::{Map, Value};
 
-use super::{DEEPEST, base64, complete, float, set, time, zero};
+use super::{DEEPEST, base64, complete, float, set, timestamp, zero};
 use crate::table::{Field, Form, Kinds, StructId, TypeId, Types};
 use scan::Scan;
 pub(crate) use scan::quote;
@@ -477,10 +477,10 @@ impl<'t, 'b> Reader<'t, 'b> {
             Form::Time | Form::MicroTime => {
                 let text = self.own_text(raw)?;
                 let micro = form == Form::MicroTime;
-                match time::read(&text, micro) {
+                match timestamp::parse(&text, micro) {
                     Ok((seconds, nanoseconds)) => {
-                        let rest = if micro || seconds == time::NEVER { nanoseconds } else { 0 };
-                        Ok(time::write(seconds, rest, micro).map_or(Value::Null, Value::String))
+                        let rest = if micro || seconds == timestamp::ZERO_TIME { nanoseconds } else { 0 };
+                        Ok(timestamp::format(seconds, rest, micro).map_or(Value::Null, Value::String))
                     }
                     Err(problem) => self.stop(Problem::Other(problem)),
                 }

@@ -8,9 +8,9 @@ pub mod protobuf;
 pub mod write;
 
 pub(crate) use podium_meta::base64::{decode as decode_base64, encode as encode_base64};
-pub(crate) use time::NEVER;
+pub(crate) use timestamp::ZERO_TIME;
 
-use podium_meta::{base64, moment as time};
+use podium_meta::{base64, timestamp};
 use serde_json::{Map, Number, Value};
 
 use crate::table::{Field, Form, StructId, TypeId, Types};
@@ -96,5 +96,5 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 
 /// The seconds since 1970 of a moment in its usual form, with or without parts of a second.
 pub(crate) fn moment(text: &str) -> Option<i64> {
-    time::read(text, false).ok().map(|(seconds, _)| seconds).filter(|seconds| *seconds != NEVER)
+    timestamp::parse(text, false).ok().map(|(seconds, _)| seconds).filter(|seconds| *seconds != ZERO_TIME)
 }

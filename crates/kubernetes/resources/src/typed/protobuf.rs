@@ -3,7 +3,7 @@
 use podium_meta::{Kind, Quantity};
 use serde_json::{Map, Value};
 
-use super::{DEEPEST, base64, complete, float, set, text, time, zero};
+use super::{DEEPEST, base64, complete, float, set, text, timestamp, zero};
 use crate::table::{Form, Kinds, StructId, TypeId, Types, kinds};
 
 /// Why a body cannot be read.
@@ -435,7 +435,7 @@ fn moment(bytes: &[u8], micro: bool) -> Outcome<Value> {
     let nanoseconds = if micro { i64::from(nanoseconds) / 1000 * 1000 } else { 0 };
     seconds = seconds.saturating_add(nanoseconds.div_euclid(1_000_000_000));
     let rest = u32::try_from(nanoseconds.rem_euclid(1_000_000_000)).unwrap_or(0);
-    Ok(time::write(seconds, rest, micro).map_or(Value::Null, Value::String))
+    Ok(timestamp::format(seconds, rest, micro).map_or(Value::Null, Value::String))
 }
 
 fn int_or_string(input: &mut Input<'_>) -> Outcome<Value> {

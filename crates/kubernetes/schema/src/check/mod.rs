@@ -6,7 +6,7 @@ mod outcome;
 
 use std::collections::HashSet;
 
-use podium_meta::{Flaw, Wrong};
+use podium_meta::{ErrorType, FieldError};
 use serde_json::{Map, Value};
 
 use crate::correlate::Pair;
@@ -17,7 +17,7 @@ use crate::path::Path;
 use outcome::{Fault, Outcome};
 
 /// Checks a value; with an old value, what has not changed is not reported.
-pub fn check(node: &Node, base: &Path, new: &Value, old: Option<&Value>) -> Vec<Flaw> {
+pub fn check(node: &Node, base: &Path, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let run = Run { base };
     let root = Trail { parent: None, step: Step::Root };
     let outcome = match old {
@@ -86,14 +86,14 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// A fault of the value at a place.
-    fn fault(&self, name: &str, wrong: Wrong, shown: Option<&str>, detail: &str, text: String) -> Fault {
+    fn fault(&self, name: &str, wrong: ErrorType, shown: Option<&str>, detail: &str, text: String) -> Fault {
         let field = match name {
             "" | "." => self.base.text(),
             name => self.base.child(name.strip_prefix('.').unwrap_or(name)).text(),
         };
         let flaw = match shown {
-            Some(shown) => Flaw::shown(wrong, field, shown, detail),
-            None => Flaw::plain(wrong, field, detail),
+            Some(shown) => FieldError::new(wrong, field, shown, detail),
+            None => FieldError::without_value(wrong, field, detail),
         };
         Fault { flaw, text }
     }
@@ -102,19 +102,19 @@ impl Run<'_> {
     fn invalid(&self, at: &Trail<'_>, shown: &str, rest: &str) -> Fault {
         let name = at.text();
         let text = format!("{name} in body {rest}");
-        self.fault(&name, Wrong::Invalid, Some(shown), &text, text.clone())
+        self.fault(&name, ErrorType::Invalid, Some(shown), &text, text.clone())
     }
 
     /// Something that is said of the object as a whole.
     fn loose(&self, text: String) -> Fault {
-        Fault { flaw: Flaw::shown(Wrong::Invalid, self.base, "\"\"", &text), text }
+        Fault { flaw: FieldError::new(ErrorType::Invalid, self.base, "\"\"", &text), text }
     }
 
     /// A value of another type.
     fn wrong_type(&self, at: &Trail<'_>, wanted: &str, found: &str) -> Fault {
         let name = at.text();
         let text = format!("{name} in body must be of type {wanted}: {}", go::quote(found));
-        self.fault(&name, Wrong::TypeInvalid, Some(&go::quote(found)), &text, text.clone())
+        self.fault(&name, ErrorType::TypeInvalid, Some(&go::quote(found)), &text, text.clone())
     }
 
     /// Checks a new value beside its old one.
@@ -216,7 +216,7 @@ impl Run<'_> {
         if let Some(most) = node.max_length.filter(|most| length > *most) {
             let name = at.text();
             let said = format!("{name} in body should be at most {most} chars long");
-            return Some(self.fault(&name, Wrong::TooLong, None, &too_long(most), said));
+            return Some(self.fault(&name, ErrorType::TooLong, None, &too_long(most), said));
         }
         if let Some(least) = node.min_length.filter(|least| length < *least) {
             let rest = format!("should be at least {least} chars long");
@@ -248,7 +248,7 @@ impl Run<'_> {
         let detail = format!("supported values: {}", words.join(", "));
         let all: Vec<String> = node.enumeration.iter().map(go::plain).collect();
         let text = format!("{name} in body should be one of [{}]", all.join(" "));
-        Some(self.fault(&name, Wrong::NotSupported, Some(&go::shown(value)), &detail, text))
+        Some(self.fault(&name, ErrorType::NotSupported, Some(&go::shown(value)), &detail, text))
     }
 
     fn items(
@@ -275,7 +275,7 @@ impl Run<'_> {
         if let Some(most) = node.max_items.filter(|most| size > *most) {
             let name = at.text();
             let said = format!("{name} in body should have at most {most} items");
-            out.add(self.fault(&name, Wrong::TooMany, Some(&size.to_string()), &too_many(most), said));
+            out.add(self.fault(&name, ErrorType::TooMany, Some(&size.to_string()), &too_many(most), said));
         }
         let mut seen = HashSet::new();
         if node.unique_items && !items.iter().all(|item| seen.insert(item.to_string())) {
@@ -298,14 +298,20 @@ impl Run<'_> {
         if let Some(most) = node.max_properties.filter(|most| size > *most) {
             let name = at.text();
             let said = format!("{name} in body should have at most {most} properties");
-            out.add(self.fault(&name, Wrong::TooMany, Some(&size.to_string()), &too_many(most), said));
+            out.add(self.fault(&name, ErrorType::TooMany, Some(&size.to_string()), &too_many(most), said));
         }
         if let Some(extra) = &node.extra {
             for (name, value) in fields.iter().filter(|(name, _)| !node.properties.contains_key(*name)) {
                 if !extra.allows {
                     let place = at.text();
                     let text = format!("{place}.{name} in body is a forbidden property");
-                    out.add(self.fault(&place, Wrong::Invalid, Some(&go::quote(name)), &text, text.clone()));
+                    out.add(self.fault(
+                        &place,
+                        ErrorType::Invalid,
+                        Some(&go::quote(name)),
+                        &text,
+                        text.clone(),
+                    ));
                 } else if let Some(schema) = extra.node.as_deref() {
                     out.merge(self.field(schema, name, value, &at.to(Step::Extra(name)), pair));
                 }
@@ -319,7 +325,7 @@ impl Run<'_> {
         for name in node.required.iter().filter(|name| !fields.contains_key(*name)) {
             let place = format!("{}.{name}", at.text());
             let text = format!("{place} in body is required");
-            out.add(self.fault(&place, Wrong::Required, None, "", text));
+            out.add(self.fault(&place, ErrorType::Required, None, "", text));
         }
     }
 

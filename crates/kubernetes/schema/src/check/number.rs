@@ -111,7 +111,7 @@ impl Run<'_> {
     fn not_positive(&self, factor: &str, at: &Trail<'_>) -> Fault {
         let name = at.text();
         let text = format!("factor MultipleOf declared for {name} must be positive: {factor}");
-        self.fault(&name, podium_meta::Wrong::Invalid, Some(factor), &text, text.clone())
+        self.fault(&name, podium_meta::ErrorType::Invalid, Some(factor), &text, text.clone())
     }
 
     /// Whether a number, or a bound of numbers, is one of the type at all.

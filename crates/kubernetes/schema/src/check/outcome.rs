@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use podium_meta::Flaw;
+use podium_meta::FieldError;
 
 /// Nobody reads more faults than this; a hostile object cannot make us keep more.
 const MOST: usize = 10_000;
@@ -10,7 +10,7 @@ const MOST: usize = 10_000;
 /// One fault, with the sentence by which repetitions are known.
 #[derive(Clone, Debug)]
 pub struct Fault {
-    pub flaw: Flaw,
+    pub flaw: FieldError,
     pub text: String,
 }
 

@@ -1,6 +1,6 @@
 //! How versions of a kind become each other.
 
-use podium_meta::{Flaw, Wrong};
+use podium_meta::{ErrorType, FieldError};
 
 use super::model::{Client, Conversion, Service};
 use super::schema::not_supported;
@@ -11,11 +11,11 @@ use crate::names;
 use crate::path::Path;
 
 /// What is wrong with a conversion.
-pub fn check(conversion: &Conversion, options: &Options<'_>, at: &Path) -> Vec<Flaw> {
+pub fn check(conversion: &Conversion, options: &Options<'_>, at: &Path) -> Vec<FieldError> {
     let mut flaws = Vec::new();
     let place = at.child("strategy");
     match conversion.strategy.as_str() {
-        "" => flaws.push(Flaw::required(&place, "")),
+        "" => flaws.push(FieldError::required(&place, "")),
         "None" | "Webhook" => {}
         other => flaws.push(not_supported(&place, &go::quote(other), &["None", "Webhook"])),
     }
@@ -23,30 +23,35 @@ pub fn check(conversion: &Conversion, options: &Options<'_>, at: &Path) -> Vec<F
     if conversion.strategy != "Webhook" {
         let detail = "should not be set when strategy is not set to Webhook";
         if conversion.client.is_some() {
-            flaws.push(Flaw::forbidden(&client_at, detail));
+            flaws.push(FieldError::forbidden(&client_at, detail));
         }
         if !conversion.reviews.is_empty() {
-            flaws.push(Flaw::forbidden(&reviews_at, detail));
+            flaws.push(FieldError::forbidden(&reviews_at, detail));
         }
         return flaws;
     }
     match &conversion.client {
-        None => flaws.push(Flaw::required(&client_at, "required when strategy is set to Webhook")),
+        None => flaws.push(FieldError::required(&client_at, "required when strategy is set to Webhook")),
         Some(client) => flaws.extend(check_client(client, options.broken_bundle, &client_at)),
     }
     flaws.extend(check_reviews(&conversion.reviews, options.known_review, &reviews_at));
     flaws
 }
 
-fn check_client(client: &Client, broken_bundle: bool, at: &Path) -> Vec<Flaw> {
+fn check_client(client: &Client, broken_bundle: bool, at: &Path) -> Vec<FieldError> {
     let mut flaws = match (&client.url, &client.service) {
         (Some(url), None) => check_url(url, &at.child("url")),
         (None, Some(service)) => check_service(service, &at.child("service")),
-        _ => vec![Flaw::required(at, "exactly one of url or service is required")],
+        _ => vec![FieldError::required(at, "exactly one of url or service is required")],
     };
     if !client.bundle.is_empty() && !broken_bundle && !is_bundle(&client.bundle) {
         let detail = "unable to load root certificates: unable to parse bytes as PEM block";
-        flaws.push(Flaw::shown(Wrong::Invalid, at.child("caBundle"), &shown::quoted(&client.bundle), detail));
+        flaws.push(FieldError::new(
+            ErrorType::Invalid,
+            at.child("caBundle"),
+            &shown::quoted(&client.bundle),
+            detail,
+        ));
     }
     flaws
 }
@@ -80,15 +85,18 @@ fn decode(text: &str) -> Vec<u8> {
     out
 }
 
-fn check_url(url: &str, at: &Path) -> Vec<Flaw> {
+fn check_url(url: &str, at: &Path) -> Vec<FieldError> {
     const FORM: &str = "; desired format: https://host[/path]";
     let url = match Url::parse(url) {
         Ok(url) => url,
-        Err(error) => return vec![Flaw::required(at, &format!("url must be a valid URL: {error}{FORM}"))],
+        Err(error) => {
+            return vec![FieldError::required(at, &format!("url must be a valid URL: {error}{FORM}"))];
+        }
     };
     let mut flaws = Vec::new();
-    let mut say =
-        |shown: &str, detail: &str| flaws.push(Flaw::shown(Wrong::Invalid, at, &go::quote(shown), detail));
+    let mut say = |shown: &str, detail: &str| {
+        flaws.push(FieldError::new(ErrorType::Invalid, at, &go::quote(shown), detail))
+    };
     if url.scheme != "https" {
         say(&url.scheme, &format!("'https' is the only allowed URL scheme{FORM}"));
     }
@@ -107,18 +115,18 @@ fn check_url(url: &str, at: &Path) -> Vec<Flaw> {
     flaws
 }
 
-fn check_service(service: &Service, at: &Path) -> Vec<Flaw> {
+fn check_service(service: &Service, at: &Path) -> Vec<FieldError> {
     let mut flaws = Vec::new();
     // The server mixes the two names up, and so does what it says.
     if service.namespace.is_empty() {
-        flaws.push(Flaw::required(at.child("name"), ""));
+        flaws.push(FieldError::required(at.child("name"), ""));
     }
     if service.name.is_empty() {
-        flaws.push(Flaw::required(at.child("namespace"), ""));
+        flaws.push(FieldError::required(at.child("namespace"), ""));
     }
     if !(1..=65535).contains(&service.port) {
         let detail = "port is not valid: must be between 1 and 65535, inclusive";
-        flaws.push(Flaw::shown(Wrong::Invalid, at.child("port"), &service.port.to_string(), detail));
+        flaws.push(FieldError::new(ErrorType::Invalid, at.child("port"), &service.port.to_string(), detail));
     }
     if let Some(path) = &service.path {
         flaws.extend(check_path(path, &at.child("path")));
@@ -126,12 +134,12 @@ fn check_service(service: &Service, at: &Path) -> Vec<Flaw> {
     flaws
 }
 
-fn check_path(path: &str, at: &Path) -> Vec<Flaw> {
+fn check_path(path: &str, at: &Path) -> Vec<FieldError> {
     if matches!(path, "" | "/") {
         return Vec::new();
     }
     let shown = go::quote(path);
-    let invalid = |detail: &str| Flaw::shown(Wrong::Invalid, at, &shown, detail);
+    let invalid = |detail: &str| FieldError::new(ErrorType::Invalid, at, &shown, detail);
     if path == "//" {
         return vec![invalid("segment[0] may not be empty")];
     }
@@ -157,15 +165,15 @@ pub fn is_known_review(version: &str) -> bool {
     matches!(version, "v1" | "v1beta1")
 }
 
-fn check_reviews(versions: &[String], known: bool, at: &Path) -> Vec<Flaw> {
+fn check_reviews(versions: &[String], known: bool, at: &Path) -> Vec<FieldError> {
     if versions.is_empty() {
-        return vec![Flaw::required(at, "")];
+        return vec![FieldError::required(at, "")];
     }
     let mut flaws = Vec::new();
     for (index, version) in versions.iter().enumerate() {
         let at = at.index(index);
         let mut say =
-            |detail: &str| flaws.push(Flaw::shown(Wrong::Invalid, &at, &go::quote(version), detail));
+            |detail: &str| flaws.push(FieldError::new(ErrorType::Invalid, &at, &go::quote(version), detail));
         if versions.get(..index).unwrap_or(&[]).contains(version) {
             say("duplicate version");
             continue;
@@ -176,7 +184,7 @@ fn check_reviews(versions: &[String], known: bool, at: &Path) -> Vec<Flaw> {
     }
     if known && !versions.iter().any(|version| is_known_review(version)) {
         let detail = "must include at least one of v1, v1beta1";
-        flaws.push(Flaw::shown(Wrong::Invalid, at, &shown::texts(versions), detail));
+        flaws.push(FieldError::new(ErrorType::Invalid, at, &shown::texts(versions), detail));
     }
     flaws
 }

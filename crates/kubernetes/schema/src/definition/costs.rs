@@ -1,6 +1,6 @@
 //! What the rules of a definition may cost at most.
 
-use podium_meta::Flaw;
+use podium_meta::FieldError;
 
 use crate::expressions::Compiled;
 use crate::path::Path;
@@ -53,26 +53,28 @@ pub struct Costs {
 
 impl Costs {
     /// Notes what an expression costs; it is told if that alone is too much, unless it was there before.
-    pub fn observe(&mut self, at: &Path, what: &str, cost: u64, old: bool) -> Option<Flaw> {
+    pub fn observe(&mut self, at: &Path, what: &str, cost: u64, old: bool) -> Option<FieldError> {
         self.total = self.total.saturating_add(cost);
         if cost >= TOGETHER / 100 {
             self.expensive.push((at.clone(), cost));
             self.expensive.sort_by_key(|(_, cost)| std::cmp::Reverse(*cost));
             self.expensive.truncate(NAMED);
         }
-        (!old && cost > PER_EXPRESSION).then(|| Flaw::forbidden(at, &exceeds(what, cost, PER_EXPRESSION)))
+        (!old && cost > PER_EXPRESSION)
+            .then(|| FieldError::forbidden(at, &exceeds(what, cost, PER_EXPRESSION)))
     }
 
     /// What is said if all together is too much.
-    pub fn flaws(&self, at: &Path) -> Vec<Flaw> {
+    pub fn flaws(&self, at: &Path) -> Vec<FieldError> {
         if self.total <= TOGETHER {
             return Vec::new();
         }
         let detail =
             "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
-        let mut flaws: Vec<Flaw> = self.expensive.iter().map(|(at, _)| Flaw::forbidden(at, detail)).collect();
+        let mut flaws: Vec<FieldError> =
+            self.expensive.iter().map(|(at, _)| FieldError::forbidden(at, detail)).collect();
         let what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
-        flaws.push(Flaw::forbidden(at, &exceeds(what, self.total, TOGETHER)));
+        flaws.push(FieldError::forbidden(at, &exceeds(what, self.total, TOGETHER)));
         flaws
     }
 }

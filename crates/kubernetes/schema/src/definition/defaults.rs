@@ -1,6 +1,6 @@
 //! Whether the defaults of a schema are values that the schema itself lets through.
 
-use podium_meta::{Flaw, Wrong};
+use podium_meta::{ErrorType, FieldError};
 use serde_json::{Map, Value};
 
 use crate::check::check as fits;
@@ -20,7 +20,7 @@ pub fn check(
     at: &Path,
     pruned: bool,
     language: Option<&dyn Language>,
-) -> Result<Vec<Flaw>, String> {
+) -> Result<Vec<FieldError>, String> {
     let mut node = Node::compile(props, Use::Defaults);
     node.embedded = true;
     let mut checker = Checker { flaws: Vec::new(), pruned, language, budget: BUDGET };
@@ -29,7 +29,7 @@ pub fn check(
 }
 
 struct Checker<'a> {
-    flaws: Vec<Flaw>,
+    flaws: Vec<FieldError>,
     pruned: bool,
     language: Option<&'a dyn Language>,
     budget: i64,
@@ -87,8 +87,9 @@ impl Checker<'_> {
         default: &Value,
         at: &Path,
     ) -> Result<(), String> {
-        let invalid =
-            |default: &Value, detail: &str| Flaw::shown(Wrong::Invalid, at, &go::shown(default), detail);
+        let invalid = |default: &Value, detail: &str| {
+            FieldError::new(ErrorType::Invalid, at, &go::shown(default), detail)
+        };
         let mut default = default.clone();
         if inside {
             let mut object = whole(default.clone(), steps)?;
@@ -99,7 +100,7 @@ impl Checker<'_> {
             }
             let flaws = metadata::embedded(&object, root, true, &Path::default());
             if !flaws.is_empty() {
-                let detail = format!("must result in valid metadata: {}", Flaw::sentence(&flaws));
+                let detail = format!("must result in valid metadata: {}", FieldError::aggregate(&flaws));
                 self.flaws.push(invalid(&default, &detail));
                 return Ok(());
             }

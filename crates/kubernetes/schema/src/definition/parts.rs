@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use podium_meta::{Flaw, Wrong};
+use podium_meta::{ErrorType, FieldError};
 
 use super::model::{Column, Names, Subresources};
 use super::{Options, shown, structure};
@@ -41,10 +41,10 @@ pub fn warning_flaws(deprecated: bool, warning: Option<&str>) -> Vec<String> {
 }
 
 /// What is wrong with names.
-pub fn check_names(all: &Names, at: &Path) -> Vec<Flaw> {
+pub fn check_names(all: &Names, at: &Path) -> Vec<FieldError> {
     let mut flaws = Vec::new();
     let mut say = |at: Path, name: &str, detail: &str| {
-        flaws.push(Flaw::shown(Wrong::Invalid, at, &go::quote(name), detail));
+        flaws.push(FieldError::new(ErrorType::Invalid, at, &go::quote(name), detail));
     };
     for (field, name, mixed) in [
         ("plural", &all.plural, false),
@@ -77,7 +77,7 @@ pub fn check_names(all: &Names, at: &Path) -> Vec<Flaw> {
 }
 
 /// What is wrong with what a version serves besides.
-pub fn check_subresources(all: Option<&Subresources>, at: &Path) -> Vec<Flaw> {
+pub fn check_subresources(all: Option<&Subresources>, at: &Path) -> Vec<FieldError> {
     let mut flaws = Vec::new();
     let Some((spec, status, selector)) = all.and_then(|all| all.scale.as_ref()) else { return flaws };
     let under = [("specReplicasPath", spec, ".spec"), ("statusReplicasPath", status, ".status")];
@@ -85,12 +85,12 @@ pub fn check_subresources(all: Option<&Subresources>, at: &Path) -> Vec<Flaw> {
         let at = at.child(&format!("scale.{name}"));
         let wrong = simple_path(path, &at);
         if path.is_empty() {
-            flaws.push(Flaw::required(&at, ""));
+            flaws.push(FieldError::required(&at, ""));
         } else if wrong.is_some() {
             flaws.extend(wrong);
         } else if !path.starts_with(&format!("{root}.")) {
             let detail = format!("should be a json path under {root}");
-            flaws.push(Flaw::shown(Wrong::Invalid, &at, &go::quote(path), &detail));
+            flaws.push(FieldError::new(ErrorType::Invalid, &at, &go::quote(path), &detail));
         }
     }
     if let Some(path) = selector.as_deref().filter(|path| !path.is_empty()) {
@@ -100,38 +100,48 @@ pub fn check_subresources(all: Option<&Subresources>, at: &Path) -> Vec<Flaw> {
             flaws.extend(wrong);
         } else if !path.starts_with(".spec.") && !path.starts_with(".status.") {
             let detail = "should be a json path under either .spec or .status";
-            flaws.push(Flaw::shown(Wrong::Invalid, &at, &shown::quoted(path), detail));
+            flaws.push(FieldError::new(ErrorType::Invalid, &at, &shown::quoted(path), detail));
         }
     }
     flaws
 }
 
-fn simple_path(path: &str, at: &Path) -> Option<Flaw> {
+fn simple_path(path: &str, at: &Path) -> Option<FieldError> {
     let detail = "must be a simple json path starting with .";
-    (!path.starts_with('.')).then(|| Flaw::shown(Wrong::Invalid, at, &go::quote(path), detail))
+    (!path.starts_with('.')).then(|| FieldError::new(ErrorType::Invalid, at, &go::quote(path), detail))
 }
 
 /// What is wrong with columns.
-pub fn check_columns(columns: &[Column], at: &Path) -> Vec<Flaw> {
+pub fn check_columns(columns: &[Column], at: &Path) -> Vec<FieldError> {
     let mut flaws = Vec::new();
     for (index, column) in columns.iter().enumerate() {
         let at = at.index(index);
         if column.name.is_empty() {
-            flaws.push(Flaw::required(at.child("name"), ""));
+            flaws.push(FieldError::required(at.child("name"), ""));
         }
         let types = format!("must be one of {}", COLUMN_TYPES.join(","));
         if column.kind.is_empty() {
-            flaws.push(Flaw::required(at.child("type"), &types));
+            flaws.push(FieldError::required(at.child("type"), &types));
         } else if !COLUMN_TYPES.contains(&column.kind.as_str()) {
-            flaws.push(Flaw::shown(Wrong::Invalid, at.child("type"), &go::quote(&column.kind), &types));
+            flaws.push(FieldError::new(
+                ErrorType::Invalid,
+                at.child("type"),
+                &go::quote(&column.kind),
+                &types,
+            ));
         }
         if !column.format.is_empty() && !COLUMN_FORMATS.contains(&column.format.as_str()) {
             let formats = format!("must be one of {}", COLUMN_FORMATS.join(","));
-            flaws.push(Flaw::shown(Wrong::Invalid, at.child("format"), &go::quote(&column.format), &formats));
+            flaws.push(FieldError::new(
+                ErrorType::Invalid,
+                at.child("format"),
+                &go::quote(&column.format),
+                &formats,
+            ));
         }
         let at = at.child("JSONPath");
         if column.path.is_empty() {
-            flaws.push(Flaw::required(&at, ""));
+            flaws.push(FieldError::required(&at, ""));
         } else {
             flaws.extend(simple_path(&column.path, &at));
         }
@@ -147,13 +157,13 @@ pub fn check_selectable(
     at: &Path,
     options: &Options<'_>,
     version: &str,
-) -> Vec<Flaw> {
+) -> Vec<FieldError> {
     let mut flaws = Vec::new();
     let empty = Props::default();
     let props = props.unwrap_or(&empty);
     let unreadable = structure::unsupported(props);
     if let Some(why) = &unreadable {
-        flaws.push(Flaw::shown(Wrong::Invalid, outer.child("schema.openAPIV3Schema"), "\"\"", why));
+        flaws.push(FieldError::new(ErrorType::Invalid, outer.child("schema.openAPIV3Schema"), "\"\"", why));
     }
     let node = Node::compile(if unreadable.is_some() { &empty } else { props }, Use::Outline);
     let mut known = BTreeSet::new();
@@ -161,33 +171,38 @@ pub fn check_selectable(
         let at = at.index(index).child("jsonPath");
         let shown = go::quote(path);
         if path.is_empty() {
-            flaws.push(Flaw::required(&at, ""));
+            flaws.push(FieldError::required(&at, ""));
             continue;
         }
         let found = match field_path::find(path, &node, false) {
             Ok(found) => found,
             Err(error) => {
                 let detail = format!("is an invalid path: {error}");
-                flaws.push(Flaw::shown(Wrong::Invalid, &at, &shown, &detail));
+                flaws.push(FieldError::new(ErrorType::Invalid, &at, &shown, &detail));
                 continue;
             }
         };
         if found.root == "metadata" {
-            flaws.push(Flaw::shown(Wrong::Invalid, &at, &shown, "must not point to fields in metadata"));
+            flaws.push(FieldError::new(
+                ErrorType::Invalid,
+                &at,
+                &shown,
+                "must not point to fields in metadata",
+            ));
         }
         let single = [Type::String, Type::Boolean, Type::Integer];
         if !found.node.and_then(|node| node.kind).is_some_and(|kind| single.contains(&kind)) {
             let detail = "must point to a field of type string, boolean or integer. Enum string fields and strings \
                           with formats are allowed.";
-            flaws.push(Flaw::shown(Wrong::Invalid, &at, &shown, detail));
+            flaws.push(FieldError::new(ErrorType::Invalid, &at, &shown, detail));
         }
         if !known.insert(found.path.text()) {
-            flaws.push(Flaw::shown(Wrong::Duplicate, &at, &shown, ""));
+            flaws.push(FieldError::new(ErrorType::Duplicate, &at, &shown, ""));
         }
     }
     if known.len() > MOST_SELECTABLE && !options.crowded.contains(version) {
         let detail = format!("must have at most {MOST_SELECTABLE} items");
-        flaws.push(Flaw::shown(Wrong::TooMany, at, &known.len().to_string(), &detail));
+        flaws.push(FieldError::new(ErrorType::TooMany, at, &known.len().to_string(), &detail));
     }
     flaws
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use podium_meta::{Flaw, Wrong};
+use podium_meta::{ErrorType, FieldError};
 use serde_json::Value;
 
 use super::costs::{Costs, Scope};
@@ -42,7 +42,12 @@ const AT_ROOT: [&str; 22] = [
 ];
 
 /// What is wrong with the schema of a version, or of all.
-pub fn check(validation: Option<&Validation>, status: bool, options: &Options<'_>, at: &Path) -> Vec<Flaw> {
+pub fn check(
+    validation: Option<&Validation>,
+    status: bool,
+    options: &Options<'_>,
+    at: &Path,
+) -> Vec<FieldError> {
     let Some((props, raw)) = validation.and_then(|validation| validation.schema.as_ref()) else {
         return Vec::new();
     };
@@ -52,7 +57,7 @@ pub fn check(validation: Option<&Validation>, status: bool, options: &Options<'_
         flaws.extend(root(props, at));
     }
     if props.nullable {
-        flaws.push(Flaw::forbidden(
+        flaws.push(FieldError::forbidden(
             at.child("openAPIV3Schema.nullable"),
             "nullable cannot be true at the root",
         ));
@@ -61,12 +66,12 @@ pub fn check(validation: Option<&Validation>, status: bool, options: &Options<'_
     let mut costs = None;
     if options.structural {
         if let Some(why) = structure::unsupported(props) {
-            unreadable = Some(Flaw::shown(Wrong::Invalid, &place, "\"\"", &why));
+            unreadable = Some(FieldError::new(ErrorType::Invalid, &place, "\"\"", &why));
         } else {
             let wrong = structure::check(props, &place);
             if wrong.is_empty() {
                 match defaults::check(props, raw, &place, options.pruned_defaults, options.language) {
-                    Err(why) => flaws.push(Flaw::shown(Wrong::Invalid, &place, "\"\"", &why)),
+                    Err(why) => flaws.push(FieldError::new(ErrorType::Invalid, &place, "\"\"", &why)),
                     Ok(wrong) if wrong.is_empty() => costs = Some(Costs::default()),
                     Ok(wrong) => flaws.extend(wrong),
                 }
@@ -90,20 +95,20 @@ pub fn check(validation: Option<&Validation>, status: bool, options: &Options<'_
 }
 
 /// At the root of a kind with a status of its own only a few things can be said.
-fn root(props: &Props, at: &Path) -> Option<Flaw> {
+fn root(props: &Props, at: &Path) -> Option<FieldError> {
     for name in shown::set_fields(props) {
         if name == "Type" && props.kind != "object" {
             let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled";
             let at = at.child("openAPIV3Schema.type");
-            return Some(Flaw::shown(Wrong::Invalid, at, &go::quote(&props.kind), detail));
+            return Some(FieldError::new(ErrorType::Invalid, at, &go::quote(&props.kind), detail));
         }
         if !AT_ROOT.contains(&name) {
             let detail = format!(
                 "only [{}] fields are allowed at the root of the schema if the status subresource is enabled",
                 AT_ROOT.join(" ")
             );
-            return Some(Flaw::shown(
-                Wrong::Invalid,
+            return Some(FieldError::new(
+                ErrorType::Invalid,
                 at.child("openAPIV3Schema"),
                 &shown::props(props),
                 &detail,
@@ -136,13 +141,13 @@ impl Standard {
         Self { unrelated: self.unrelated.clone().or_else(|| Some(at.clone())), ..self.clone() }
     }
 
-    fn check(&self, props: &Props, at: &Path) -> Vec<Flaw> {
+    fn check(&self, props: &Props, at: &Path) -> Vec<FieldError> {
         let mut flaws = Vec::new();
         if self.valid_types && !props.kind.is_empty() && !TYPES.contains(&props.kind.as_str()) {
             flaws.push(not_supported(&at.child("type"), &go::quote(&props.kind), &TYPES));
         }
         if let (Some(_), Some(why)) = (&props.default, &self.no_defaults) {
-            flaws.push(Flaw::forbidden(at.child("default"), &format!("must not be set {why}")));
+            flaws.push(FieldError::forbidden(at.child("default"), &format!("must not be set {why}")));
         }
         let unknown = [
             (!props.id.is_empty(), "id"),
@@ -153,34 +158,37 @@ impl Standard {
             (props.reference.is_some(), "$ref"),
         ];
         for (_, name) in unknown.into_iter().filter(|(there, _)| *there) {
-            flaws.push(Flaw::forbidden(at.child(name), &format!("{name} is not supported")));
+            flaws.push(FieldError::forbidden(at.child(name), &format!("{name} is not supported")));
         }
         if props.kind == "null" {
             let detail = "type cannot be set to null, use nullable as an alternative";
-            flaws.push(Flaw::forbidden(at.child("type"), detail));
+            flaws.push(FieldError::forbidden(at.child("type"), detail));
         }
         if props.items.as_ref().is_some_and(|items| !items.each.is_empty()) {
-            flaws.push(Flaw::forbidden(at.child("items"), "items must be a schema object and not an array"));
+            flaws.push(FieldError::forbidden(
+                at.child("items"),
+                "items must be a schema object and not an array",
+            ));
         }
         if self.inside_meta && props.embedded {
             let at = at.child("x-kubernetes-embedded-resource");
-            flaws.push(Flaw::forbidden(at, "must not be used inside of resource meta"));
+            flaws.push(FieldError::forbidden(at, "must not be used inside of resource meta"));
         }
         flaws
     }
 }
 
 /// What a value may be, if it is none of it.
-pub fn not_supported(at: &Path, found: &str, supported: &[&str]) -> Flaw {
+pub fn not_supported(at: &Path, found: &str, supported: &[&str]) -> FieldError {
     let words: Vec<String> = supported.iter().map(|word| go::quote(word)).collect();
-    Flaw::shown(Wrong::NotSupported, at, found, &format!("supported values: {}", words.join(", ")))
+    FieldError::new(ErrorType::NotSupported, at, found, &format!("supported values: {}", words.join(", ")))
 }
 
 /// Flaws of schemas, and of rules, which are told after.
 #[derive(Default)]
 struct Found {
-    schema: Vec<Flaw>,
-    rules: Vec<Flaw>,
+    schema: Vec<FieldError>,
+    rules: Vec<FieldError>,
 }
 
 struct Walk<'a> {
@@ -219,13 +227,13 @@ impl Walk<'_> {
         let mut found = Found { schema: standard.check(props, at), rules: Vec::new() };
         if props.unique_items {
             let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
-            found.schema.push(Flaw::forbidden(at.child("uniqueItems"), detail));
+            found.schema.push(FieldError::forbidden(at.child("uniqueItems"), detail));
         }
         if let Some(additional) = &props.additional {
             let at = at.child("additionalProperties");
             if props.properties.len() > 0 && (!additional.allows || additional.schema.is_some()) {
                 let detail = "additionalProperties and properties are mutual exclusive";
-                found.schema.push(Flaw::forbidden(&at, detail));
+                found.schema.push(FieldError::forbidden(&at, detail));
             }
             if let Some(schema) = additional.schema.as_deref() {
                 let why = "inside additionalProperties applying to object metadata";
@@ -316,7 +324,7 @@ impl Walk<'_> {
         else {
             return;
         };
-        let internal = |detail: &str| Flaw::plain(Wrong::Internal, &at, detail);
+        let internal = |detail: &str| FieldError::without_value(ErrorType::Internal, &at, detail);
         if !has_type(&node) {
             found.rules.push(internal(
                 "internal error: failed to construct type information for x-kubernetes-validations rules: unable to \
@@ -355,14 +363,14 @@ impl Walk<'_> {
         flaws.extend(self.costs.observe(&condition, "estimated rule cost", cost, self.options.cheap));
         if let Some(Err(defect)) = &compiled.condition {
             flaws.push(if defect.required {
-                Flaw::required(&condition, &defect.detail)
+                FieldError::required(&condition, &defect.detail)
             } else {
-                Flaw::shown(Wrong::Invalid, &condition, &shown::rule(rule), &defect.detail)
+                FieldError::new(ErrorType::Invalid, &condition, &shown::rule(rule), &defect.detail)
             });
         }
         match &compiled.message {
             Some(Err(defect)) => {
-                flaws.push(Flaw::shown(Wrong::Invalid, &message, &shown::rule(rule), &defect.detail));
+                flaws.push(FieldError::new(ErrorType::Invalid, &message, &shown::rule(rule), &defect.detail));
             }
             Some(Ok(made)) => {
                 let what = "estimated messageExpression cost";
@@ -376,12 +384,12 @@ impl Walk<'_> {
                     "oldSelf cannot be used on the uncorrelatable portion of the schema within {}",
                     unrelated.text()
                 );
-                flaws.push(Flaw::shown(Wrong::Invalid, &condition, &go::quote(&rule.rule), &detail));
+                flaws.push(FieldError::new(ErrorType::Invalid, &condition, &go::quote(&rule.rule), &detail));
             }
         } else if let Some(optional) = rule.optional_old_self {
             let detail = "may not be set if oldSelf is not used in rule";
-            flaws.push(Flaw::shown(
-                Wrong::Invalid,
+            flaws.push(FieldError::new(
+                ErrorType::Invalid,
                 at.child("optionalOldSelf"),
                 &optional.to_string(),
                 detail,
@@ -391,26 +399,26 @@ impl Walk<'_> {
 }
 
 /// How a rule has to be written, whatever its expressions mean.
-fn rule_form(rule: &Rule, props: &Props, node: &Node, at: &Path) -> Vec<Flaw> {
+fn rule_form(rule: &Rule, props: &Props, node: &Node, at: &Path) -> Vec<FieldError> {
     let mut flaws = Vec::new();
     let breaks = |text: &str| text.contains(['\n', '\r']);
     let invalid = |name: &str, text: &str, detail: &str| {
-        Flaw::shown(Wrong::Invalid, at.child(name), &go::quote(text), detail)
+        FieldError::new(ErrorType::Invalid, at.child(name), &go::quote(text), detail)
     };
     let (condition, message) = (rule.rule.trim(), rule.message.trim());
     if condition.is_empty() {
-        flaws.push(Flaw::required(at.child("rule"), "rule is not specified"));
+        flaws.push(FieldError::required(at.child("rule"), "rule is not specified"));
     } else if !rule.message.is_empty() && message.is_empty() {
         flaws.push(invalid("message", &rule.message, "must be non-empty if specified"));
     } else if breaks(message) {
         flaws.push(invalid("message", &rule.message, "must not contain line breaks"));
     } else if breaks(condition) && message.is_empty() {
         let detail = "message must be specified if rule contains line breaks";
-        flaws.push(Flaw::required(at.child("message"), detail));
+        flaws.push(FieldError::required(at.child("message"), detail));
     }
     if !rule.message_expression.is_empty() && rule.message_expression.trim().is_empty() {
         let detail = "messageExpression must be non-empty if specified";
-        flaws.push(Flaw::required(at.child("messageExpression"), detail));
+        flaws.push(FieldError::required(at.child("messageExpression"), detail));
     }
     const REASONS: [&str; 4] =
         ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
@@ -432,19 +440,19 @@ fn rule_form(rule: &Rule, props: &Props, node: &Node, at: &Path) -> Vec<Flaw> {
 }
 
 /// The extensions about lists and maps.
-fn extensions(props: &Props, atomic_sets: bool, at: &Path) -> Vec<Flaw> {
+fn extensions(props: &Props, atomic_sets: bool, at: &Path) -> Vec<FieldError> {
     let mut flaws = Vec::new();
     let place = |name: &str| at.child(&format!("x-kubernetes-{name}"));
     let typed = |wanted: &str, name: &str| {
         let detail = format!("must be {wanted} if x-kubernetes-{name} is specified");
         match props.kind.as_str() {
-            "" => Flaw::required(at.child("type"), &detail),
-            kind => Flaw::shown(Wrong::Invalid, at.child("type"), &go::quote(kind), &detail),
+            "" => FieldError::required(at.child("type"), &detail),
+            kind => FieldError::new(ErrorType::Invalid, at.child("type"), &go::quote(kind), &detail),
         }
     };
     if props.preserve == Some(false) {
         let at = place("preserve-unknown-fields");
-        flaws.push(Flaw::shown(Wrong::Invalid, at, "false", "must be true or undefined"));
+        flaws.push(FieldError::new(ErrorType::Invalid, at, "false", "must be true or undefined"));
     }
     if let Some(map_type) = props.map_type.as_deref() {
         if props.kind != "object" {
@@ -466,7 +474,12 @@ fn extensions(props: &Props, atomic_sets: bool, at: &Path) -> Vec<Flaw> {
         if let Some(name) = name {
             let at = at.child("items").child(&format!("x-kubernetes-{name}"));
             let detail = "must be atomic as item of a list with x-kubernetes-list-type=set";
-            flaws.push(Flaw::shown(Wrong::Invalid, at, &shown::maybe(item.list_type.as_deref()), detail));
+            flaws.push(FieldError::new(
+                ErrorType::Invalid,
+                at,
+                &shown::maybe(item.list_type.as_deref()),
+                detail,
+            ));
         }
     }
     if let Some(kind) = list_type.filter(|kind| !matches!(*kind, "atomic" | "set" | "map")) {
@@ -475,8 +488,8 @@ fn extensions(props: &Props, atomic_sets: bool, at: &Path) -> Vec<Flaw> {
     if !props.list_map_keys.is_empty() && list_type != Some("map") {
         let detail = "must be map if x-kubernetes-list-map-keys is non-empty";
         flaws.push(match list_type {
-            None => Flaw::required(place("list-type"), detail),
-            Some(kind) => Flaw::shown(Wrong::Invalid, place("list-type"), &go::quote(kind), detail),
+            None => FieldError::required(place("list-type"), detail),
+            Some(kind) => FieldError::new(ErrorType::Invalid, place("list-type"), &go::quote(kind), detail),
         });
     }
     if list_type == Some("map") {
@@ -485,25 +498,25 @@ fn extensions(props: &Props, atomic_sets: bool, at: &Path) -> Vec<Flaw> {
     flaws
 }
 
-fn list_map(props: &Props, at: &Path) -> Vec<Flaw> {
+fn list_map(props: &Props, at: &Path) -> Vec<FieldError> {
     let mut flaws = Vec::new();
     let keys_at = at.child("x-kubernetes-list-map-keys");
     if props.list_map_keys.is_empty() {
-        flaws.push(Flaw::required(&keys_at, "must not be empty if x-kubernetes-list-type is map"));
+        flaws.push(FieldError::required(&keys_at, "must not be empty if x-kubernetes-list-type is map"));
     }
     let at = at.child("items");
     let Some(items) = &props.items else {
-        flaws.push(Flaw::required(&at, "must have a schema if x-kubernetes-list-type is map"));
+        flaws.push(FieldError::required(&at, "must have a schema if x-kubernetes-list-type is map"));
         return flaws;
     };
     let Some(item) = items.one.as_deref() else {
         let detail = "must only have a single schema if x-kubernetes-list-type is map";
-        flaws.push(Flaw::shown(Wrong::Invalid, &at, &shown::items(items), detail));
+        flaws.push(FieldError::new(ErrorType::Invalid, &at, &shown::items(items), detail));
         return flaws;
     };
     if item.kind != "object" {
         let detail = "must be object if parent array's x-kubernetes-list-type is map";
-        flaws.push(Flaw::shown(Wrong::Invalid, at.child("type"), &go::quote(&item.kind), detail));
+        flaws.push(FieldError::new(ErrorType::Invalid, at.child("type"), &go::quote(&item.kind), detail));
         return flaws;
     }
     let mut seen = BTreeSet::new();
@@ -513,23 +526,28 @@ fn list_map(props: &Props, at: &Path) -> Vec<Flaw> {
             Some("array" | "object") => {
                 let at = at.child("properties").key(key).child("type");
                 let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
-                flaws.push(Flaw::shown(Wrong::Invalid, at, &go::quote(&item.kind), detail));
+                flaws.push(FieldError::new(ErrorType::Invalid, at, &go::quote(&item.kind), detail));
             }
             Some(_) => {}
             None => {
                 let detail = "entries must all be names of item properties";
-                flaws.push(Flaw::shown(Wrong::Invalid, &keys_at, &all, detail));
+                flaws.push(FieldError::new(ErrorType::Invalid, &keys_at, &all, detail));
             }
         }
         if !seen.insert(key) {
-            flaws.push(Flaw::shown(Wrong::Invalid, &keys_at, &all, "must not contain duplicate entries"));
+            flaws.push(FieldError::new(
+                ErrorType::Invalid,
+                &keys_at,
+                &all,
+                "must not contain duplicate entries",
+            ));
         }
     }
     flaws
 }
 
 /// Items of sets and maps are never null, and their keys are always there.
-pub fn map_keys(props: &Props, at: &Path) -> Vec<Flaw> {
+pub fn map_keys(props: &Props, at: &Path) -> Vec<FieldError> {
     let (Some(item), Some(kind @ ("set" | "map"))) = (props.item(), props.list_type.as_deref()) else {
         return Vec::new();
     };
@@ -537,7 +555,7 @@ pub fn map_keys(props: &Props, at: &Path) -> Vec<Flaw> {
     let at = at.child("items");
     if item.nullable {
         let detail = format!("cannot be nullable when x-kubernetes-list-type is {kind}");
-        flaws.push(Flaw::forbidden(at.child("nullable"), &detail));
+        flaws.push(FieldError::forbidden(at.child("nullable"), &detail));
     }
     if kind == "set" {
         return flaws;
@@ -548,11 +566,11 @@ pub fn map_keys(props: &Props, at: &Path) -> Vec<Flaw> {
         if !item.required.contains(key) && schema.default.is_none() {
             let detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required \
                           property";
-            flaws.push(Flaw::required(at.child("default"), detail));
+            flaws.push(FieldError::required(at.child("default"), detail));
         }
         if schema.nullable {
             let detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable";
-            flaws.push(Flaw::forbidden(at.child("nullable"), detail));
+            flaws.push(FieldError::forbidden(at.child("nullable"), detail));
         }
     }
     flaws

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use podium_meta::{Flaw, Wrong};
+use podium_meta::{ErrorType, FieldError};
 use serde_json::Value;
 
 use super::model::{Names, Spec};
@@ -14,19 +14,24 @@ use crate::path::Path;
 const APPROVAL: &str = "api-approved.kubernetes.io";
 
 /// What is wrong with the names that were accepted.
-pub fn check_status(definition: &Value) -> Vec<Flaw> {
+pub fn check_status(definition: &Value) -> Vec<FieldError> {
     let names = Names::read(definition.pointer("/status/acceptedNames").unwrap_or(&Value::Null));
     check_names(&names, &Path::new("status").child("acceptedNames"))
 }
 
 /// What is wrong with the versions that were stored.
-pub fn check_stored(definition: &Value, spec: &Spec) -> Vec<Flaw> {
+pub fn check_stored(definition: &Value, spec: &Spec) -> Vec<FieldError> {
     let at = Path::new("status").child("storedVersions");
     let stored = definition.pointer("/status/storedVersions");
     let list = stored.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let shown = go::json(stored.unwrap_or(&Value::Null));
     if list.is_empty() {
-        return vec![Flaw::shown(Wrong::Invalid, &at, &shown, "must have at least one stored version")];
+        return vec![FieldError::new(
+            ErrorType::Invalid,
+            &at,
+            &shown,
+            "must have at least one stored version",
+        )];
     }
     let names = list.iter().enumerate().map(|(index, name)| (name.as_str().unwrap_or_default(), index));
     let mut left: BTreeMap<&str, usize> = names.collect();
@@ -34,7 +39,7 @@ pub fn check_stored(definition: &Value, spec: &Spec) -> Vec<Flaw> {
     for version in &spec.versions {
         if left.remove(version.name.as_str()).is_none() && version.storage {
             let detail = format!("must have the storage version {}", version.name);
-            flaws.push(Flaw::shown(Wrong::Invalid, &at, &shown, &detail));
+            flaws.push(FieldError::new(ErrorType::Invalid, &at, &shown, &detail));
         }
     }
     for (name, index) in left {
@@ -43,7 +48,7 @@ pub fn check_stored(definition: &Value, spec: &Spec) -> Vec<Flaw> {
              until a storage migration ensures no data remains persisted in {name} and removes {name} from \
              status.storedVersions"
         );
-        flaws.push(Flaw::shown(Wrong::Invalid, at.index(index), &go::quote(name), &detail));
+        flaws.push(FieldError::new(ErrorType::Invalid, at.index(index), &go::quote(name), &detail));
     }
     flaws
 }
@@ -73,7 +78,7 @@ fn approval(definition: &Value) -> (Approval, &str) {
 }
 
 /// Whether a kind in a group of the Kubernetes project says who approved of it.
-pub fn check_approval(definition: &Value, old: Option<&Value>, spec: &Spec) -> Option<Flaw> {
+pub fn check_approval(definition: &Value, old: Option<&Value>, spec: &Spec) -> Option<FieldError> {
     let ours = ["k8s.io", "kubernetes.io"].iter().any(|domain| {
         spec.group.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     });
@@ -86,14 +91,14 @@ pub fn check_approval(definition: &Value, old: Option<&Value>, spec: &Spec) -> O
     match state {
         Approval::Missing => {
             let detail = format!("protected groups must have approval annotation \"{APPROVAL}\", {see}");
-            Some(Flaw::required(at, &detail))
+            Some(FieldError::required(at, &detail))
         }
         Approval::Invalid => {
             let detail = format!(
                 "protected groups must have approval annotation \"{APPROVAL}\" with either a URL or a reason starting \
                  with \"unapproved\", {see}"
             );
-            Some(Flaw::shown(Wrong::Invalid, at, &go::quote(text), &detail))
+            Some(FieldError::new(ErrorType::Invalid, at, &go::quote(text), &detail))
         }
         Approval::Given | Approval::Bypassed => None,
     }

@@ -1,6 +1,6 @@
 //! Whether a schema is structural: it says of every field what it is, once, and combinations only narrow it.
 
-use podium_meta::{Flaw, Wrong};
+use podium_meta::{ErrorType, FieldError};
 use podium_re2::Regex;
 
 use crate::go;
@@ -50,17 +50,17 @@ enum Level {
 }
 
 /// What keeps a schema from being structural, sorted.
-pub fn check(props: &Props, at: &Path) -> Vec<Flaw> {
+pub fn check(props: &Props, at: &Path) -> Vec<FieldError> {
     let mut flaws = Vec::new();
     invariants(&mut flaws, props, Level::Root, at);
     complete_values(&mut flaws, props, props, at, at);
-    flaws.sort_by_cached_key(Flaw::to_string);
+    flaws.sort_by_cached_key(FieldError::to_string);
     flaws
 }
 
-fn invariants(flaws: &mut Vec<Flaw>, props: &Props, level: Level, at: &Path) {
+fn invariants(flaws: &mut Vec<FieldError>, props: &Props, level: Level, at: &Path) {
     if props.kind == "array" && props.item().is_none() {
-        flaws.push(Flaw::required(at.child("items"), "must be specified"));
+        flaws.push(FieldError::required(at.child("items"), "must be specified"));
     }
     if let Some(item) = props.item() {
         invariants(flaws, item, Level::Item, &at.child("items"));
@@ -71,7 +71,7 @@ fn invariants(flaws: &mut Vec<Flaw>, props: &Props, level: Level, at: &Path) {
     if props.additional.is_some() {
         let at = at.child("additionalProperties");
         if level == Level::Root {
-            flaws.push(Flaw::forbidden(&at, "must not be used at the root"));
+            flaws.push(FieldError::forbidden(&at, "must not be used at the root"));
         }
         if let Some(schema) = props.extra() {
             invariants(flaws, schema, Level::Field, &at);
@@ -84,7 +84,7 @@ fn invariants(flaws: &mut Vec<Flaw>, props: &Props, level: Level, at: &Path) {
         ];
         for (_, name) in both.into_iter().filter(|(set, _)| *set) {
             let detail = "must be false if x-kubernetes-int-or-string is true";
-            flaws.push(Flaw::shown(Wrong::Invalid, at.child(name), "true", detail));
+            flaws.push(FieldError::new(ErrorType::Invalid, at.child(name), "true", detail));
         }
     }
     let skip = Skip {
@@ -97,46 +97,50 @@ fn invariants(flaws: &mut Vec<Flaw>, props: &Props, level: Level, at: &Path) {
     for name in ["kind", "apiVersion"] {
         if let Some(schema) = props.properties.get(name).filter(|schema| whole && schema.kind != "string") {
             let at = at.child("properties").key(name).child("type");
-            flaws.push(Flaw::shown(Wrong::Invalid, at, &go::quote(&schema.kind), "must be string"));
+            flaws.push(FieldError::new(ErrorType::Invalid, at, &go::quote(&schema.kind), "must be string"));
         }
     }
     if let Some(metadata) = props.properties.get("metadata") {
         let at = at.child("properties").key("metadata");
         if whole && metadata.kind != "object" {
             let at = at.child("type");
-            flaws.push(Flaw::shown(Wrong::Invalid, at, &go::quote(&metadata.kind), "must be object"));
+            flaws.push(FieldError::new(ErrorType::Invalid, at, &go::quote(&metadata.kind), "must be object"));
         }
         if level == Level::Root && !is_plain_metadata(metadata) {
             let detail = "must not specify anything other than name and generateName, but metadata is implicitly specified";
-            flaws.push(Flaw::forbidden(&at, detail));
+            flaws.push(FieldError::forbidden(&at, detail));
         }
     }
     if props.embedded && props.preserve != Some(true) && props.properties.len() == 0 {
         let detail = "must not be empty if x-kubernetes-embedded-resource is true without \
                       x-kubernetes-preserve-unknown-fields";
-        flaws.push(Flaw::required(at.child("properties"), detail));
+        flaws.push(FieldError::required(at.child("properties"), detail));
     }
 }
 
 /// The type: it has to be there, and it has to be that of an object for a whole resource.
-fn kinds(flaws: &mut Vec<Flaw>, props: &Props, level: Level, at: &Path) {
+fn kinds(flaws: &mut Vec<FieldError>, props: &Props, level: Level, at: &Path) {
     let place = at.child("type");
     let shown = go::quote(&props.kind);
-    let invalid = |detail: &str| Flaw::shown(Wrong::Invalid, &place, &shown, detail);
+    let invalid = |detail: &str| FieldError::new(ErrorType::Invalid, &place, &shown, detail);
     if props.embedded && props.kind != "object" {
         let detail = "must be object if x-kubernetes-embedded-resource is true";
-        flaws.push(if props.kind.is_empty() { Flaw::required(&place, detail) } else { invalid(detail) });
+        flaws.push(if props.kind.is_empty() {
+            FieldError::required(&place, detail)
+        } else {
+            invalid(detail)
+        });
     } else if props.kind.is_empty() && !props.int_or_string && props.preserve != Some(true) {
         let detail = match level {
             Level::Root => "must not be empty at the root",
             Level::Item => "must not be empty for specified array items",
             Level::Field => "must not be empty for specified object fields",
         };
-        flaws.push(Flaw::required(&place, detail));
+        flaws.push(FieldError::required(&place, detail));
     }
     if props.embedded && props.additional.is_some() {
         let detail = "must not be used if x-kubernetes-embedded-resource is set";
-        flaws.push(Flaw::forbidden(at.child("additionalProperties"), detail));
+        flaws.push(FieldError::forbidden(at.child("additionalProperties"), detail));
     }
     if level == Level::Root && !props.kind.is_empty() && props.kind != "object" {
         flaws.push(invalid("must be object at the root"));
@@ -174,7 +178,7 @@ struct Skip {
     first_all_of: bool,
 }
 
-fn values(flaws: &mut Vec<Flaw>, props: &Props, skip: Skip, at: &Path) {
+fn values(flaws: &mut Vec<FieldError>, props: &Props, skip: Skip, at: &Path) {
     if !skip.any_of {
         for (index, schema) in props.any_of.iter().enumerate() {
             nested(flaws, schema, Skip::default(), &at.child("anyOf").index(index));
@@ -194,12 +198,17 @@ fn values(flaws: &mut Vec<Flaw>, props: &Props, skip: Skip, at: &Path) {
         && let Err(error) = Regex::new(&props.pattern)
     {
         let detail = format!("must be a valid regular expression, but isn't: {error}");
-        flaws.push(Flaw::shown(Wrong::Invalid, at.child("pattern"), &go::quote(&props.pattern), &detail));
+        flaws.push(FieldError::new(
+            ErrorType::Invalid,
+            at.child("pattern"),
+            &go::quote(&props.pattern),
+            &detail,
+        ));
     }
 }
 
 /// A schema inside a combination: it may only narrow values.
-fn nested(flaws: &mut Vec<Flaw>, props: &Props, skip: Skip, at: &Path) {
+fn nested(flaws: &mut Vec<FieldError>, props: &Props, skip: Skip, at: &Path) {
     values(flaws, props, skip, at);
     if let Some(item) = props.item() {
         nested(flaws, item, Skip::default(), &at.child("items"));
@@ -228,16 +237,16 @@ fn nested(flaws: &mut Vec<Flaw>, props: &Props, skip: Skip, at: &Path) {
         (!props.rules.is_empty(), "x-kubernetes-validations", "must be empty to be structural"),
     ];
     for (_, name, detail) in forbidden.into_iter().filter(|(there, ..)| *there) {
-        flaws.push(Flaw::forbidden(at.child(name), detail));
+        flaws.push(FieldError::forbidden(at.child(name), detail));
     }
     if props.properties.get("metadata").is_some() {
         let at = at.child("properties").key("metadata");
-        flaws.push(Flaw::forbidden(at, "must not be specified in a nested context"));
+        flaws.push(FieldError::forbidden(at, "must not be specified in a nested context"));
     }
 }
 
 /// Whatever a combination speaks of has to be in the schema itself.
-fn complete_values(flaws: &mut Vec<Flaw>, values: &Props, props: &Props, at: &Path, from: &Path) {
+fn complete_values(flaws: &mut Vec<FieldError>, values: &Props, props: &Props, at: &Path, from: &Path) {
     if let Some(not) = values.not.as_deref() {
         complete(flaws, not, Some(props), at, &from.child("not"));
     }
@@ -249,9 +258,10 @@ fn complete_values(flaws: &mut Vec<Flaw>, values: &Props, props: &Props, at: &Pa
     }
 }
 
-fn complete(flaws: &mut Vec<Flaw>, values: &Props, props: Option<&Props>, at: &Path, from: &Path) {
-    let missing =
-        |at: &Path, from: &Path| Flaw::required(at, &format!("because it is defined in {}", from.text()));
+fn complete(flaws: &mut Vec<FieldError>, values: &Props, props: Option<&Props>, at: &Path, from: &Path) {
+    let missing = |at: &Path, from: &Path| {
+        FieldError::required(at, &format!("because it is defined in {}", from.text()))
+    };
     let Some(props) = props else {
         flaws.push(missing(at, from));
         return;

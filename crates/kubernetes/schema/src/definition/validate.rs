@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use podium_meta::{Flaw, Wrong};
+use podium_meta::{ErrorType, FieldError};
 use serde_json::Value;
 
 use super::before::options_after;
@@ -20,7 +20,7 @@ use crate::path::Path;
 use crate::props::Props;
 
 /// What is wrong with a new definition. Without a language, rules are not compiled.
-pub fn validate_create(definition: &Value, language: Option<&dyn Language>) -> Vec<Flaw> {
+pub fn validate_create(definition: &Value, language: Option<&dyn Language>) -> Vec<FieldError> {
     let spec = Spec::read(part(definition, "spec"));
     let options = Options {
         language,
@@ -55,7 +55,7 @@ pub fn validate_create(definition: &Value, language: Option<&dyn Language>) -> V
 
 /// What is wrong with a definition that replaces another; what was wrong with that one already is let through where
 /// the server does so.
-pub fn validate_update(new: &Value, old: &Value, language: Option<&dyn Language>) -> Vec<Flaw> {
+pub fn validate_update(new: &Value, old: &Value, language: Option<&dyn Language>) -> Vec<FieldError> {
     let spec = Spec::read(part(new, "spec"));
     let before = Spec::read(part(old, "spec"));
     let options = options_after(&spec, &before, old, language);
@@ -64,7 +64,7 @@ pub fn validate_update(new: &Value, old: &Value, language: Option<&dyn Language>
     let at = Path::new("spec");
     let mut fixed = |at: &Path, new: &str, old: &str| {
         if new != old {
-            flaws.push(Flaw::shown(Wrong::Invalid, at, &go::quote(new), "field is immutable"));
+            flaws.push(FieldError::new(ErrorType::Invalid, at, &go::quote(new), "field is immutable"));
         }
     };
     if options.fixed_names {
@@ -78,7 +78,7 @@ pub fn validate_update(new: &Value, old: &Value, language: Option<&dyn Language>
 }
 
 /// What is wrong with a write of a definition's status.
-pub fn validate_status(new: &Value, old: &Value) -> Vec<Flaw> {
+pub fn validate_status(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut flaws = metadata::on_update(part(new, "metadata"), part(old, "metadata"), &Path::new("metadata"));
     flaws.extend(check_status(new));
     flaws
@@ -89,33 +89,33 @@ fn part<'a>(value: &'a Value, name: &str) -> &'a Value {
 }
 
 /// What follows the specification: the status, stored versions, approval, unknown fields.
-fn rest(definition: &Value, old: Option<(&Value, &Spec)>, spec: &Spec) -> Vec<Flaw> {
+fn rest(definition: &Value, old: Option<(&Value, &Spec)>, spec: &Spec) -> Vec<FieldError> {
     let mut flaws = check_status(definition);
     flaws.extend(check_stored(definition, spec));
     flaws.extend(check_approval(definition, old.map(|(old, _)| old), spec));
     if spec.preserve && !old.is_some_and(|(_, before)| before.preserve) {
         let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
                       spec.versions[*].schema instead";
-        flaws.push(Flaw::shown(Wrong::Invalid, "spec.preserveUnknownFields", "true", detail));
+        flaws.push(FieldError::new(ErrorType::Invalid, "spec.preserveUnknownFields", "true", detail));
     }
     flaws
 }
 
-fn check_spec(spec: &Spec, options: &Options<'_>) -> Vec<Flaw> {
+fn check_spec(spec: &Spec, options: &Options<'_>) -> Vec<FieldError> {
     let at = Path::new("spec");
     let mut flaws = Vec::new();
     let group = at.child("group");
     let wrong = names::subdomain(&spec.group);
     if spec.group.is_empty() {
-        flaws.push(Flaw::required(&group, ""));
+        flaws.push(FieldError::required(&group, ""));
     } else if !wrong.is_empty() {
-        flaws.push(Flaw::shown(Wrong::Invalid, &group, &go::quote(&spec.group), &wrong.join(",")));
+        flaws.push(FieldError::new(ErrorType::Invalid, &group, &go::quote(&spec.group), &wrong.join(",")));
     } else if !spec.group.contains('.') {
         let detail = "should be a domain with at least one dot";
-        flaws.push(Flaw::shown(Wrong::Invalid, &group, &go::quote(&spec.group), detail));
+        flaws.push(FieldError::new(ErrorType::Invalid, &group, &go::quote(&spec.group), detail));
     }
     match spec.scope.as_str() {
-        "" => flaws.push(Flaw::required(at.child("scope"), "")),
+        "" => flaws.push(FieldError::required(at.child("scope"), "")),
         "Cluster" | "Namespaced" => {}
         other => flaws.push(not_supported(&at.child("scope"), &go::quote(other), &["Cluster", "Namespaced"])),
     }
@@ -125,9 +125,9 @@ fn check_spec(spec: &Spec, options: &Options<'_>) -> Vec<Flaw> {
             let missing = version.validation.as_ref().is_none_or(|validation| validation.schema.is_none());
             let place = at.child("versions").index(index).child("schema").child("openAPIV3Schema");
             if missing && options.schemas {
-                flaws.push(Flaw::required(place, ""));
+                flaws.push(FieldError::required(place, ""));
             } else if missing && !spec.preserve && version.served {
-                flaws.push(Flaw::required(place, "because otherwise all fields are pruned"));
+                flaws.push(FieldError::required(place, "because otherwise all fields are pruned"));
             }
         }
     }
@@ -135,7 +135,7 @@ fn check_spec(spec: &Spec, options: &Options<'_>) -> Vec<Flaw> {
     let defaults = has(&|props| props.default.is_some());
     if defaults && spec.preserve {
         let detail = "must be false in order to use defaults in the schema";
-        flaws.push(Flaw::shown(Wrong::Invalid, at.child("preserveUnknownFields"), "true", detail));
+        flaws.push(FieldError::new(ErrorType::Invalid, at.child("preserveUnknownFields"), "true", detail));
     }
     let structural = options.structural || !spec.preserve || defaults || has(&has_extensions);
     let options = &Options {
@@ -149,7 +149,8 @@ fn check_spec(spec: &Spec, options: &Options<'_>) -> Vec<Flaw> {
     };
     flaws.extend(check_versions(spec, options, &at));
     let shown_versions = || shown::versions(&spec.versions, spec.versioned);
-    let odd = |detail: &str| Flaw::shown(Wrong::Invalid, at.child("versions"), &shown_versions(), detail);
+    let odd =
+        |detail: &str| FieldError::new(ErrorType::Invalid, at.child("versions"), &shown_versions(), detail);
     let distinct: BTreeSet<&str> = spec.versions.iter().map(|version| version.name.as_str()).collect();
     if distinct.len() != spec.versions.len() {
         flaws.push(odd("must contain unique version names"));
@@ -161,7 +162,7 @@ fn check_spec(spec: &Spec, options: &Options<'_>) -> Vec<Flaw> {
         let wrong = names::label_1035(&spec.version);
         if !wrong.is_empty() {
             let shown = go::quote(&spec.version);
-            flaws.push(Flaw::shown(Wrong::Invalid, at.child("version"), &shown, &wrong.join(",")));
+            flaws.push(FieldError::new(ErrorType::Invalid, at.child("version"), &shown, &wrong.join(",")));
         }
     }
     let place = at.child("names");
@@ -172,7 +173,7 @@ fn check_spec(spec: &Spec, options: &Options<'_>) -> Vec<Flaw> {
         ("listKind", &spec.names.list),
     ];
     for (name, _) in given.into_iter().filter(|(_, given)| given.is_empty()) {
-        flaws.push(Flaw::required(place.child(name), ""));
+        flaws.push(FieldError::required(place.child(name), ""));
     }
     flaws.extend(check_names(&spec.names, &place));
     let status = spec.subresources.as_ref().is_some_and(|all| all.status)
@@ -186,7 +187,7 @@ fn check_spec(spec: &Spec, options: &Options<'_>) -> Vec<Flaw> {
         match &spec.validation {
             None => {
                 let detail = "may only be set when validations.schema is included";
-                flaws.push(Flaw::shown(Wrong::Invalid, &place, "\"\"", detail));
+                flaws.push(FieldError::new(ErrorType::Invalid, &place, "\"\"", detail));
             }
             Some(validation) => {
                 let props = validation.schema.as_ref().map(|(props, _)| props);
@@ -199,7 +200,7 @@ fn check_spec(spec: &Spec, options: &Options<'_>) -> Vec<Flaw> {
         if conversion.strategy != "None" && spec.preserve {
             let detail = "must be None if spec.preserveUnknownFields is true";
             let shown = shown::quoted(&conversion.strategy);
-            flaws.push(Flaw::shown(Wrong::Invalid, place.child("strategy"), &shown, detail));
+            flaws.push(FieldError::new(ErrorType::Invalid, place.child("strategy"), &shown, detail));
         }
         flaws.extend(conversion::check(conversion, options, &place));
     }
@@ -229,7 +230,7 @@ fn options_for<'a>(options: &Options<'a>, version: &str) -> Options<'a> {
     }
 }
 
-fn check_versions(spec: &Spec, options: &Options<'_>, at: &Path) -> Vec<Flaw> {
+fn check_versions(spec: &Spec, options: &Options<'_>, at: &Path) -> Vec<FieldError> {
     let mut flaws = Vec::new();
     let split = spec.versions.iter().any(|version| version.subresources.is_some());
     for (index, version) in spec.versions.iter().enumerate() {
@@ -237,7 +238,7 @@ fn check_versions(spec: &Spec, options: &Options<'_>, at: &Path) -> Vec<Flaw> {
         let wrong = names::label_1035(&version.name);
         if !wrong.is_empty() {
             let shown = go::quote(&version.name);
-            flaws.push(Flaw::shown(Wrong::Invalid, at.child("name"), &shown, &wrong.join(",")));
+            flaws.push(FieldError::new(ErrorType::Invalid, at.child("name"), &shown, &wrong.join(",")));
         }
         let subresources = if split {
             let first = spec.versions.iter().find(|other| other.name == version.name);
@@ -247,7 +248,7 @@ fn check_versions(spec: &Spec, options: &Options<'_>, at: &Path) -> Vec<Flaw> {
         };
         for wrong in warning_flaws(version.deprecated, version.warning.as_deref()) {
             let shown = shown::maybe(version.warning.as_deref());
-            flaws.push(Flaw::shown(Wrong::Invalid, at.child("deprecationWarning"), &shown, &wrong));
+            flaws.push(FieldError::new(ErrorType::Invalid, at.child("deprecationWarning"), &shown, &wrong));
         }
         let status = subresources.is_some_and(|all| all.status);
         let options = options_for(options, &version.name);
@@ -259,7 +260,7 @@ fn check_versions(spec: &Spec, options: &Options<'_>, at: &Path) -> Vec<Flaw> {
             match version.validation.as_ref().and_then(|validation| validation.schema.as_ref()) {
                 None => {
                     let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
-                    flaws.push(Flaw::shown(Wrong::Invalid, &place, "\"\"", detail));
+                    flaws.push(FieldError::new(ErrorType::Invalid, &place, "\"\"", detail));
                 }
                 Some((props, _)) => {
                     let name = &version.name;

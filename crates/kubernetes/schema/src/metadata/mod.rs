@@ -4,7 +4,7 @@ mod decode;
 mod rules;
 mod time;
 
-use podium_meta::{Flaw, Wrong};
+use podium_meta::{ErrorType, FieldError};
 use serde_json::Value;
 
 use crate::go;
@@ -16,7 +16,12 @@ pub use rules::{Naming, on_create, on_update};
 
 /// Puts the metadata of objects inside an object in order: what cannot be read is refused or dropped. The names of
 /// unknown fields come back, in order.
-pub fn coerce(value: &mut Value, node: &Node, root: bool, drop: bool) -> Result<Vec<String>, Box<Flaw>> {
+pub fn coerce(
+    value: &mut Value,
+    node: &Node,
+    root: bool,
+    drop: bool,
+) -> Result<Vec<String>, Box<FieldError>> {
     coerce_at(value, node, root, drop, &Path::default())
 }
 
@@ -27,7 +32,7 @@ pub fn coerce_at(
     root: bool,
     drop: bool,
     at: &Path,
-) -> Result<Vec<String>, Box<Flaw>> {
+) -> Result<Vec<String>, Box<FieldError>> {
     let mut unknown = Vec::new();
     below(value, node, root || node.embedded, drop, at, &mut unknown)?;
     unknown.sort_unstable();
@@ -41,7 +46,7 @@ fn below(
     drop: bool,
     at: &Path,
     unknown: &mut Vec<String>,
-) -> Result<(), Box<Flaw>> {
+) -> Result<(), Box<FieldError>> {
     match value {
         Value::Object(fields) => {
             if embedded {
@@ -66,7 +71,13 @@ fn below(
                         }
                         Err(_) if drop => {}
                         Err(error) => {
-                            return Err(Flaw::shown(Wrong::Invalid, &at, &go::shown(metadata), &error).into());
+                            return Err(FieldError::new(
+                                ErrorType::Invalid,
+                                &at,
+                                &go::shown(metadata),
+                                &error,
+                            )
+                            .into());
                         }
                     }
                 }
@@ -90,18 +101,18 @@ fn below(
     Ok(())
 }
 
-fn not_text(at: &Path, value: &Value) -> Flaw {
-    Flaw::shown(Wrong::Invalid, at, &go::shown(value), "must be a string")
+fn not_text(at: &Path, value: &Value) -> FieldError {
+    FieldError::new(ErrorType::Invalid, at, &go::shown(value), "must be a string")
 }
 
 /// What is wrong with the objects inside an object.
-pub fn embedded(value: &Value, node: &Node, root: bool, at: &Path) -> Vec<Flaw> {
+pub fn embedded(value: &Value, node: &Node, root: bool, at: &Path) -> Vec<FieldError> {
     let mut flaws = Vec::new();
     look(&mut flaws, value, node, root || node.embedded, at);
     flaws
 }
 
-fn look(flaws: &mut Vec<Flaw>, value: &Value, node: &Node, embedded: bool, at: &Path) {
+fn look(flaws: &mut Vec<FieldError>, value: &Value, node: &Node, embedded: bool, at: &Path) {
     match value {
         Value::Object(fields) => {
             if embedded {
@@ -126,14 +137,14 @@ fn look(flaws: &mut Vec<Flaw>, value: &Value, node: &Node, embedded: bool, at: &
 }
 
 /// One object inside another: it has to say what it is, and its metadata has to be right.
-fn one(flaws: &mut Vec<Flaw>, object: &Value, at: &Path) {
+fn one(flaws: &mut Vec<FieldError>, object: &Value, at: &Path) {
     for name in ["apiVersion", "kind"] {
         if object.get(name).is_none() {
-            flaws.push(Flaw::required(at.child(name), ""));
+            flaws.push(FieldError::required(at.child(name), ""));
         }
     }
     let invalid = |name: &str, value: &Value, detail: &str| {
-        Flaw::shown(Wrong::Invalid, at.child(name), &go::shown(value), detail)
+        FieldError::new(ErrorType::Invalid, at.child(name), &go::shown(value), detail)
     };
     match object.get("apiVersion") {
         Some(value @ Value::String(text)) if text.is_empty() => {

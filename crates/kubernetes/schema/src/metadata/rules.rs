@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use podium_meta::{Flaw, Wrong};
+use podium_meta::{ErrorType, FieldError};
 use serde_json::{Map, Value};
 
 use crate::check::too_long;
@@ -44,12 +44,12 @@ impl<'a> Meta<'a> {
     }
 }
 
-fn invalid(at: &Path, text: &str, detail: &str) -> Flaw {
-    Flaw::shown(Wrong::Invalid, at, &go::quote(text), detail)
+fn invalid(at: &Path, text: &str, detail: &str) -> FieldError {
+    FieldError::new(ErrorType::Invalid, at, &go::quote(text), detail)
 }
 
 /// Metadata of an object inside another: any name that can be part of a path, and none is needed.
-pub fn inside(metadata: &Value, at: &Path) -> Vec<Flaw> {
+pub fn inside(metadata: &Value, at: &Path) -> Vec<FieldError> {
     let empty = Map::new();
     let meta = Meta(metadata.as_object().unwrap_or(&empty));
     let mut flaws = named(&meta, &names::path_segment, true, at);
@@ -58,7 +58,7 @@ pub fn inside(metadata: &Value, at: &Path) -> Vec<Flaw> {
 }
 
 /// Metadata of a new object.
-pub fn on_create(metadata: &Value, namespaced: bool, naming: Naming<'_>, at: &Path) -> Vec<Flaw> {
+pub fn on_create(metadata: &Value, namespaced: bool, naming: Naming<'_>, at: &Path) -> Vec<FieldError> {
     let empty = Map::new();
     let meta = Meta(metadata.as_object().unwrap_or(&empty));
     let mut flaws = named(&meta, naming, false, at);
@@ -66,7 +66,7 @@ pub fn on_create(metadata: &Value, namespaced: bool, naming: Naming<'_>, at: &Pa
     flaws
 }
 
-fn named(meta: &Meta<'_>, naming: Naming<'_>, nameless: bool, at: &Path) -> Vec<Flaw> {
+fn named(meta: &Meta<'_>, naming: Naming<'_>, nameless: bool, at: &Path) -> Vec<FieldError> {
     let mut flaws = Vec::new();
     let (beginning, name) = (meta.text("generateName"), meta.text("name"));
     if !beginning.is_empty() {
@@ -76,27 +76,32 @@ fn named(meta: &Meta<'_>, naming: Naming<'_>, nameless: bool, at: &Path) -> Vec<
     if !name.is_empty() {
         flaws.extend(naming(name, false).into_iter().map(|wrong| invalid(&at.child("name"), name, &wrong)));
     } else if !nameless {
-        flaws.push(Flaw::required(at.child("name"), "name or generateName is required"));
+        flaws.push(FieldError::required(at.child("name"), "name or generateName is required"));
     }
     flaws
 }
 
-fn common(meta: &Meta<'_>, namespaced: bool, at: &Path) -> Vec<Flaw> {
+fn common(meta: &Meta<'_>, namespaced: bool, at: &Path) -> Vec<FieldError> {
     let mut flaws = Vec::new();
     let namespace = meta.text("namespace");
     let place = at.child("namespace");
     match (namespaced, namespace) {
-        (true, "") => flaws.push(Flaw::required(&place, "")),
+        (true, "") => flaws.push(FieldError::required(&place, "")),
         (true, name) => {
             flaws.extend(names::label(name).into_iter().map(|wrong| invalid(&place, name, &wrong)))
         }
         (false, "") => {}
-        (false, _) => flaws.push(Flaw::forbidden(&place, "not allowed on this type")),
+        (false, _) => flaws.push(FieldError::forbidden(&place, "not allowed on this type")),
     }
     let generation = meta.whole("generation");
     if generation < 0 {
         let detail = "must be greater than or equal to 0";
-        flaws.push(Flaw::shown(Wrong::Invalid, at.child("generation"), &generation.to_string(), detail));
+        flaws.push(FieldError::new(
+            ErrorType::Invalid,
+            at.child("generation"),
+            &generation.to_string(),
+            detail,
+        ));
     }
     flaws.extend(labels(meta, &at.child("labels")));
     flaws.extend(annotations(meta, &at.child("annotations")));
@@ -106,7 +111,7 @@ fn common(meta: &Meta<'_>, namespaced: bool, at: &Path) -> Vec<Flaw> {
     flaws
 }
 
-fn labels(meta: &Meta<'_>, at: &Path) -> Vec<Flaw> {
+fn labels(meta: &Meta<'_>, at: &Path) -> Vec<FieldError> {
     let mut flaws = Vec::new();
     for (name, value) in meta.words("labels") {
         flaws.extend(names::qualified(name).into_iter().map(|wrong| invalid(at, name, &wrong)));
@@ -115,7 +120,7 @@ fn labels(meta: &Meta<'_>, at: &Path) -> Vec<Flaw> {
     flaws
 }
 
-fn annotations(meta: &Meta<'_>, at: &Path) -> Vec<Flaw> {
+fn annotations(meta: &Meta<'_>, at: &Path) -> Vec<FieldError> {
     let mut flaws = Vec::new();
     let mut size = 0;
     for (name, value) in meta.words("annotations") {
@@ -124,12 +129,12 @@ fn annotations(meta: &Meta<'_>, at: &Path) -> Vec<Flaw> {
         flaws.extend(wrong.into_iter().map(|wrong| invalid(at, name, &wrong)));
     }
     if size > ANNOTATIONS {
-        flaws.push(Flaw::plain(Wrong::TooLong, at, &too_long(262_144)));
+        flaws.push(FieldError::without_value(ErrorType::TooLong, at, &too_long(262_144)));
     }
     flaws
 }
 
-fn owners(meta: &Meta<'_>, at: &Path) -> Vec<Flaw> {
+fn owners(meta: &Meta<'_>, at: &Path) -> Vec<FieldError> {
     let mut flaws = Vec::new();
     let owners = meta.list("ownerReferences");
     let mut first = String::new();
@@ -156,7 +161,7 @@ fn owners(meta: &Meta<'_>, at: &Path) -> Vec<Flaw> {
         }
         if (group, version, kind) == ("", "v1", "Event") {
             let detail = "/v1, Kind=Event is disallowed from being an owner";
-            flaws.push(Flaw::shown(Wrong::Invalid, at, &owner_json(owner), detail));
+            flaws.push(FieldError::new(ErrorType::Invalid, at, &owner_json(owner), detail));
         }
         if owner.get("controller") == Some(&Value::Bool(true)) {
             let name = format!("{}/{}", text("kind"), text("name"));
@@ -168,7 +173,7 @@ fn owners(meta: &Meta<'_>, at: &Path) -> Vec<Flaw> {
                     "Only one reference can have Controller set to true. Found \"true\" in references for {first} and \
                      {name}"
                 );
-                flaws.push(Flaw::shown(Wrong::Invalid, at, &format!("[{}]", all.join(",")), &detail));
+                flaws.push(FieldError::new(ErrorType::Invalid, at, &format!("[{}]", all.join(",")), &detail));
             }
         }
     }
@@ -189,7 +194,7 @@ fn owner_json(owner: &Value) -> String {
     format!("{{{}}}", fields.join(","))
 }
 
-fn finalizers(meta: &Meta<'_>, at: &Path) -> Vec<Flaw> {
+fn finalizers(meta: &Meta<'_>, at: &Path) -> Vec<FieldError> {
     let mut flaws = Vec::new();
     for name in meta.list("finalizers").iter().filter_map(Value::as_str) {
         flaws.extend(names::qualified(name).into_iter().map(|wrong| invalid(at, name, &wrong)));
@@ -198,12 +203,12 @@ fn finalizers(meta: &Meta<'_>, at: &Path) -> Vec<Flaw> {
     if all.contains("orphan") && all.contains("foregroundDeletion") {
         let shown = meta.0.get("finalizers").map(go::json).unwrap_or_default();
         let detail = "finalizer orphan and foregroundDeletion cannot be both set";
-        flaws.push(Flaw::shown(Wrong::Invalid, at, &shown, detail));
+        flaws.push(FieldError::new(ErrorType::Invalid, at, &shown, detail));
     }
     flaws
 }
 
-fn managers(meta: &Meta<'_>, at: &Path) -> Vec<Flaw> {
+fn managers(meta: &Meta<'_>, at: &Path) -> Vec<FieldError> {
     let mut flaws = Vec::new();
     for (index, entry) in meta.list("managedFields").iter().enumerate() {
         let at = at.index(index);
@@ -216,21 +221,25 @@ fn managers(meta: &Meta<'_>, at: &Path) -> Vec<Flaw> {
         }
         let manager = text("manager");
         if manager.len() > MANAGER {
-            flaws.push(Flaw::plain(Wrong::TooLong, at.child("manager"), &too_long(128)));
+            flaws.push(FieldError::without_value(ErrorType::TooLong, at.child("manager"), &too_long(128)));
         }
         for (place, c) in manager.char_indices().filter(|(_, c)| !podium_re2::is_print(*c)) {
             let detail = format!("invalid character U+{:04X} (at position {place})", u32::from(c));
             flaws.push(invalid(&at.child("manager"), manager, &detail));
         }
         if text("subresource").len() > SUBRESOURCE {
-            flaws.push(Flaw::plain(Wrong::TooLong, at.child("subresource"), &too_long(256)));
+            flaws.push(FieldError::without_value(
+                ErrorType::TooLong,
+                at.child("subresource"),
+                &too_long(256),
+            ));
         }
     }
     flaws
 }
 
 /// Metadata of an object that replaces another.
-pub fn on_update(new: &Value, old: &Value, at: &Path) -> Vec<Flaw> {
+pub fn on_update(new: &Value, old: &Value, at: &Path) -> Vec<FieldError> {
     let empty = Map::new();
     let (new, old) = (Meta(new.as_object().unwrap_or(&empty)), Meta(old.as_object().unwrap_or(&empty)));
     let mut flaws = Vec::new();
@@ -247,7 +256,7 @@ pub fn on_update(new: &Value, old: &Value, at: &Path) -> Vec<Flaw> {
                 "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
                 fresh.join(", ")
             );
-            flaws.push(Flaw::forbidden(at.child("finalizers"), &detail));
+            flaws.push(FieldError::forbidden(at.child("finalizers"), &detail));
         }
     }
     if new.text("resourceVersion").is_empty() {
@@ -255,7 +264,12 @@ pub fn on_update(new: &Value, old: &Value, at: &Path) -> Vec<Flaw> {
     }
     if new.whole("generation") < old.whole("generation") {
         let shown = new.whole("generation").to_string();
-        flaws.push(Flaw::shown(Wrong::Invalid, at.child("generation"), &shown, "must not be decremented"));
+        flaws.push(FieldError::new(
+            ErrorType::Invalid,
+            at.child("generation"),
+            &shown,
+            "must not be decremented",
+        ));
     }
     for name in ["name", "namespace", "uid"] {
         if new.text(name) != old.text(name) {
@@ -265,7 +279,12 @@ pub fn on_update(new: &Value, old: &Value, at: &Path) -> Vec<Flaw> {
     for name in ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         let (new, old) = (new.0.get(name).unwrap_or(&Value::Null), old.0.get(name).unwrap_or(&Value::Null));
         if new != old {
-            flaws.push(Flaw::shown(Wrong::Invalid, at.child(name), &go::json(new), "field is immutable"));
+            flaws.push(FieldError::new(
+                ErrorType::Invalid,
+                at.child(name),
+                &go::json(new),
+                "field is immutable",
+            ));
         }
     }
     flaws.extend(labels(&new, &at.child("labels")));

@@ -8,9 +8,9 @@ use podium_client::ObjectKey;
 use podium_controller::events::EventType;
 use podium_controller::work_queue::ReconcileResult;
 use podium_deploy::plan::{Action, Step};
-use podium_deploy::wait::Until;
-use podium_release::Draft;
-use podium_release::engine::{self, Engine, Options, Outcome, Past};
+use podium_deploy::wait::WaitCondition;
+use podium_release::RenderedRelease;
+use podium_release::engine::{self, Engine, Options, Outcome, ReleaseHistory};
 use serde_json::json;
 
 use super::claim::owner;
@@ -197,11 +197,12 @@ impl Context {
         };
         let place = controller.place(&custom.key()).to_owned();
         let first = controller.queue.failures(&custom.key()) == 0;
-        let read = if first { engine.past_seen(name).await } else { engine.past(name).await };
+        let read =
+            if first { engine.history_after_own_writes(name).await } else { engine.history(name).await };
         let mut past = read.map_err(state)?;
         // What makes no new revision would not find out that somebody was faster.
         if first && right(&past, digest).is_some() {
-            past = engine.past(name).await.map_err(state)?;
+            past = engine.history(name).await.map_err(state)?;
         }
         self.claim(controller, &custom.key(), &past).await?;
         // Our own work was interrupted; somebody else's may still go on.
@@ -209,7 +210,7 @@ impl Context {
         engine.recover(&mut past, patience).await.map_err(pending)?;
         if past.last().is_some_and(|last| last.info.status == "uninstalling") {
             engine.uninstall(name, false, &Options::default()).await.map_err(state)?;
-            past = Past::default();
+            past = ReleaseHistory::default();
         }
         if let Some(release) = right(&past, digest) {
             let steps =
@@ -220,16 +221,20 @@ impl Context {
         // A chart may get another name, as long as it is certain whose the release is.
         let own =
             past.last().is_some_and(|last| last.labels.get(OWNER) == Some(&owner(&controller.watch.kind)));
-        if let Some(known) = known.filter(|known| !own && !past.is_over() && *known != chart.name) {
+        if let Some(known) = known.filter(|known| !own && !past.is_uninstalled() && *known != chart.name) {
             let message = format!(
                 "duplicate release name: found existing release with name {name:?} for chart {known:?}: give the resource \
                  another name, or uninstall that release"
             );
             return Err(Trouble::irreconcilable("ReconcileError", message));
         }
-        let install = past.is_over();
-        let facts =
-            Facts { name: name.to_owned(), namespace: place, is_upgrade: !install, revision: past.next() };
+        let install = past.is_uninstalled();
+        let facts = Facts {
+            name: name.to_owned(),
+            namespace: place,
+            is_upgrade: !install,
+            revision: past.next_revision(),
+        };
         let capabilities = self.capabilities().await?;
         let is_slow =
             controller.change(&custom.key(), |card| card.renders_slowly.clone()).unwrap_or_default();
@@ -246,17 +251,17 @@ impl Context {
             draft => draft.map_err(|e| Trouble::irreconcilable("ReconcileError", e))?,
         };
         self.tell_overrides(controller, custom);
-        let mut draft = marked(draft, &chart, digest, past.next());
+        let mut draft = marked(draft, &chart, digest, past.next_revision());
         draft.labels.insert(OWNER.to_owned(), owner(&controller.watch.kind));
-        let fresh = install && first;
-        let options = Options { fresh, ..self.options(controller, wishes, install) };
+        let expect_absent = install && first;
+        let options = Options { expect_absent, ..self.options(controller, wishes, install) };
         let outcome = match install {
             true => engine.install(&past, draft, true, &options).await,
             false => engine.upgrade(&past, draft, &options).await,
         };
         let outcome = match outcome {
             Ok(outcome) => outcome,
-            Err(engine::Error::Store(error @ podium_release::Error::Exists { .. })) if first => {
+            Err(engine::Error::Store(error @ podium_release::Error::AlreadyExists { .. })) if first => {
                 // Somebody was faster: the next try looks at what is there then.
                 return Err(Trouble { quiet: true, ..Trouble::irreconcilable("ReconcileError", error) });
             }
@@ -281,10 +286,10 @@ impl Context {
         };
         Options {
             hooks: !quiet,
-            wait: controller.watch.wait.then_some(Until::Ready),
-            undo: true,
+            wait: controller.watch.wait.then_some(WaitCondition::Ready),
+            rollback_on_failure: true,
             description: said.clone(),
-            history: self.history,
+            max_history: self.history,
             ..Options::default()
         }
     }
@@ -314,20 +319,22 @@ fn is_ours(release: &podium_release::Release) -> bool {
     release.labels.get(RENDER).is_some_and(|mark| mark.ends_with(&number))
 }
 
-fn marked(mut draft: Draft, chart: &Chart, digest: &str, revision: i64) -> Draft {
+fn marked(mut draft: RenderedRelease, chart: &Chart, digest: &str, revision: i64) -> RenderedRelease {
     draft.labels.insert(CHART.to_owned(), chart.name.clone());
     draft.labels.insert(RENDER.to_owned(), mark(digest, revision));
     draft
 }
 
 /// The last revision, if it is deployed and was rendered from the same.
-fn right<'p>(past: &'p Past, digest: &str) -> Option<&'p podium_release::Release> {
+fn right<'p>(past: &'p ReleaseHistory, digest: &str) -> Option<&'p podium_release::Release> {
     let last = past.last().filter(|last| last.info.status == "deployed")?;
     (last.labels.get(RENDER) == Some(&mark(digest, last.revision))).then_some(last)
 }
 
 fn held(steps: &[Step]) -> Vec<Held> {
-    let there = |step: &&Step| step.signature != 0 && !matches!(step.action, Action::Delete | Action::Leave);
+    let there = |step: &&Step| {
+        step.managed_fields_hash != 0 && !matches!(step.action, Action::Delete | Action::Leave)
+    };
     steps.iter().filter(there).map(Held::of).collect()
 }
 

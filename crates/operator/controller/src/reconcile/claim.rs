@@ -2,7 +2,7 @@
 
 use podium_client::{Discovery, ObjectKey, client};
 use podium_meta::{Kind, Resource};
-use podium_release::engine::Past;
+use podium_release::engine::ReleaseHistory;
 use sha2::{Digest, Sha256};
 
 use super::{Context, Trouble};
@@ -38,9 +38,9 @@ impl Context {
         &self,
         controller: &Controller,
         key: &ObjectKey,
-        past: &Past,
+        past: &ReleaseHistory,
     ) -> Result<Option<String>, client::Error> {
-        let last = past.last().filter(|_| !past.is_over());
+        let last = past.last().filter(|_| !past.is_uninstalled());
         let other = last.and_then(|last| last.labels.get(OWNER));
         let Some(other) = other.filter(|other| **other != owner(&controller.watch.kind)) else {
             return Ok(None);
@@ -64,7 +64,7 @@ impl Context {
         &self,
         controller: &Controller,
         key: &ObjectKey,
-        past: &Past,
+        past: &ReleaseHistory,
     ) -> Result<(), Trouble> {
         let Some(other) = self.rival(controller, key, past).await? else { return Ok(()) };
         let message = format!(

@@ -2,7 +2,7 @@
 
 use podium_client::ObjectKey;
 use podium_controller::events::EventType;
-use podium_deploy::Named;
+use podium_deploy::ObjectRef;
 use podium_deploy::plan::{Action, Step};
 use podium_release::engine;
 
@@ -32,7 +32,7 @@ impl Context {
         let mut held = controller.kept(key, record.revision).unwrap_or(told);
         let discovery = self.kinds.get().await?;
         held.iter().filter_map(|held| discovery.find(&held.named.kind)).for_each(|kind| self.hub.watch(kind));
-        let drifted: Vec<Named> = held
+        let drifted: Vec<ObjectRef> = held
             .iter()
             .filter(|held| self.is_drifted(controller, held))
             .map(|held| held.named.clone())
@@ -52,7 +52,7 @@ impl Context {
         let store = self.store(controller.place(key));
         let listener = self.listener(controller, key);
         let engine = self.engine(&store, &listener, Some(&keeper));
-        let past = engine.past(key.name()).await?;
+        let past = engine.history(key.name()).await?;
         let last =
             past.last().filter(|last| last.revision == record.revision && last.info.status == "deployed");
         let Some(release) = last else { return Ok(()) };

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use podium_client::ObjectKey;
 use podium_controller::work_queue::{Backoff, ReconcileResult};
-use podium_deploy::place::Place;
+use podium_deploy::deployer::Deployer;
 use podium_deploy::plan::{Action, Step};
-use podium_deploy::{Named, Owner};
+use podium_deploy::{ObjectRef, ReleaseRef};
 use podium_resources::Health;
 
 use super::{Context, Trouble, release_trouble};
@@ -74,9 +74,9 @@ impl Context {
             object: held.named.clone(),
             action: Action::Keep,
             notes: Vec::new(),
-            signature: held.signature,
-            version: held.version,
-            sight: held.sight.as_ref().map(|(_, sight)| sight.clone()),
+            managed_fields_hash: held.signature,
+            resource_version: held.version,
+            readiness: held.sight.as_ref().map(|(_, sight)| sight.clone()),
         };
         (done.revision, done.held.iter().filter(untouched).map(step).collect())
     }
@@ -84,13 +84,13 @@ impl Context {
     /// Whether an object that is not ready may change without a word: its pods do, and what is not watched.
     fn may_change_unheard(&self, held: &Held) -> bool {
         let Some((_, sight)) = &held.sight else { return false };
-        !sight.health.is_ready() && (sight.pods || self.hub.known(&held.named) == Known::Unwatched)
+        !sight.health.is_ready() && (sight.has_pods || self.hub.known(&held.named) == Known::Unwatched)
     }
 
     /// Applies again what was changed.
     async fn mend(&self, controller: &Controller, key: &ObjectKey) -> Result<(), Trouble> {
         let Some(done) = Self::done(controller, key) else { return Ok(()) };
-        let drifted: Vec<Named> = done
+        let drifted: Vec<ObjectRef> = done
             .held
             .iter()
             .filter(|held| self.is_drifted(controller, held))
@@ -117,7 +117,7 @@ impl Context {
         let listener = self.listener(controller, key);
         let engine = self.engine(&store, &listener, Some(&keeper));
         let trouble = |error| release_trouble(false, error);
-        let past = engine.past(key.name()).await.map_err(trouble)?;
+        let past = engine.history(key.name()).await.map_err(trouble)?;
         let Some(release) = past.last().filter(|last| last.revision == done.revision) else {
             // The record is not what it was: everything is looked at anew. What was made stays remembered: if the
             // resource goes next, as in a namespace that ends, nothing else says what has to go with it.
@@ -140,8 +140,10 @@ impl Context {
     /// Looks at the objects whose state may have changed since it was last seen.
     async fn check_health(&self, controller: &Controller, key: &ObjectKey) -> Result<(), Trouble> {
         let Some(done) = Self::done(controller, key) else { return Ok(()) };
-        let owner = Owner { name: key.name().to_owned(), namespace: controller.place(key).to_owned() };
-        let place = Place { client: &self.client, kinds: &self.kinds, owner: &owner, holder: None };
+        let release_ref =
+            ReleaseRef { name: key.name().to_owned(), namespace: controller.place(key).to_owned() };
+        let deployer =
+            Deployer { client: &self.client, kinds: &self.kinds, release: &release_ref, owner_uid: None };
         let discovery = self.kinds.get().await?;
         let mut changed = false;
         for held in done.held.iter().filter(|held| has_health(&held.named)) {
@@ -158,7 +160,7 @@ impl Context {
                 continue;
             }
             let Some(resource) = discovery.find(&held.named.kind) else { continue };
-            let sight = place.sight(&held.named, resource).await?;
+            let sight = deployer.readiness(&held.named, resource).await?;
             controller.change(key, |card| {
                 let Some(done) = &mut card.done else { return };
                 if let Some(held) = done.held.iter_mut().find(|other| other.named == held.named) {
@@ -177,7 +179,7 @@ impl Context {
 }
 
 /// Whether an object can be other than ready while it is there.
-pub(super) fn has_health(named: &Named) -> bool {
+pub(super) fn has_health(named: &ObjectRef) -> bool {
     const ALWAYS: [&str; 17] = [
         "ConfigMap",
         "Secret",

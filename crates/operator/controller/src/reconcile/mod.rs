@@ -21,8 +21,8 @@ use podium_controller::events::{EventRecorder, EventType};
 use podium_controller::log::Log;
 use podium_controller::work_queue::ReconcileResult;
 use podium_meta::Kind;
-use podium_release::engine::{self, Engine, Keeper, Listener};
-use podium_release::{Driver, Newest, Store};
+use podium_release::engine::{self, Engine, ReleaseOwner, Reporter};
+use podium_release::{Driver, ReadAfterWrite, Store};
 use podium_sprig::gotime::Location;
 
 use crate::chart::Chart;
@@ -55,7 +55,7 @@ pub struct Context {
     /// How often resources are looked at even if nothing happens, unless they or their watch say otherwise.
     pub period: Option<Duration>,
     /// Up to where records are known.
-    records: Newest,
+    records: ReadAfterWrite,
     capabilities: RefCell<Option<(Arc<Discovery>, Arc<Capabilities>)>>,
 }
 
@@ -97,7 +97,7 @@ impl From<client::Error> for Trouble {
 /// Warnings of an engine, as log lines.
 struct Quiet(Log);
 
-impl Listener for Quiet {
+impl Reporter for Quiet {
     fn waiting(&self, what: &str) {
         self.0.debug("waiting", &[("for", &what)]);
     }
@@ -129,7 +129,7 @@ impl Context {
             history: 10,
             hide_overrides: false,
             period: None,
-            records: Newest::default(),
+            records: ReadAfterWrite::default(),
             capabilities: RefCell::default(),
         }
     }
@@ -154,18 +154,18 @@ impl Context {
     /// The releases of a namespace. Records have no owner: collected before the finalizer is done, they could not say
     /// any more what there is to take away.
     fn store(&self, namespace: &str) -> Store {
-        self.records.tell(self.hub.heard(&Kind::new("v1", "Secret")));
+        self.records.observe(self.hub.heard(&Kind::new("v1", "Secret")));
         Store::new(self.client.clone(), Driver::Secrets, Some(namespace.to_owned()), Location::UTC)
-            .knowing(self.records.clone())
+            .with_read_after_write(self.records.clone())
     }
 
     fn engine<'e>(
         &'e self,
         store: &'e Store,
         listener: &'e Quiet,
-        keeper: Option<&'e dyn Keeper>,
+        keeper: Option<&'e dyn ReleaseOwner>,
     ) -> Engine<'e> {
-        Engine { store, kinds: &self.kinds, listener: listener as &dyn Listener, keeper }
+        Engine { store, kinds: &self.kinds, reporter: listener as &dyn Reporter, owner: keeper }
     }
 
     fn listener(&self, controller: &Controller, key: &ObjectKey) -> Quiet {

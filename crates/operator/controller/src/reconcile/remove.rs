@@ -5,11 +5,11 @@ use podium_client::write::Propagation;
 use podium_client::{ObjectKey, client};
 use podium_controller::events::EventType;
 use podium_controller::work_queue::ReconcileResult;
-use podium_deploy::place::Place;
+use podium_deploy::deployer::Deployer;
 use podium_deploy::plan::Action;
-use podium_deploy::wait::Until;
-use podium_deploy::{Named, Owner};
-use podium_release::engine::{self, Listener, Options};
+use podium_deploy::wait::WaitCondition;
+use podium_deploy::{ObjectRef, ReleaseRef};
+use podium_release::engine::{self, Options, Reporter};
 use serde_json::json;
 
 use super::{Context, Trouble};
@@ -53,11 +53,11 @@ impl Context {
         let engine = self.engine(&store, &listener, None);
         let options = Options {
             hooks: !wishes.uninstall_without_hooks,
-            wait: wishes.uninstall_wait.then_some(Until::Gone),
-            until_gone: true,
+            wait: wishes.uninstall_wait.then_some(WaitCondition::Deleted),
+            require_deletion: true,
             ..Options::default()
         };
-        let past = engine.past(key.name()).await.map_err(uninstall_trouble)?;
+        let past = engine.history(key.name()).await.map_err(uninstall_trouble)?;
         let known = self.hub.record(controller.place(key), key.name()).map_or(0, |record| record.revision);
         if past.entries.last().map_or(0, |entry| entry.revision()) < known {
             // What the last revision made would stay.
@@ -70,7 +70,7 @@ impl Context {
             controller.forget(key);
             return Ok(ReconcileResult::Done);
         }
-        match engine.uninstall_known(key.name(), past, false, &options).await {
+        match engine.uninstall_with_history(key.name(), past, false, &options).await {
             Ok(_) => self.say(
                 custom,
                 EventType::Normal,
@@ -96,15 +96,17 @@ impl Context {
         key: &ObjectKey,
         options: &Options,
     ) -> Result<(), Trouble> {
-        let owner = Owner { name: key.name().to_owned(), namespace: controller.place(key).to_owned() };
-        let place = Place { client: &self.client, kinds: &self.kinds, owner: &owner, holder: None };
+        let release_ref =
+            ReleaseRef { name: key.name().to_owned(), namespace: controller.place(key).to_owned() };
+        let deployer =
+            Deployer { client: &self.client, kinds: &self.kinds, release: &release_ref, owner_uid: None };
         let held = controller.card(key).and_then(|card| card.done).map(|done| done.held).unwrap_or_default();
-        let names: Vec<Named> = held.into_iter().map(|held| held.named).collect();
-        let steps = place.prune(&names, &[], Propagation::Background).await?;
+        let names: Vec<ObjectRef> = held.into_iter().map(|held| held.named).collect();
+        let steps = deployer.prune(&names, &[], Propagation::Background).await?;
         if options.wait.is_some() {
             let gone = steps.into_iter().filter(|step| step.action == Action::Delete).map(|step| step.object);
-            let gone: Vec<Named> = gone.collect();
-            let waited = place.wait(&gone, Until::Gone, options.timeout, &|_| ()).await;
+            let gone: Vec<ObjectRef> = gone.collect();
+            let waited = deployer.wait(&gone, WaitCondition::Deleted, options.timeout, &|_| ()).await;
             waited.map_err(|e| Trouble::new("ReleaseFailed", "UninstallError", e))?;
         }
         Ok(())

@@ -66,7 +66,12 @@ pub fn taints(list: &Place<'_>, out: &mut Flaws) {
                 go_json(one.at("timeAdded").value)
             );
             let detail = "taints must be unique by key and effect pair";
-            out.push(podium_meta::Flaw::shown(podium_meta::Wrong::Duplicate, &one.path, &shown, detail));
+            out.push(podium_meta::FieldError::new(
+                podium_meta::ErrorType::Duplicate,
+                &one.path,
+                &shown,
+                detail,
+            ));
         } else {
             seen.push(key);
         }

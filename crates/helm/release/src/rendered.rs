@@ -1,71 +1,71 @@
-//! From rendered files to what a release is to be.
+//! Builds a release from rendered templates.
 
 use std::collections::BTreeMap;
 
 use podium_chart::dialect::Dialect;
 use podium_chart::manifest;
-use podium_chart::render::{Release as Facts, Rendered};
+use podium_chart::render::{Release as TemplateRelease, Rendered};
 use podium_chart::renderer::Prepared;
-use podium_deploy::object::{self, Object, plain};
+use podium_deploy::object::{self, Object, parse_manifest};
 use podium_goyaml::{Map, Node};
 
-use crate::record::{Hook, Run};
-use crate::stored::{self, Extent};
+use crate::record::{Hook, HookExecution};
+use crate::stored_chart::{self, StoredContent};
 
-/// What a release is to be, rendered.
+/// A rendered release, before it becomes a revision.
 #[derive(Clone, Debug, Default)]
-pub struct Draft {
+pub struct RenderedRelease {
     /// The release's name.
     pub name: String,
     /// Its namespace.
     pub namespace: String,
-    /// The chart, for the record.
+    /// The chart, as the record stores it.
     pub chart: Option<Node>,
-    /// What the user set.
+    /// The user-supplied values.
     pub config: Map,
-    /// The objects.
+    /// The manifest.
     pub manifest: String,
     /// The hooks.
     pub hooks: Vec<Hook>,
-    /// What NOTES.txt says.
+    /// The rendered NOTES.txt.
     pub notes: String,
-    /// Labels of the record.
+    /// User-supplied labels of the record.
     pub labels: BTreeMap<String, String>,
     /// The objects of `crds/`.
     pub crds: Vec<Object>,
-    /// The revision that is gone back to; 0 when this is none of old.
+    /// The revision that is rolled back to; 0 when this is not a rollback.
     pub rollback_to: i64,
-    /// Events that hooks name and nobody knows.
+    /// Unknown events of `helm.sh/hook` annotations.
     pub unknown_hooks: Vec<String>,
 }
 
-/// How a draft is made.
+/// How a [`RenderedRelease`] is built.
 #[derive(Clone, Copy, Debug)]
-pub struct Form {
+pub struct BuildOptions {
     /// The dialect that the chart was rendered in.
     pub dialect: &'static Dialect,
-    /// How much of the chart is stored.
-    pub extent: Extent,
-    /// Whether the notes of subcharts are shown too.
+    /// How much of the chart the record stores.
+    pub stored: StoredContent,
+    /// Whether the notes of subcharts are included.
     pub all_notes: bool,
 }
 
-impl Draft {
-    /// Sorts what was rendered.
+impl RenderedRelease {
+    /// Splits and sorts the rendered templates into manifest, hooks and notes.
     pub fn new(
         prepared: &Prepared,
         mut files: Vec<Rendered>,
-        facts: &Facts,
+        release: &TemplateRelease,
         config: Map,
-        form: Form,
+        options: BuildOptions,
     ) -> Result<Self, manifest::Error> {
         let view = &prepared.view;
-        let notes = manifest::take_notes(&mut files, &view.name(view.root()), form.all_notes);
-        let sorted = manifest::sort(&files, form.dialect)?;
+        let notes = manifest::take_notes(&mut files, &view.name(view.root()), options.all_notes);
+        let sorted = manifest::sort(&files, options.dialect)?;
         Ok(Self {
-            name: facts.name.clone(),
-            namespace: facts.namespace.clone(),
-            chart: stored::chart(prepared, form.extent),
+            name: release.name.clone(),
+            namespace: release.namespace.clone(),
+            chart: stored_chart::chart_node(prepared, options.stored),
             config,
             manifest: text(&manifest::stored(&sorted)),
             hooks: sorted.hooks.iter().map(hook).collect(),
@@ -78,7 +78,7 @@ impl Draft {
     /// Adds the objects of `crds/`.
     pub fn with_crds(mut self, prepared: &Prepared) -> Result<Self, object::Error> {
         for crd in prepared.view.crds() {
-            self.crds.extend(plain(&String::from_utf8_lossy(&crd.file.data))?);
+            self.crds.extend(parse_manifest(&String::from_utf8_lossy(&crd.file.data))?);
         }
         Ok(self)
     }
@@ -95,7 +95,7 @@ fn hook(hook: &manifest::Hook<'_>) -> Hook {
         path: hook.path.to_owned(),
         manifest: text(hook.manifest),
         events: hook.events.iter().map(|event| (*event).to_owned()).collect(),
-        last_run: Run::default(),
+        last_run: HookExecution::default(),
         weight: hook.weight,
         delete_policies: hook.delete_policies.clone(),
         output_log_policies: hook.output_log_policies.clone(),

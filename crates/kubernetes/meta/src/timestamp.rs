@@ -1,15 +1,15 @@
-//! Moments: RFC 3339 as Go reads and writes it.
+//! RFC 3339 timestamps, parsed and formatted as Go does, with Go's error messages.
 
-/// The first moment of the year 1, which stands for "no time".
-pub const NEVER: i64 = -62_135_596_800;
-const DAY: i64 = 86_400;
+/// Go's zero time, the start of year 1, which stands for "not set".
+pub const ZERO_TIME: i64 = -62_135_596_800;
+const SECONDS_PER_DAY: i64 = 86_400;
 
-/// Writes a moment, with microseconds if they are wanted; nothing for the moment that stands for "no time".
-pub fn write(seconds: i64, nanoseconds: u32, micro: bool) -> Option<String> {
-    if seconds == NEVER && nanoseconds == 0 {
+/// Formats a timestamp, optionally with microseconds; `None` for the zero time.
+pub fn format(seconds: i64, nanoseconds: u32, micro: bool) -> Option<String> {
+    if seconds == ZERO_TIME && nanoseconds == 0 {
         return None;
     }
-    let (days, rest) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
+    let (days, rest) = (seconds.div_euclid(SECONDS_PER_DAY), seconds.rem_euclid(SECONDS_PER_DAY));
     let (year, month, day) = date(days);
     let sign = if year < 0 { "-" } else { "" };
     let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
@@ -32,14 +32,14 @@ fn date(days: i64) -> (i64, i64, i64) {
 /// The day of a date, counted from 1970-01-01.
 fn day_number(year: i64, month: i64, day: i64) -> i64 {
     let year = year - i64::from(month <= 2);
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let day_of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 
-/// Reads a moment: seconds and nanoseconds, or the original's complaint. The form with microseconds wants six digits.
-pub fn read(text: &str, micro: bool) -> Result<(i64, u32), String> {
-    if let Some(seconds) = usual(text.as_bytes()).filter(|_| !micro) {
+/// Parses a timestamp into seconds and nanoseconds; errors are Go's. With `micro`, six fractional digits are required.
+pub fn parse(text: &str, micro: bool) -> Result<(i64, u32), String> {
+    if let Some(seconds) = parse_common(text.as_bytes()).filter(|_| !micro) {
         return Ok((seconds, 0));
     }
     let layout = if micro { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
@@ -65,15 +65,15 @@ pub fn read(text: &str, micro: bool) -> Result<(i64, u32), String> {
         at += before.len();
         let rest = text.get(at..).unwrap_or_default();
         let digits = rest.bytes().take(width).take_while(u8::is_ascii_digit).count();
-        // The layout's hour takes one digit too.
+        // Go's layout accepts one digit for the hour.
         let taken = if part == "15" && digits == 1 { 1 } else { width };
         if digits < taken {
             return Err(wrong(rest, part));
         }
         at += taken;
         let number = rest.get(..taken).and_then(|digits| digits.parse().ok()).unwrap_or(0);
-        if let Some(place) = numbers.get_mut(index) {
-            *place = number;
+        if let Some(slot) = numbers.get_mut(index) {
+            *slot = number;
         }
         let (low, high, name) = match index {
             1 => (1, 12, "month"),
@@ -104,7 +104,7 @@ pub fn read(text: &str, micro: bool) -> Result<(i64, u32), String> {
         at += 1 + width;
     }
     let rest = text.get(at..).unwrap_or_default();
-    let (offset, taken) = zone(rest).ok_or_else(|| wrong(rest, "Z07:00"))?;
+    let (offset, taken) = parse_offset(rest).ok_or_else(|| wrong(rest, "Z07:00"))?;
     at += taken;
     let rest = text.get(at..).unwrap_or_default();
     if !rest.is_empty() {
@@ -119,11 +119,14 @@ pub fn read(text: &str, micro: bool) -> Result<(i64, u32), String> {
     if day < 1 || day > last {
         return Err(range("day"));
     }
-    Ok((day_number(year, month, day) * DAY + hour * 3600 + minute * 60 + second - offset, nanoseconds))
+    Ok((
+        day_number(year, month, day) * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second - offset,
+        nanoseconds,
+    ))
 }
 
-/// The seconds of a moment in the form in which servers write them, which needs no other look.
-fn usual(text: &[u8]) -> Option<i64> {
+/// Fast path for the form that API servers write.
+fn parse_common(text: &[u8]) -> Option<i64> {
     let [a, b, c, d, b'-', e, f, b'-', g, h, b'T', i, j, b':', k, l, b':', m, n, b'Z'] = text else {
         return None;
     };
@@ -133,14 +136,14 @@ fn usual(text: &[u8]) -> Option<i64> {
     };
     let (year, month, day) = (two(a, b)? * 100 + two(c, d)?, two(e, f)?, two(g, h)?);
     let (hour, minute, second) = (two(i, j)?, two(k, l)?, two(m, n)?);
-    // Days that only some months have are looked at more closely.
+    // The days 29 to 31, which depend on the month, are left to the slow path.
     let fits = (1..=12).contains(&month) && (1..=28).contains(&day);
     (fits && hour < 24 && minute < 60 && second < 60)
-        .then(|| day_number(year, month, day) * DAY + hour * 3600 + minute * 60 + second)
+        .then(|| day_number(year, month, day) * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second)
 }
 
-/// Seconds east of Greenwich, and how much text says so.
-fn zone(text: &str) -> Option<(i64, usize)> {
+/// Parses a UTC offset into seconds east; returns its length as well.
+fn parse_offset(text: &str) -> Option<(i64, usize)> {
     let bytes = text.as_bytes();
     match bytes {
         [b'Z', ..] => Some((0, 1)),
@@ -154,19 +157,19 @@ fn zone(text: &str) -> Option<(i64, usize)> {
     }
 }
 
-/// A text in Go's quotes for these messages.
+/// Quotes a text as Go's `time` package does in errors.
 fn quote(text: &str) -> String {
     let mut out = String::from("\"");
-    for sign in text.chars() {
-        match sign {
-            '"' | '\\' => out.extend(['\\', sign]),
-            sign if u32::from(sign) >= 0x80 || u32::from(sign) < 0x20 => {
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if u32::from(c) >= 0x80 || u32::from(c) < 0x20 => {
                 let mut bytes = [0; 4];
-                for byte in sign.encode_utf8(&mut bytes).bytes() {
+                for byte in c.encode_utf8(&mut bytes).bytes() {
                     out.push_str(&format!("\\x{byte:02x}"));
                 }
             }
-            sign => out.push(sign),
+            c => out.push(c),
         }
     }
     out.push('"');
@@ -178,26 +181,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_read_and_written() {
+    fn parses_and_formats_timestamps() {
         for (text, written) in [
             ("2020-01-02T03:04:05Z", Some("2020-01-02T03:04:05Z")),
             ("2024-02-29T00:00:00+02:00", Some("2024-02-28T22:00:00Z")),
             ("1999-12-31T23:59:59.5-07:30", Some("2000-01-01T07:29:59Z")),
             ("0001-01-01T00:00:00Z", None),
         ] {
-            let (seconds, nanoseconds) = read(text, false).unwrap();
-            let nanoseconds = if seconds == NEVER { nanoseconds } else { 0 };
-            assert_eq!(write(seconds, nanoseconds, false).as_deref(), written, "{text}");
+            let (seconds, nanoseconds) = parse(text, false).unwrap();
+            let nanoseconds = if seconds == ZERO_TIME { nanoseconds } else { 0 };
+            assert_eq!(format(seconds, nanoseconds, false).as_deref(), written, "{text}");
         }
         assert_eq!(
-            read("x", false).unwrap_err(),
+            parse("x", false).unwrap_err(),
             "parsing time \"x\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"x\" as \"2006\""
         );
-        assert!(read("2023-02-29T00:00:00Z", false).is_err());
+        assert!(parse("2023-02-29T00:00:00Z", false).is_err());
     }
 
     #[test]
-    fn the_usual_form_is_read_as_any_other() {
+    fn fast_path_agrees_with_slow_path() {
         for day in [0, 1, 9, 27, 28, 29, 30, 31, 32] {
             for (month, time) in [
                 (0, "00:00:00"),
@@ -209,8 +212,8 @@ mod tests {
             ] {
                 for year in ["0000", "1900", "2000", "2023", "2024", "9999"] {
                     let text = format!("{year}-{month:02}-{day:02}T{time}");
-                    let any = read(&format!("{text}+00:00"), false);
-                    assert_eq!(read(&format!("{text}Z"), false).ok(), any.ok(), "{text}");
+                    let any = parse(&format!("{text}+00:00"), false);
+                    assert_eq!(parse(&format!("{text}Z"), false).ok(), any.ok(), "{text}");
                 }
             }
         }

@@ -1,67 +1,72 @@
-//! Pods start anew when a ConfigMap or Secret of the same release that they use has changed: their template carries a
-//! hash of it.
+//! Restarts pods when a ConfigMap or Secret of their release changes: the pod template carries a hash of what it
+//! references.
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use crate::object::Object;
 
-/// The annotation of a pod template with the hash.
-pub const HASH: &str = "podium.dev/config-hash";
-/// The annotation that switches this off, on the workload or its pod template.
-pub const SWITCH: &str = "podium.dev/restart-on-config-change";
+/// Pod template annotation with the hash.
+pub const CONFIG_HASH_ANNOTATION: &str = "podium.dev/config-hash";
+/// Annotation of the workload or its pod template that disables the restart when it is `false`.
+pub const RESTART_ANNOTATION: &str = "podium.dev/restart-on-config-change";
 
-/// The kinds whose pods are started anew by changing their template.
-const KINDS: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
-/// How deep a pod template is looked through.
-const DEEPEST: usize = 32;
+/// The kinds that roll out their pods when the pod template changes.
+const WORKLOAD_KINDS: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
+/// Maximum depth to which a pod spec is searched for references.
+const MAX_DEPTH: usize = 32;
 
-/// Puts the hash on every workload that uses ConfigMaps or Secrets of these objects.
-pub fn mark(objects: &mut [Object]) {
+/// Annotates every workload that references ConfigMaps or Secrets among these objects.
+pub fn annotate_pod_templates(objects: &mut [Object]) {
     let content = |object: &Object| {
-        let kind = object.named.kind.kind.as_str();
-        if !object.named.kind.group.is_empty() || !matches!(kind, "ConfigMap" | "Secret") {
+        let kind = object.object_ref.kind.kind.as_str();
+        if !object.object_ref.kind.group.is_empty() || !matches!(kind, "ConfigMap" | "Secret") {
             return None;
         }
         let mut hasher = Sha256::new();
         for key in ["data", "stringData", "binaryData"] {
             hasher.update(object.body.get(key).map(ToString::to_string).unwrap_or_default());
         }
-        let (kind, namespace) = (object.named.kind.kind.clone(), object.named.namespace.clone());
-        Some((kind, namespace, object.named.name.clone(), hasher.finalize()))
+        let (kind, namespace) = (object.object_ref.kind.kind.clone(), object.object_ref.namespace.clone());
+        Some((kind, namespace, object.object_ref.name.clone(), hasher.finalize()))
     };
     let contents: Vec<_> = objects.iter().filter_map(content).collect();
     for object in objects.iter_mut() {
-        let workload = object.named.kind.group == "apps" && KINDS.contains(&object.named.kind.kind.as_str());
-        if !workload || is_off(&object.body, "/metadata") || is_off(&object.body, "/spec/template/metadata") {
+        let workload = object.object_ref.kind.group == "apps"
+            && WORKLOAD_KINDS.contains(&object.object_ref.kind.kind.as_str());
+        if !workload
+            || is_disabled(&object.body, "/metadata")
+            || is_disabled(&object.body, "/spec/template/metadata")
+        {
             continue;
         }
         let Some(spec) = object.body.pointer("/spec/template/spec") else { continue };
         let mut names = Vec::new();
-        references(spec, DEEPEST, &mut names);
+        collect_references(spec, MAX_DEPTH, &mut names);
         let mut hasher = Sha256::new();
-        let mut any = false;
+        let mut uses_config = false;
         for (kind, namespace, name, hash) in &contents {
-            if *namespace == object.named.namespace && names.iter().any(|(k, n)| k == kind && n == name) {
+            if *namespace == object.object_ref.namespace && names.iter().any(|(k, n)| k == kind && n == name)
+            {
                 hasher.update(hash);
-                any = true;
+                uses_config = true;
             }
         }
-        if any {
+        if uses_config {
             let hash: String = hasher.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-            annotate(&mut object.body, &hash);
+            set_config_hash(&mut object.body, &hash);
         }
     }
 }
 
-fn is_off(body: &Value, place: &str) -> bool {
-    let annotations = body.pointer(place).and_then(|metadata| metadata.get("annotations"));
-    annotations.and_then(|map| map.get(SWITCH)).and_then(Value::as_str) == Some("false")
+fn is_disabled(body: &Value, pointer: &str) -> bool {
+    let annotations = body.pointer(pointer).and_then(|metadata| metadata.get("annotations"));
+    annotations.and_then(|map| map.get(RESTART_ANNOTATION)).and_then(Value::as_str) == Some("false")
 }
 
-/// The ConfigMaps and Secrets that a pod uses: as files, as variables, projected.
-fn references(value: &Value, left: usize, names: &mut Vec<(&'static str, String)>) {
-    const PLACES: [(&str, &str, &str); 6] = [
+/// Collects the ConfigMaps and Secrets that a pod spec references: volumes, environment variables, projections.
+fn collect_references(value: &Value, depth: usize, names: &mut Vec<(&'static str, String)>) {
+    const REFERENCE_FIELDS: [(&str, &str, &str); 6] = [
         ("configMap", "name", "ConfigMap"),
         ("configMapRef", "name", "ConfigMap"),
         ("configMapKeyRef", "name", "ConfigMap"),
@@ -69,21 +74,21 @@ fn references(value: &Value, left: usize, names: &mut Vec<(&'static str, String)
         ("secretRef", "name", "Secret"),
         ("secretKeyRef", "name", "Secret"),
     ];
-    let Some(left) = left.checked_sub(1) else { return };
+    let Some(depth) = depth.checked_sub(1) else { return };
     match value {
-        Value::Array(items) => items.iter().for_each(|item| references(item, left, names)),
+        Value::Array(items) => items.iter().for_each(|item| collect_references(item, depth, names)),
         Value::Object(fields) => {
-            for (key, field, kind) in PLACES {
+            for (key, field, kind) in REFERENCE_FIELDS {
                 let used = fields.get(key).and_then(|used| used.get(field).or_else(|| used.get("name")));
                 names.extend(used.and_then(Value::as_str).map(|name| (kind, name.to_owned())));
             }
-            fields.values().for_each(|field| references(field, left, names));
+            fields.values().for_each(|field| collect_references(field, depth, names));
         }
         _ => {}
     }
 }
 
-fn annotate(body: &mut Value, hash: &str) {
+fn set_config_hash(body: &mut Value, hash: &str) {
     let Some(template) = body.pointer_mut("/spec/template").and_then(Value::as_object_mut) else { return };
     let map = |parent: &mut Map<String, Value>, key: &str| {
         let child = parent.entry(key).or_insert(Value::Null);
@@ -95,29 +100,29 @@ fn annotate(body: &mut Value, hash: &str) {
     let Some(metadata) = template.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     map(metadata, "annotations");
     if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-        annotations.insert(HASH.to_owned(), hash.into());
+        annotations.insert(CONFIG_HASH_ANNOTATION.to_owned(), hash.into());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::object::plain;
+    use crate::object::parse_manifest;
 
     const DEPLOYMENT: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {template: {spec: {\
         volumes: [{configMap: {name: c}}, {projected: {sources: [{secret: {name: p}}]}}], \
         containers: [{envFrom: [{secretRef: {name: s}}]}]}}}\n";
 
     fn hash(data: &str, workload: &str) -> Option<String> {
-        let mut objects = plain(&format!("{data}---\n{workload}")).unwrap();
-        mark(&mut objects);
+        let mut objects = parse_manifest(&format!("{data}---\n{workload}")).unwrap();
+        annotate_pod_templates(&mut objects);
         let body = &objects.last().unwrap().body;
         let found = body.pointer("/spec/template/metadata/annotations/podium.dev~1config-hash");
         found.and_then(Value::as_str).map(str::to_owned)
     }
 
     #[test]
-    fn the_hash_follows_what_the_pods_use() {
+    fn hash_depends_on_referenced_config() {
         let config = |name: &str, text: &str| {
             format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: {text}}}\n")
         };
@@ -127,13 +132,13 @@ mod tests {
         assert_ne!(one, hash(&config("c", "y"), DEPLOYMENT).unwrap());
         assert!(hash(&secret("s", "x"), DEPLOYMENT).is_some());
         assert!(hash(&secret("p", "x"), DEPLOYMENT).is_some());
-        // Neither of another name, nor of another kind.
+        // Neither another name nor another kind matches.
         assert_eq!(hash(&config("other", "x"), DEPLOYMENT), None);
         assert_eq!(hash(&config("s", "x"), DEPLOYMENT), None);
     }
 
     #[test]
-    fn it_can_be_switched_off() {
+    fn annotation_disables_restart() {
         let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n";
         let off = DEPLOYMENT
             .replace("{name: d}", "{name: d, annotations: {podium.dev/restart-on-config-change: \"false\"}}");

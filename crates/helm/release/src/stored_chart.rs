@@ -1,4 +1,4 @@
-//! A chart as it is stored in a record.
+//! Charts as records store them.
 
 use podium_chart::chart::Chart;
 use podium_chart::files::File;
@@ -7,24 +7,24 @@ use podium_chart::renderer::Prepared;
 use podium_goyaml::{Node, Value};
 use podium_sprig::encoding::base64_encode;
 
-/// How much of a chart is stored. Helm needs the metadata and the values of old revisions, and nothing else.
+/// How much of a chart is stored. Helm only needs the metadata and values of old revisions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Extent {
+pub enum StoredContent {
     /// Everything.
     #[default]
-    Whole,
-    /// No templates, no files and no schema.
-    Slim,
+    Full,
+    /// No templates, files or schema.
+    MetadataAndValues,
 }
 
-/// What a record says of a chart whose values are settled.
-pub fn chart(prepared: &Prepared, extent: Extent) -> Option<Node> {
+/// The record's form of a chart with processed dependencies.
+pub fn chart_node(prepared: &Prepared, content: StoredContent) -> Option<Node> {
     let view = &prepared.view;
     let chart = view.chart(view.root())?;
     let values = view.values(view.root()).and_then(|values| values.to_node().ok());
-    let files = |files: &[File]| match extent {
-        Extent::Whole => list(files.iter().map(file)),
-        Extent::Slim => list([]),
+    let files = |files: &[File]| match content {
+        StoredContent::Full => list(files.iter().map(file_node)),
+        StoredContent::MetadataAndValues => list([]),
     };
     Some(
         Fields::default()
@@ -32,22 +32,22 @@ pub fn chart(prepared: &Prepared, extent: Extent) -> Option<Node> {
             .put("lock", chart.lock.as_ref().map(encode::lock).unwrap_or_default())
             .put("templates", files(&chart.templates))
             .put("values", values.unwrap_or_default())
-            .put("schema", schema(chart, extent))
+            .put("schema", schema_node(chart, content))
             .put("files", files(&chart.files))
             .done(),
     )
 }
 
-fn bytes(data: &[u8]) -> Node {
+fn base64_node(data: &[u8]) -> Node {
     node(Value::String(String::from_utf8_lossy(&base64_encode(data)).as_ref().into()))
 }
 
-fn file(file: &File) -> Node {
+fn file_node(file: &File) -> Node {
     let name = node(Value::String(file.name.as_ref().into()));
-    Fields::default().put("name", name).put("data", bytes(&file.data)).done()
+    Fields::default().put("name", name).put("data", base64_node(&file.data)).done()
 }
 
-fn schema(chart: &Chart, extent: Extent) -> Node {
+fn schema_node(chart: &Chart, content: StoredContent) -> Node {
     let raw = chart.raw.iter().find(|file| file.name.as_ref() == "values.schema.json");
-    raw.filter(|_| extent == Extent::Whole).map(|file| bytes(&file.data)).unwrap_or_default()
+    raw.filter(|_| content == StoredContent::Full).map(|file| base64_node(&file.data)).unwrap_or_default()
 }

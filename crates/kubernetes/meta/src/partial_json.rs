@@ -1,32 +1,33 @@
-//! A few parts of an object's JSON, found in one pass that makes no values of it: most rows of a list show little of a large object.
+//! Extracts fields from an object's JSON in one pass without parsing all of it: rows of a table show little of a large
+//! object.
 //!
-//! Texts are those that a server has written itself: without spaces, each key once, and no letter of a key escaped. Whatever looks
-//! different is not found, and its reader takes the whole object instead.
+//! The JSON must be in the API server's own form: no whitespace, no duplicate keys, no escapes in keys. For any other
+//! form, extraction fails and the caller parses the whole object.
 
 use std::borrow::Cow;
 
 use memchr::memchr2;
 
-/// Which parts are wanted.
+/// Extracts the values at a set of paths.
 #[derive(Debug, Clone, Default)]
-pub struct Glance {
+pub struct PathExtractor {
     root: Node,
     count: usize,
 }
 
-/// What is wanted of one value: all of it, some of its members, or both.
+/// What is extracted below one value: itself, some of its members, or both.
 #[derive(Debug, Clone, Default)]
 struct Node {
-    number: Option<usize>,
+    index: Option<usize>,
     members: Vec<(String, Node)>,
 }
 
-/// The JSON of the parts that were found, by their numbers.
-pub type Found<'t> = Vec<Option<Part<'t>>>;
+/// The extracted values, by the index that [`PathExtractor::add_path`] returned.
+pub type ExtractedValues<'t> = Vec<Option<RawJson<'t>>>;
 
-impl Glance {
-    /// Wants a part, by a path of keys; the number is that of the part among those that are found.
-    pub fn want<'k>(&mut self, path: impl IntoIterator<Item = &'k str>) -> usize {
+impl PathExtractor {
+    /// Adds a path of keys; returns its index in the extracted values.
+    pub fn add_path<'k>(&mut self, path: impl IntoIterator<Item = &'k str>) -> usize {
         let mut node = &mut self.root;
         for key in path {
             let at = node.members.iter().position(|(name, _)| name == key).unwrap_or_else(|| {
@@ -38,27 +39,28 @@ impl Glance {
                 None => return self.count,
             }
         }
-        *node.number.get_or_insert_with(|| {
+        *node.index.get_or_insert_with(|| {
             self.count += 1;
             self.count - 1
         })
     }
 
-    /// Finds the parts in the JSON of an object whose metadata is known to be so many bytes long; false if it is no such text.
-    pub fn find<'t>(&self, text: &'t [u8], metadata: usize, found: &mut Found<'t>) -> bool {
+    /// Extracts the values from an object's JSON, given the length of its `metadata` value; false if the JSON is not
+    /// in the expected form.
+    pub fn find<'t>(&self, text: &'t [u8], metadata: usize, found: &mut ExtractedValues<'t>) -> bool {
         found.clear();
         found.resize(self.count, None);
-        let mut scan = Scan { text, at: 0 };
-        scan.members(&self.root, Some(metadata), true, found).is_some()
+        let mut scanner = Scanner { text, at: 0 };
+        scanner.members(&self.root, Some(metadata), true, found).is_some()
     }
 }
 
-/// The JSON of one value.
+/// The unparsed JSON of one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part<'t>(&'t [u8]);
+pub struct RawJson<'t>(&'t [u8]);
 
-impl<'t> Part<'t> {
-    /// Its bytes.
+impl<'t> RawJson<'t> {
+    /// The JSON bytes.
     pub fn bytes(self) -> &'t [u8] {
         self.0
     }
@@ -68,27 +70,27 @@ impl<'t> Part<'t> {
         self.0 == b"null"
     }
 
-    /// What stands between the quotes of a text, if nothing in it is escaped.
-    pub fn plain(self) -> Option<&'t str> {
+    /// The content of a string without escapes.
+    pub fn unescaped_str(self) -> Option<&'t str> {
         let inner = self.0.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
         if inner.contains(&b'\\') { None } else { str::from_utf8(inner).ok() }
     }
 
-    /// The text, if it is one.
-    pub fn text(self) -> Option<Cow<'t, str>> {
-        match self.plain() {
+    /// The string, if the value is one.
+    pub fn string(self) -> Option<Cow<'t, str>> {
+        match self.unescaped_str() {
             Some(plain) => Some(Cow::Borrowed(plain)),
             None => serde_json::from_slice::<String>(self.0).ok().map(Cow::Owned),
         }
     }
 
-    /// The number, if it is a whole one.
-    pub fn number(self) -> Option<i64> {
+    /// The integer, if the value is one.
+    pub fn as_i64(self) -> Option<i64> {
         str::from_utf8(self.0).ok()?.parse().ok()
     }
 
-    /// The truth, if it is one.
-    pub fn flag(self) -> Option<bool> {
+    /// The boolean, if the value is one.
+    pub fn as_bool(self) -> Option<bool> {
         match self.0 {
             b"true" => Some(true),
             b"false" => Some(false),
@@ -96,17 +98,17 @@ impl<'t> Part<'t> {
         }
     }
 
-    /// How many members or items it has; nothing for other values.
-    pub fn count(self) -> Option<usize> {
+    /// The number of members or items; `None` for other values.
+    pub fn item_count(self) -> Option<usize> {
         let [b'{' | b'[', rest @ ..] = self.0 else { return None };
         if let [b'}' | b']'] = rest {
             return Some(0);
         }
-        let (mut scan, mut count) = (Scan { text: self.0, at: 1 }, 0);
+        let (mut scanner, mut count) = (Scanner { text: self.0, at: 1 }, 0);
         loop {
-            scan.skip()?;
-            match scan.next()? {
-                // Of a member this was the key.
+            scanner.skip()?;
+            match scanner.next()? {
+                // What was skipped was a key.
                 b':' => {}
                 b',' => count += 1,
                 b'}' | b']' => return Some(count + 1),
@@ -116,15 +118,15 @@ impl<'t> Part<'t> {
     }
 }
 
-/// How many bytes of a text are looked at one by one.
-const SHORT: usize = 24;
+/// Strings up to this length are scanned byte by byte.
+const SHORT_STRING: usize = 24;
 
-struct Scan<'t> {
+struct Scanner<'t> {
     text: &'t [u8],
     at: usize,
 }
 
-impl<'t> Scan<'t> {
+impl<'t> Scanner<'t> {
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
@@ -135,14 +137,14 @@ impl<'t> Scan<'t> {
         byte
     }
 
-    /// Looks for members of the object that begins here; `last` if nothing behind it matters, so that the search ends with the last
-    /// one that is wanted.
+    /// Scans the members of the object at the current position. With `last`, nothing after the object matters, so that
+    /// the scan stops at the last extracted member.
     fn members(
         &mut self,
         node: &Node,
         metadata: Option<usize>,
         last: bool,
-        found: &mut Found<'t>,
+        found: &mut ExtractedValues<'t>,
     ) -> Option<()> {
         if self.next()? != b'{' {
             return None;
@@ -151,9 +153,9 @@ impl<'t> Scan<'t> {
             self.at += 1;
             return Some(());
         }
-        let mut left = node.members.len();
+        let mut remaining = node.members.len();
         loop {
-            if last && left == 0 {
+            if last && remaining == 0 {
                 return Some(());
             }
             let key = self.string()?;
@@ -163,10 +165,10 @@ impl<'t> Scan<'t> {
             let known = metadata.filter(|_| key == b"metadata");
             match node.members.iter().find(|(name, _)| name.as_bytes() == key) {
                 Some((_, member)) => {
-                    left -= 1;
+                    remaining -= 1;
                     self.member(member, known, found)?;
                 }
-                None => self.pass(known)?,
+                None => self.skip_known(known)?,
             }
             match self.next()? {
                 b',' => {}
@@ -176,25 +178,25 @@ impl<'t> Scan<'t> {
         }
     }
 
-    fn member(&mut self, node: &Node, known: Option<usize>, found: &mut Found<'t>) -> Option<()> {
+    fn member(&mut self, node: &Node, known: Option<usize>, found: &mut ExtractedValues<'t>) -> Option<()> {
         let start = self.at;
         let inside = !node.members.is_empty() && self.peek()? == b'{';
-        if inside && node.number.is_none() && known.is_none() {
+        if inside && node.index.is_none() && known.is_none() {
             return self.members(node, None, false, found);
         }
-        self.pass(known)?;
+        self.skip_known(known)?;
         let part = self.text.get(start..self.at)?;
-        if let Some(place) = node.number.and_then(|number| found.get_mut(number)) {
-            *place = Some(Part(part));
+        if let Some(slot) = node.index.and_then(|index| found.get_mut(index)) {
+            *slot = Some(RawJson(part));
         }
         if inside {
-            Scan { text: part, at: 0 }.members(node, None, true, found)?;
+            Scanner { text: part, at: 0 }.members(node, None, true, found)?;
         }
         Some(())
     }
 
-    /// Goes behind the value that begins here, whose length may be known.
-    fn pass(&mut self, known: Option<usize>) -> Option<()> {
+    /// Skips the value at the current position, whose length may be known.
+    fn skip_known(&mut self, known: Option<usize>) -> Option<()> {
         match known {
             Some(length) => {
                 self.at += length;
@@ -234,7 +236,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// What stands between the quotes here.
+    /// Reads the string at the current position, without its quotes.
     fn string(&mut self) -> Option<&'t [u8]> {
         if self.next()? != b'"' {
             return None;
@@ -243,10 +245,10 @@ impl<'t> Scan<'t> {
         loop {
             let rest = self.text.get(self.at..)?;
             let ends = |byte: &u8| matches!(byte, b'"' | b'\\');
-            // Most texts are keys: shorter than what it takes to look at many bytes at once.
-            let at = match rest.iter().take(SHORT).position(ends) {
+            // Most strings are keys, too short for a vectorized search to pay off.
+            let at = match rest.iter().take(SHORT_STRING).position(ends) {
                 Some(at) => at,
-                None => SHORT + memchr2(b'"', b'\\', rest.get(SHORT..)?)?,
+                None => SHORT_STRING + memchr2(b'"', b'\\', rest.get(SHORT_STRING..)?)?,
             };
             self.at += at + 1;
             if rest.get(at) == Some(&b'"') {
@@ -263,19 +265,19 @@ mod tests {
 
     use super::*;
 
-    fn look<'t>(text: &'t str, paths: &[&str]) -> Option<Vec<Option<&'t str>>> {
-        let mut glance = Glance::default();
-        let numbers: Vec<usize> = paths.iter().map(|path| glance.want(path.split('.'))).collect();
+    fn extract<'t>(text: &'t str, paths: &[&str]) -> Option<Vec<Option<&'t str>>> {
+        let mut extractor = PathExtractor::default();
+        let indexes: Vec<usize> = paths.iter().map(|path| extractor.add_path(path.split('.'))).collect();
         let metadata =
             serde_json::from_str::<Value>(text).ok().map_or(0, |value| value["metadata"].to_string().len());
         let mut found = Vec::new();
-        let whole = glance.find(text.as_bytes(), metadata, &mut found);
-        let text = |number: &usize| found[*number].map(|part| str::from_utf8(part.bytes()).unwrap());
-        whole.then(|| numbers.iter().map(text).collect())
+        let whole = extractor.find(text.as_bytes(), metadata, &mut found);
+        let text = |index: &usize| found[*index].map(|part| str::from_utf8(part.bytes()).unwrap());
+        whole.then(|| indexes.iter().map(text).collect())
     }
 
     #[test]
-    fn parts_are_found_wherever_they_stand() {
+    fn extracts_values_by_path() {
         let text = json!({
             "a": [1, {"b": "]}"}], "metadata": {"labels": {"x": "\"}"}, "name": "n"},
             "spec": {"empty": {}, "list": ["a,b", {"c": 1}], "n": -5, "no": null, "text": "\\\"q"}, "z": true,
@@ -293,7 +295,7 @@ mod tests {
             "spec.no",
             "metadata.name",
         ];
-        let found = look(&text, &paths).unwrap();
+        let found = extract(&text, &paths).unwrap();
         let value: Value = serde_json::from_str(&text).unwrap();
         for (path, found) in paths.iter().zip(found) {
             let expected =
@@ -303,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_not_looked_at() {
+    fn rejects_unexpected_json() {
         for text in [
             "",
             "{",
@@ -315,14 +317,14 @@ mod tests {
             r#"{a:1}"#,
             r#"{"a":1]"#,
         ] {
-            assert_eq!(look(text, &["a.c", "d"]), None, "{text}");
+            assert_eq!(extract(text, &["a.c", "d"]), None, "{text}");
         }
-        assert_eq!(look("{}", &["a"]), Some(vec![None]));
+        assert_eq!(extract("{}", &["a"]), Some(vec![None]));
     }
 
     #[test]
-    fn parts_are_read_as_values_are() {
-        let part = |text: &'static str| Part(text.as_bytes());
+    fn converts_raw_json() {
+        let part = |text: &'static str| RawJson(text.as_bytes());
         for (text, count) in [
             ("{}", Some(0)),
             ("[]", Some(0)),
@@ -332,15 +334,15 @@ mod tests {
             ("7", None),
             ("[1", None),
         ] {
-            assert_eq!(part(text).count(), count, "{text}");
+            assert_eq!(part(text).item_count(), count, "{text}");
         }
-        assert_eq!(part(r#""a\u003c\"b""#).text().as_deref(), Some("a<\"b"));
+        assert_eq!(part(r#""a\u003c\"b""#).string().as_deref(), Some("a<\"b"));
         assert_eq!(
-            (part(r#""a\"b""#).plain(), part(r#""ü""#).plain(), part("5").text()),
+            (part(r#""a\"b""#).unescaped_str(), part(r#""ü""#).unescaped_str(), part("5").string()),
             (None, Some("ü"), None)
         );
         assert_eq!(
-            (part("-7").number(), part("1.5").number(), part("true").flag()),
+            (part("-7").as_i64(), part("1.5").as_i64(), part("true").as_bool()),
             (Some(-7), None, Some(true))
         );
     }

@@ -1,12 +1,12 @@
-//! Fields that a release leaves to others: those of another's apply, and what a scaler has set.
+//! Fields that a release leaves to other managers: those that another manager applies, and those set through `scale`.
 
 use serde_json::Value;
 
-/// Who holds a field that we want otherwise, if it is left to them: a manager that applies, or one that scales.
+/// The manager that keeps a conflicting field: one that applies it, or one that sets it through `scale`.
 ///
-/// A server says `conflict with "x"` of one that applies, `conflict with "x" using v1` of one that updates, and
-/// `conflict with "x" with subresource "scale" using apps/v1` of one that scales.
-pub fn holder(live: &Value, message: &str) -> Option<String> {
+/// The API server reports `conflict with "x"` for an applier, `conflict with "x" using v1` for an updater, and
+/// `conflict with "x" with subresource "scale" using apps/v1` for an autoscaler.
+pub fn respected_manager(live: &Value, message: &str) -> Option<String> {
     let quoted = message.split('"').nth(1)?;
     if message.contains("with subresource \"scale\"") {
         return Some(format!("{quoted:?}, which scales it"));
@@ -18,44 +18,44 @@ pub fn holder(live: &Value, message: &str) -> Option<String> {
     (applies && !message.contains(" using ")).then(|| format!("{quoted:?}, which applies it"))
 }
 
-/// Takes a field, such as `.spec.containers[name="c"].image`, out of an object.
-pub fn remove(object: &mut Value, path: &str) {
+/// Removes a field, such as `.spec.containers[name="c"].image`, from an object.
+pub fn remove_field(object: &mut Value, path: &str) {
     let mut at = object;
     let mut rest = path;
     loop {
-        let Some((step, after)) = next(rest) else { return };
+        let Some((element, after)) = parse_element(rest) else { return };
         if after.is_empty() {
-            return take(at, &step);
+            return remove_element(at, &element);
         }
-        let Some(inner) = enter(at, &step) else { return };
+        let Some(inner) = descend(at, &element) else { return };
         (at, rest) = (inner, after);
     }
 }
 
-enum Step {
+enum PathElement {
     Field(String),
     Index(usize),
-    /// An item with these values.
+    /// The list item with these keys and values.
     Item(Vec<(String, Value)>),
-    /// An item that is this value.
+    /// The list item with this value.
     Value(Value),
 }
 
-/// The first step of a path, and what follows.
-fn next(path: &str) -> Option<(Step, &str)> {
+/// Parses the first element of a path; returns the rest as well.
+fn parse_element(path: &str) -> Option<(PathElement, &str)> {
     if let Some(rest) = path.strip_prefix('.') {
         let end = rest.find(['.', '[']).unwrap_or(rest.len());
         let (name, rest) = rest.split_at(end);
-        return Some((Step::Field(name.to_owned()), rest));
+        return Some((PathElement::Field(name.to_owned()), rest));
     }
     let inside = path.strip_prefix('[')?;
-    let end = closing(inside)?;
+    let end = closing_bracket(inside)?;
     let (inside, rest) = (inside.get(..end)?, inside.get(end + 1..)?);
     if let Ok(index) = inside.parse() {
-        return Some((Step::Index(index), rest));
+        return Some((PathElement::Index(index), rest));
     }
     if let Some(value) = inside.strip_prefix('=') {
-        return Some((Step::Value(serde_json::from_str(value).ok()?), rest));
+        return Some((PathElement::Value(serde_json::from_str(value).ok()?), rest));
     }
     let mut pairs = Vec::new();
     let mut left = inside;
@@ -66,11 +66,11 @@ fn next(path: &str) -> Option<(Step, &str)> {
         pairs.push((key.to_owned(), value));
         left = after.get(values.byte_offset()..)?.trim_start_matches(',');
     }
-    Some((Step::Item(pairs), rest))
+    Some((PathElement::Item(pairs), rest))
 }
 
-/// Where the bracket is that closes; those in quotation marks do not.
-fn closing(text: &str) -> Option<usize> {
+/// The position of the closing bracket; brackets in quotes do not count.
+fn closing_bracket(text: &str) -> Option<usize> {
     let mut quoted = false;
     let mut escaped = false;
     for (at, c) in text.char_indices() {
@@ -85,31 +85,31 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-fn position(items: &[Value], step: &Step) -> Option<usize> {
-    match step {
-        Step::Field(_) => None,
-        Step::Index(index) => (*index < items.len()).then_some(*index),
-        Step::Value(value) => items.iter().position(|item| item == value),
-        Step::Item(pairs) => items.iter().position(|item| {
-            // What is left out may be a default that the server has filled in.
+fn position(items: &[Value], element: &PathElement) -> Option<usize> {
+    match element {
+        PathElement::Field(_) => None,
+        PathElement::Index(index) => (*index < items.len()).then_some(*index),
+        PathElement::Value(value) => items.iter().position(|item| item == value),
+        PathElement::Item(pairs) => items.iter().position(|item| {
+            // A key that the manifest omits may be a default that the API server filled in.
             pairs.iter().all(|(key, value)| item.get(key).is_none_or(|found| found == value))
         }),
     }
 }
 
-fn enter<'v>(value: &'v mut Value, step: &Step) -> Option<&'v mut Value> {
-    match (value, step) {
-        (Value::Object(map), Step::Field(name)) => map.get_mut(name),
-        (Value::Array(items), step) => position(items, step).and_then(|index| items.get_mut(index)),
+fn descend<'v>(value: &'v mut Value, element: &PathElement) -> Option<&'v mut Value> {
+    match (value, element) {
+        (Value::Object(map), PathElement::Field(name)) => map.get_mut(name),
+        (Value::Array(items), element) => position(items, element).and_then(|index| items.get_mut(index)),
         _ => None,
     }
 }
 
-fn take(value: &mut Value, step: &Step) {
-    match (value, step) {
-        (Value::Object(map), Step::Field(name)) => drop(map.remove(name)),
-        (Value::Array(items), step) => {
-            if let Some(index) = position(items, step) {
+fn remove_element(value: &mut Value, element: &PathElement) {
+    match (value, element) {
+        (Value::Object(map), PathElement::Field(name)) => drop(map.remove(name)),
+        (Value::Array(items), element) => {
+            if let Some(index) = position(items, element) {
                 items.remove(index);
             }
         }
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_taken_out_wherever_they_are() {
+    fn removes_fields_by_path() {
         let mut object = json!({"spec": {"replicas": 1, "c": [{"name": "a]", "image": "x", "n": 1}, {"name": "b"}],
             "ports": [{"port": 80}], "set": ["x", "y"]}});
         for path in [
@@ -136,17 +136,20 @@ mod tests {
             ".spec.nope.deeper",
             ".spec.c[",
         ] {
-            remove(&mut object, path);
+            remove_field(&mut object, path);
         }
         assert_eq!(object, json!({"spec": {"c": [{"name": "a]", "n": 1}], "ports": [], "set": ["y"]}}));
     }
 
     #[test]
-    fn only_appliers_and_scalers_are_left_alone() {
+    fn respects_appliers_and_autoscalers_only() {
         let live = json!({"metadata": {"managedFields": [
             {"manager": "flux", "operation": "Apply"}, {"manager": "kubectl-edit", "operation": "Update"}]}});
-        assert!(holder(&live, "conflict with \"flux\"").is_some());
-        assert!(holder(&live, "conflict with \"kubectl-edit\" using v1").is_none());
-        assert!(holder(&live, "conflict with \"hpa\" with subresource \"scale\" using apps/v1").is_some());
+        assert!(respected_manager(&live, "conflict with \"flux\"").is_some());
+        assert!(respected_manager(&live, "conflict with \"kubectl-edit\" using v1").is_none());
+        assert!(
+            respected_manager(&live, "conflict with \"hpa\" with subresource \"scale\" using apps/v1")
+                .is_some()
+        );
     }
 }

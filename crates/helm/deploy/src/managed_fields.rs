@@ -1,64 +1,65 @@
-//! Fields that a client wrote for us before the server applied them: they become ours, so that those which the
-//! manifest no longer has go away.
+//! Upgrades managedFields from client-side updates to server-side apply, so that fields no longer in the manifest are
+//! removed.
 
 use serde_json::{Map, Value, json};
 
-use crate::plan::MANAGER;
+use crate::plan::FIELD_MANAGER;
 
-/// Who wrote objects of releases by updates: Helm 3, and the Helm operator.
-pub(crate) const CLIENTS: [&str; 2] = ["helm", "helm-operator"];
+/// The managers that update objects of releases client-side: Helm 3 and helm-operator.
+pub(crate) const CLIENT_SIDE_MANAGERS: [&str; 2] = ["helm", "helm-operator"];
 
 fn text<'v>(entry: &'v Value, key: &str) -> &'v str {
     entry.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn is_clients(entry: &Value) -> bool {
-    CLIENTS.contains(&text(entry, "manager"))
+fn is_client_side(entry: &Value) -> bool {
+    CLIENT_SIDE_MANAGERS.contains(&text(entry, "manager"))
         && text(entry, "operation") == "Update"
         && text(entry, "subresource").is_empty()
 }
 
-/// The entries of an object's fields once what clients wrote is what we apply; nothing when no client wrote anything.
-pub fn taken_over(live: &Value) -> Option<Value> {
+/// The managedFields with all client-side entries merged into the apply entry; `None` when there are no client-side
+/// entries.
+pub fn upgraded_entries(live: &Value) -> Option<Value> {
     let entries = live.pointer("/metadata/managedFields")?.as_array()?;
-    if !entries.iter().any(is_clients) {
+    if !entries.iter().any(is_client_side) {
         return None;
     }
     let is_ours = |entry: &Value| {
-        text(entry, "manager") == MANAGER
+        text(entry, "manager") == FIELD_MANAGER
             && text(entry, "operation") == "Apply"
             && text(entry, "subresource").is_empty()
     };
     let (mut ours, others): (Vec<&Value>, Vec<&Value>) =
-        entries.iter().partition(|entry| is_ours(entry) || is_clients(entry));
-    // The version and time of what was applied last are the entry's.
+        entries.iter().partition(|entry| is_ours(entry) || is_client_side(entry));
+    // The last entry that was applied gives the API version and the time.
     ours.sort_by_key(|entry| (is_ours(entry), text(entry, "time").to_owned()));
     let mut fields = Value::Object(Map::new());
     for entry in &ours {
         if let Some(more) = entry.get("fieldsV1") {
-            unite(&mut fields, more);
+            merge_field_sets(&mut fields, more);
         }
     }
     let mut entry = (*ours.last()?).clone();
     let object = entry.as_object_mut()?;
-    object.insert("manager".to_owned(), MANAGER.into());
+    object.insert("manager".to_owned(), FIELD_MANAGER.into());
     object.insert("operation".to_owned(), "Apply".into());
     object.insert("fieldsV1".to_owned(), fields);
     Some(Value::Array(others.into_iter().cloned().chain([entry]).collect()))
 }
 
-/// The change that hands the fields over, for the version of the object that was seen.
-pub fn patch(live: &Value) -> Option<Value> {
+/// The merge patch that upgrades the managedFields of the observed version.
+pub fn upgrade_patch(live: &Value) -> Option<Value> {
     let version = live.pointer("/metadata/resourceVersion")?;
-    Some(json!({"metadata": {"resourceVersion": version, "managedFields": taken_over(live)?}}))
+    Some(json!({"metadata": {"resourceVersion": version, "managedFields": upgraded_entries(live)?}}))
 }
 
-/// All fields of both sets. The server's sets are no deeper than objects are.
-fn unite(fields: &mut Value, more: &Value) {
+/// Merges two field sets. Their depth is bounded by that of the object.
+fn merge_field_sets(fields: &mut Value, more: &Value) {
     let (Some(fields), Some(more)) = (fields.as_object_mut(), more.as_object()) else { return };
     for (key, value) in more {
         match fields.get_mut(key) {
-            Some(known) => unite(known, value),
+            Some(known) => merge_field_sets(known, value),
             None => drop(fields.insert(key.clone(), value.clone())),
         }
     }
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_clients_wrote_becomes_what_we_apply() {
+    fn merges_client_side_entries_into_apply_entry() {
         let entry = |manager: &str, operation: &str, time: &str, fields: Value| json!({"manager": manager, "operation": operation, "time": time, "fieldsV1": fields});
         let live = json!({"metadata": {"resourceVersion": "5", "managedFields": [
             entry("helm", "Update", "2", json!({"f:spec": {"f:a": {}, "f:b": {"f:x": {}}}})),
@@ -80,15 +81,15 @@ mod tests {
             entry("kubectl", "Update", "3", json!({"f:spec": {"f:c": {}}})),
             entry("helm", "Apply", "1", json!({"f:spec": {"f:a": {}, "f:b": {"f:x": {}, "f:y": {}}}})),
         ]}});
-        assert_eq!(patch(&live), Some(expected));
+        assert_eq!(upgrade_patch(&live), Some(expected));
     }
 
     #[test]
-    fn an_object_that_was_always_applied_is_left_alone() {
+    fn leaves_applied_objects_unchanged() {
         let live = json!({"metadata": {"resourceVersion": "5", "managedFields": [
             {"manager": "helm", "operation": "Apply"},
             {"manager": "kube-controller-manager", "operation": "Update", "subresource": "status"}]}});
-        assert_eq!(patch(&live), None);
-        assert_eq!(patch(&json!({})), None);
+        assert_eq!(upgrade_patch(&live), None);
+        assert_eq!(upgrade_patch(&json!({})), None);
     }
 }

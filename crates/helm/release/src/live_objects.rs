@@ -1,54 +1,54 @@
-//! The objects of a release as the cluster has them.
+//! The live objects of a release.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use podium_client::client::{Error, Representation};
 use podium_client::{Client, Discovery};
-use podium_deploy::named::{Named, named};
+use podium_deploy::object_ref::{ObjectRef, object_refs};
 use podium_meta::kind::escape;
 use podium_meta::{Kind, Status};
 use podium_resources::pod_selector;
 use serde_json::Value;
 
-/// Objects as the cluster has them, by `version/Kind`.
+/// Live objects by `version/Kind`.
 #[derive(Debug, Default)]
-pub struct Live {
-    /// In the order in which the manifest first names each kind.
+pub struct LiveObjects {
+    /// The kinds, in manifest order.
     pub order: Vec<String>,
-    /// The answers of the server.
+    /// The objects or tables that the API server returned.
     pub objects: BTreeMap<String, Vec<Value>>,
-    /// What is not there.
-    pub missing: Vec<Named>,
-    /// What the server does not let the user see, in its words.
-    pub refused: Vec<Status>,
+    /// The objects that do not exist.
+    pub missing: Vec<ObjectRef>,
+    /// The objects that the API server refused to return.
+    pub errors: Vec<Status>,
 }
 
-/// The key under which pods are that the manifest does not name.
-const RELATED: &str = "v1/Pod(related)";
+/// The key of pods that are not in the manifest.
+const RELATED_PODS: &str = "v1/Pod(related)";
 
-impl Live {
-    /// Asks for every object of a manifest, and for the pods that belong to them; where the manifest names no
-    /// namespace, they are looked for in this one.
+impl LiveObjects {
+    /// Reads every object of a manifest and the pods that its workloads select; `default_namespace` is for objects
+    /// without a namespace.
     pub async fn read(
         client: &Client,
         manifest: &str,
-        namespace: &str,
+        default_namespace: &str,
         form: Representation,
     ) -> Result<Self, Error> {
         let discovery = Discovery::read(client).await?;
         let mut live = Self::default();
         let mut related = Vec::new();
-        let mut asked = BTreeSet::new();
-        for object in named(manifest).into_iter().filter(|object| !object.name.is_empty()) {
-            let place = object.namespace.as_deref().unwrap_or(namespace);
+        let mut queried = BTreeSet::new();
+        for object in object_refs(manifest).into_iter().filter(|object| !object.name.is_empty()) {
+            let namespace = object.namespace.as_deref().unwrap_or(default_namespace);
             let found = match discovery.find(&object.kind) {
                 None => None,
-                Some(resource) => match client.get(resource, Some(place), &object.name).await {
+                Some(resource) => match client.get(resource, Some(namespace), &object.name).await {
                     Err(Error::Api(status)) => {
-                        live.refused.push(status);
+                        live.errors.push(status);
                         continue;
                     }
-                    answer => answer?.map(|whole| (resource, whole)),
+                    result => result?.map(|whole| (resource, whole)),
                 },
             };
             let Some((resource, whole)) = found else {
@@ -56,30 +56,30 @@ impl Live {
                 continue;
             };
             if let Some(selector) = pod_selector(&whole)
-                && asked.insert((place.to_owned(), selector.clone()))
+                && queried.insert((namespace.to_owned(), selector.clone()))
                 && let Some(pods) = discovery.find(&Kind::new("v1", "Pod"))
             {
                 let query = format!("?labelSelector={}", escape(&selector));
-                related.push((pods.clone(), place.to_owned(), query));
+                related.push((pods.clone(), namespace.to_owned(), query));
             }
             let shown = match form {
                 Representation::Full => Some(whole),
-                _ => client.get_as(resource, Some(place), &object.name, form).await?,
+                _ => client.get_as(resource, Some(namespace), &object.name, form).await?,
             };
             live.add(&format!("{}/{}", object.kind.version, object.kind.kind), shown);
         }
-        for (pods, place, query) in related {
-            let answer = match form {
-                Representation::Full => client.list_objects(&pods, Some(&place), &query).await,
+        for (pods, namespace, query) in related {
+            let result = match form {
+                Representation::Full => client.list_objects(&pods, Some(&namespace), &query).await,
                 _ => {
                     client
-                        .read(&format!("{}{query}", pods.collection(Some(&place))), &form.accept(true))
+                        .read(&format!("{}{query}", pods.collection(Some(&namespace))), &form.accept(true))
                         .await
                 }
             };
-            match answer {
-                Err(Error::Api(status)) => live.refused.push(status),
-                answer => live.add(RELATED, Some(answer?)),
+            match result {
+                Err(Error::Api(status)) => live.errors.push(status),
+                result => live.add(RELATED_PODS, Some(result?)),
             }
         }
         Ok(live)

@@ -1,45 +1,45 @@
-//! Columns with tabs between them, as Helm's tables have them, to the byte.
+//! Helm's tab-separated tables, byte for byte.
 
 use podium_re2::Regex;
 use unicode_width::UnicodeWidthChar;
 
-/// Colours of a terminal, which take no room.
-const COLOURS: &str = "\u{1b}\\[[0-9;]*[A-Za-z]";
+/// ANSI color sequences, which have no width.
+const ANSI_COLORS: &str = "\u{1b}\\[[0-9;]*[A-Za-z]";
 
-/// Measures texts as a terminal shows them.
-struct Ruler(Option<Regex>);
+/// Formats cells by their width in a terminal.
+struct CellFormatter(Option<Regex>);
 
-impl Ruler {
+impl CellFormatter {
     fn width(&self, text: &str) -> usize {
         match &self.0 {
-            Some(colours) if text.contains('\u{1b}') => {
-                let plain = colours.replace_all_literal(text, "");
-                String::from_utf8_lossy(&plain).chars().map(of_char).sum()
+            Some(colors) if text.contains('\u{1b}') => {
+                let plain = colors.replace_all_literal(text, "");
+                String::from_utf8_lossy(&plain).chars().map(char_width).sum()
             }
-            _ => text.chars().map(of_char).sum(),
+            _ => text.chars().map(char_width).sum(),
         }
     }
 
-    /// Makes a text as wide as its column: with blanks, or cut. A text of several lines counts as one.
-    fn fit(&self, text: &str, room: usize) -> String {
+    /// Pads or truncates a cell to its column's width. A cell with several lines is measured as one.
+    fn fit(&self, text: &str, width_limit: usize) -> String {
         let width = self.width(text);
-        if width <= room || room == 0 {
-            let blanks = if room == 0 { 0 } else { room.saturating_sub(width) };
+        if width <= width_limit || width_limit == 0 {
+            let blanks = if width_limit == 0 { 0 } else { width_limit.saturating_sub(width) };
             return format!("{text}{}", " ".repeat(blanks));
         }
         let mut out = String::new();
         let mut used = 0;
         for c in text.chars() {
             out.push(c);
-            used += of_char(c);
-            if used + 3 >= room {
+            used += char_width(c);
+            if used + 3 >= width_limit {
                 break;
             }
         }
         out + "..."
     }
 
-    /// One row, which has as many lines as its tallest cell.
+    /// Formats one row, which has as many lines as its tallest cell.
     fn row(&self, cells: &[String], widths: &[usize]) -> String {
         let fitted: Vec<String> =
             cells.iter().zip(widths).map(|(cell, width)| self.fit(cell, *width)).collect();
@@ -58,34 +58,40 @@ impl Ruler {
     }
 }
 
-/// Control characters and separators take no room.
-fn of_char(c: char) -> usize {
+/// Control characters and separators have no width.
+fn char_width(c: char) -> usize {
     match c {
         '\u{2028}' | '\u{2029}' => 0,
         c => c.width().unwrap_or(0),
     }
 }
 
-/// Rows of cells; each column is as wide as its widest line.
-pub(crate) fn print(rows: &[Vec<String>]) -> String {
-    let ruler = Ruler(Regex::new(COLOURS).ok());
+/// Formats rows; each column is as wide as its widest line.
+pub(crate) fn format_table(rows: &[Vec<String>]) -> String {
+    let formatter = CellFormatter(Regex::new(ANSI_COLORS).ok());
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let lines =
         |column: usize| rows.iter().filter_map(move |row| row.get(column)).flat_map(|c| c.split('\n'));
     let widths: Vec<usize> =
-        (0..count).map(|column| lines(column).map(|line| ruler.width(line)).max().unwrap_or(0)).collect();
-    if rows.is_empty() { "\n".to_owned() } else { rows.iter().map(|row| ruler.row(row, &widths)).collect() }
+        (0..count).map(|column| lines(column).map(|line| formatter.width(line)).max().unwrap_or(0)).collect();
+    if rows.is_empty() {
+        "\n".to_owned()
+    } else {
+        rows.iter().map(|row| formatter.row(row, &widths)).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The expected texts are Helm's.
+    /// The expected output is Helm's.
     #[test]
-    fn lines_wide_characters_and_colours_are_laid_out_as_helm_does() {
+    fn matches_helm_for_lines_wide_characters_and_colors() {
         let table = |rows: &[&[&str]]| {
-            print(&rows.iter().map(|row| row.iter().map(|c| (*c).to_owned()).collect()).collect::<Vec<_>>())
+            format_table(
+                &rows.iter().map(|row| row.iter().map(|c| (*c).to_owned()).collect()).collect::<Vec<_>>(),
+            )
         };
         assert_eq!(table(&[]), "\n");
         assert_eq!(table(&[&["A", "B"], &["long", ""]]), "A   \tB\nlong\t \n");
@@ -98,7 +104,7 @@ mod tests {
             "VERSION\tDESCRIPTION\na      \ttwo        \nb      \tlines      \n"
         );
         assert_eq!(table(&[&["ABCDE"], &["\u{1b}[31m\u{0}"]]), "ABCDE\n\u{1b}[31m\u{0}     \n");
-        // All lines together are cut at the width of the widest one.
+        // A cell with several lines is truncated to the width of its widest line.
         assert_eq!(table(&[&["0123456789\nabcdefghij"]]), "0123456...\n");
         assert_eq!(table(&[&["01\nabcdefghij"]]), "01        \nabcde...  \n");
         assert_eq!(table(&[&["a\n日本語日本語"]]), "a           \n日本語日... \n");
