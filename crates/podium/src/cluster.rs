@@ -1,4 +1,6 @@
 //! Which cluster a command talks to.
+//!
+//! Commands wait for responses on one thread; a render with `lookup` waits in the middle of its instructions.
 
 use std::sync::Arc;
 

@@ -1,10 +1,24 @@
-//! A server that stands between a process and the API server, and lets things go wrong by a plan.
+//! A proxy between a process and the API server that injects faults by a plan.
 //!
 //! ```text
 //! process ── HTTP ──> Proxy (Plan: the n-th write, read, event) ── TLS, token ──> kube-apiserver
 //!    ▲                  │
 //!    └──── kill -9 ─────┘
 //! ```
+//!
+//! At the n-th write the process is killed (before it, after it, or with its response lost), the response alone is lost, or the
+//! server rejects the write. Reads are answered from an old state, also that an object does not exist: therefore Podium
+//! reads an object again, by an empty dry-run patch, before it treats it as deleted or gives it up. Watch events
+//! are delayed, lost, or end their stream.
+//!
+//! - `tests/faults.rs` runs every scenario that writes, by the operator and by command, first without faults and then with a plan for
+//!   every write and with random plans: the end state has to be the same, object by object and field by field, with one
+//!   deployed revision and nothing pending.
+//! - `tests/fuzz_resources.rs` edits custom resources and their objects at random: after each edit the cluster equals the render,
+//!   or the status says why not, and going back to the first spec gives the first state.
+//!
+//! Both print how much they did: hundreds of plans with `make test-real`, thousands with `make soak`. A plan that fails is printed
+//! with its run; `PODIUM_RUN` runs one run alone, `PODIUM_SEED` chooses others.
 
 mod plan;
 

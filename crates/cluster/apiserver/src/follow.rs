@@ -1,4 +1,5 @@
-//! What is known of the store's objects is brought up to date when it is needed.
+//! Keeps state that is derived from stored objects up to date, on demand: there is no moment in which an acknowledged CRD or role
+//! does not count.
 
 use podium_store::{Collection, Error, Object, Query, Store, Watch};
 

@@ -1,7 +1,11 @@
-//! Who owns whom.
+//! The ownership graph of the garbage collector.
 //!
-//! Of every object there is its uid and a hash of its place, so that an owner is known without a request; a node is
-//! only kept of objects that have owners, or that wait for what they own.
+//! Of every object the graph has the uid and a hash of its namespace and name (24 bytes), so that an owner is known without a
+//! request; a node exists only for objects that have owners or wait for their dependents.
+//!
+//! [`Graph::decide`] is a pure function of the graph: rest, look for an owner, delete, detach, release, orphan. An owner whose
+//! deletion a watch has reported needs no request; an owner that was never observed is looked for before any dependent is deleted.
+//! A deletion names the resourceVersion that was judged.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};

@@ -1,15 +1,18 @@
-//! The controllers without which an API server is of no use, as clients of its API.
+//! The controllers that an API server needs, as clients of its API: what kube-controller-manager does for the API itself.
 //!
-//! - Namespaces that are deleted lose their content, and then go.
-//! - Garbage is collected: in the background, in the foreground, or not (orphans).
-//! - Every namespace has the account `default` and the certificate that the server is trusted by; secrets for tokens are
-//!   filled.
-//! - Roles of the cluster that are made of others are kept so.
-//! - Claims of storage and volumes that are deleted go when nobody has them.
-//! - Definitions of kinds that are deleted lose their objects, and then go.
+//! - Namespace termination: the content of a deleted namespace is deleted first.
+//! - Garbage collection: background, foreground, orphan.
+//! - Every namespace has the service account `default` and the ConfigMap with the cluster's CA; token Secrets are filled.
+//! - Aggregated ClusterRoles are kept up to date.
+//! - Storage protection: PersistentVolumeClaims and PersistentVolumes in use are not removed.
+//! - The objects of a deleted CRD are deleted before it.
 //!
-//! They share one watch per kind, of metadata only, and write nothing when there is nothing to do. Whatever they know
-//! is what these watches have told: killed at any moment and started again, they go on.
+//! All run on one thread. Discovery lists the resources, and each has one metadata watch, which all controllers share; a new CRD adds a
+//! watch. They write nothing when there is nothing to do. All of their state comes from these watches: killed at any
+//! point and restarted, they converge.
+//!
+//! The scenarios of `crates/rig/tests/controllers` run on a real API server with kube-controller-manager and with these controllers,
+//! which are also killed repeatedly; both have to end in the same state.
 
 mod accounts;
 mod act;

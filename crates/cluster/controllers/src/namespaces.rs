@@ -1,4 +1,5 @@
-//! Namespaces that end: everything in them goes first.
+//! Namespace termination: lists every resource of a terminating namespace, deletes its objects, and waits for the watches to report
+//! that the rest is gone. The conditions are those of kube-controller-manager.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};

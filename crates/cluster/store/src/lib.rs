@@ -1,4 +1,4 @@
-//! The store of the one-machine cluster: one durable sequence of revisions for all kinds of objects.
+//! The store of the local cluster: one durable sequence of revisions for objects of all resources.
 //!
 //! ```text
 //!  writers ──▶ queue ──▶ check ──▶ log, one sync for all ──▶ memory ──▶ answers, watchers
@@ -7,14 +7,18 @@
 //!                                  log-1 log-2 log-3 … + snapshot
 //! ```
 //!
-//! - A write is answered when it is certain, and seen by nobody before that. Writers that wait share one
-//!   synchronisation.
-//! - Everything is in memory, each object once, in the form that it has on the disk. The past is the present with the
-//!   latest events undone; how much of it is kept is bounded.
-//! - A watch is a place in that past. There are no queues, so that nobody can fill one.
-//! - A file is never changed where it was certain. After a snapshot, logs that nobody needs are removed.
+//! - A write is visible only after it is durable, and acknowledged after that. Waiting writers share one sync.
+//! - Everything is in memory, each object once, in the form that it has on disk. A past revision is the present with the
+//!   latest events undone; the history is bounded.
+//! - A watch is a position in that history. There are no queues, so a slow watcher cannot fill one.
+//! - A file is never changed where it was durable. After a snapshot, logs that are no longer needed are removed.
 //!
-//! The disk is behind a small trait; on [`sim::SimDisk`] the tests cut the power at every step.
+//! Of Kubernetes the store knows only where the labels and the revision of an object are. `docs/decisions/0005-log-and-snapshots.md`
+//! says why it is a log.
+//!
+//! The disk is behind a small trait. `tests/crash.rs` cuts the power at every step of a disk in memory ([`sim::SimDisk`]) that
+//! loses everything that was not synced, sector by sector and name by name, and lets syncs fail; `tests/kill.rs` kills real
+//! processes; `tests/model.rs` compares with a simple model. `examples/figures.rs` measures.
 
 mod collection;
 mod commit;

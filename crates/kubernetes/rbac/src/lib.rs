@@ -1,4 +1,4 @@
-//! Who somebody is and what they may do, for the API server of one machine.
+//! Authentication, authorization and impersonation for the API server of the local cluster.
 //!
 //! ```text
 //! certificate, token ──▶ user ──▶ impersonate ──▶ user ─┐
@@ -7,8 +7,12 @@
 //! a role or binding that is written ──▶ escalation
 //! ```
 //!
-//! Everything is a function of its arguments: time is passed in, objects are looked up by a closure. Only where keys,
-//! signatures and serial numbers are made, chance comes from the operating system.
+//! Everything is a function of its arguments: time is passed in, objects are looked up by a closure. Only keys, signatures and
+//! serial numbers take randomness from the operating system.
+//!
+//! The policy is an index: bindings are found by user and group, so a decision costs as much as one user's bindings. The
+//! bootstrap roles are a table (`roles.txt`, written by `make roles`). `tests/recorded` has answers of kube-apiserver:
+//! decisions, messages word for word, reviews, tokens; `crates/rig/tests/access.rs` asks a real server for them again.
 
 pub mod aggregate;
 pub mod attributes;

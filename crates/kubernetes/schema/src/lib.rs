@@ -1,4 +1,14 @@
-//! What values of a kind look like, and whether one definition of a kind may safely replace another.
+//! Structural schemas of custom resources, the CustomResourceDefinitions that contain them, and whether a new version of a
+//! definition may safely replace the old one.
+//!
+//! - **Type schemas** ([`shape`]) come from published OpenAPI documents or from a definition, and say how values merge: what is
+//!   atomic, which lists are sets, which keys identify list items.
+//! - **Custom resources** are pruned, defaulted and validated: types, bounds, sets and embedded objects. On updates, values
+//!   that were invalid before are accepted where the API server accepts them (ratcheting).
+//! - **Validation rules** (CEL) are found in the schema, compiled once by the [`expressions::Language`] that the caller passes in, and
+//!   evaluated on the values they belong to, each beside its old value.
+//! - **Definitions** are validated themselves; names are accepted and definitions established as the API server does it, and
+//!   the printer columns of lists come from them.
 //!
 //! ```
 //! use podium_schema::upgrade;

@@ -5,6 +5,9 @@
 //!                                                       │
 //!                         Heap (one render's values) ──▶ Machine ──▶ text or error
 //! ```
+//!
+//! Lists and maps of one render live in one [`Heap`] and are freed with it, so a map may contain itself and nothing leaks.
+//! Templates that call templates are frames on a stack of the machine's own, so nesting uses no thread stack.
 
 mod builtins;
 mod code;
