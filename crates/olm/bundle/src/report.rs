@@ -4,19 +4,19 @@ use std::fmt;
 
 /// Who refuses a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Refuser {
+pub enum Validator {
     /// `opm render`, which puts bundles in catalogs.
     Opm,
     /// The lifecycle controller, which installs them.
     Controller,
 }
 
-impl Refuser {
+impl Validator {
     /// In words.
-    pub fn words(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
-            Refuser::Opm => "opm",
-            Refuser::Controller => "the lifecycle controller",
+            Validator::Opm => "opm",
+            Validator::Controller => "the lifecycle controller",
         }
     }
 }
@@ -125,14 +125,19 @@ pub struct Finding {
     /// The rule that is broken.
     pub rule: Rule,
     /// Who refuses the bundle for it.
-    pub by: Refuser,
+    pub validator: Validator,
     /// What is wrong.
-    pub text: String,
+    pub message: String,
 }
 
 impl Finding {
-    pub(crate) fn new(by: Refuser, rule: Rule, place: (&str, u32), text: impl Into<String>) -> Self {
-        Self { file: place.0.to_owned(), line: place.1, rule, by, text: text.into() }
+    pub(crate) fn new(
+        validator: Validator,
+        rule: Rule,
+        location: (&str, u32),
+        message: impl Into<String>,
+    ) -> Self {
+        Self { file: location.0.to_owned(), line: location.1, rule, validator, message: message.into() }
     }
 }
 
@@ -143,6 +148,6 @@ impl fmt::Display for Finding {
             (file, 0) => f.write_str(file)?,
             (file, line) => write!(f, "{file}:{line}")?,
         }
-        write!(f, ": {}: {} (refused by {})", self.rule.id(), self.text, self.by.words())
+        write!(f, ": {}: {} (refused by {})", self.rule.id(), self.message, self.validator.name())
     }
 }

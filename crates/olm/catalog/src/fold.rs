@@ -1,7 +1,7 @@
 //! Letter case, as catalogs disregard it.
 
 /// Whether a key is a name (in small ASCII letters) but for its case.
-pub fn same(key: &str, name: &str) -> bool {
+pub fn eq_fold(key: &str, name: &str) -> bool {
     if key.is_ascii() { key.eq_ignore_ascii_case(name) } else { fold(key) == name }
 }
 
@@ -43,10 +43,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn case_is_folded() {
+    fn folds_case_like_opm() {
         assert_eq!(fold("Straße ſchema K"), "strasse schema k");
-        assert!(same("PACKAGE", "package"));
-        assert!(same("pacKage", "package"));
-        assert!(!same("packages", "package"));
+        assert!(eq_fold("PACKAGE", "package"));
+        assert!(eq_fold("pacKage", "package"));
+        assert!(!eq_fold("packages", "package"));
     }
 }

@@ -11,28 +11,28 @@
 //! opm does not name.
 
 pub mod append;
-pub mod config;
+pub mod compat;
+pub mod declcfg;
 pub mod diff;
-pub mod facts;
+pub mod error;
 pub mod fold;
-pub mod generation;
 pub mod graph;
-pub mod ignore;
+pub mod header;
+pub mod indexignore;
 pub mod json;
-pub mod meta;
 pub mod model;
-pub mod problem;
 pub mod reference;
 pub mod release;
-pub mod report;
 pub mod resolve;
 pub mod stream;
+pub mod summary;
 pub mod template;
+pub mod validation;
 pub mod write;
 
-mod schema;
+mod go_types;
 
-pub use config::{Config, Kind, Meta};
-pub use facts::Facts;
-pub use generation::Generation;
-pub use problem::{Place, Problem};
+pub use compat::OpmCompat;
+pub use declcfg::{DeclarativeConfig, Meta, MetaKind};
+pub use error::{CatalogError, SourceSpan};
+pub use summary::CatalogSummary;

@@ -7,13 +7,13 @@ use std::borrow::Cow;
 pub enum Error {
     /// It looks like the identifier of an image.
     #[error("invalid repository name ({0}), cannot specify 64-byte hexadecimal strings")]
-    Identifier(String),
+    ImageId(String),
     /// The path has capital letters.
     #[error("invalid reference format: repository name must be lowercase")]
-    Capital,
+    UppercasePath,
     /// Something before the tag has capital letters.
     #[error("repository name must be lowercase")]
-    CapitalSomewhere,
+    Uppercase,
     /// It does not have the form of a name.
     #[error("invalid reference format")]
     Format,
@@ -56,17 +56,17 @@ impl std::fmt::Display for Reference {
 pub fn parse(text: &str) -> Result<Reference, Error> {
     let hex = |c: u8| matches!(c, b'a'..=b'f' | b'0'..=b'9');
     if text.len() == 64 && text.bytes().all(hex) {
-        return Err(Error::Identifier(text.to_owned()));
+        return Err(Error::ImageId(text.to_owned()));
     }
     let (domain, rest) = split_domain(text);
     let path = rest.split(':').next().unwrap_or_default();
     if path.to_lowercase() != path {
-        return Err(Error::Capital);
+        return Err(Error::UppercasePath);
     }
     let whole = format!("{domain}/{rest}");
     let Some((name, tag, digest)) = split(&whole) else {
-        let small = whole.to_lowercase();
-        return Err(if split(&small).is_some() { Error::CapitalSomewhere } else { Error::Format });
+        let lowercase = whole.to_lowercase();
+        return Err(if split(&lowercase).is_some() { Error::Uppercase } else { Error::Format });
     };
     if name.len() > 255 {
         return Err(Error::TooLong);
@@ -75,14 +75,14 @@ pub fn parse(text: &str) -> Result<Reference, Error> {
         check_digest(digest)?;
     }
     let (domain, path) = name.split_once('/').unwrap_or(("", name));
-    let own = |text: Option<&str>| text.map(str::to_owned);
-    Ok(Reference { domain: domain.to_owned(), path: path.to_owned(), tag: own(tag), digest: own(digest) })
+    let owned = |text: Option<&str>| text.map(str::to_owned);
+    Ok(Reference { domain: domain.to_owned(), path: path.to_owned(), tag: owned(tag), digest: owned(digest) })
 }
 
 /// The canonical form of a name, if the name is not in it already.
 pub fn canonical(text: &str) -> Result<Option<String>, Error> {
-    let form = parse(text)?.to_string();
-    Ok((form != text).then_some(form))
+    let canonical_form = parse(text)?.to_string();
+    Ok((canonical_form != text).then_some(canonical_form))
 }
 
 fn split_domain(text: &str) -> (&str, Cow<'_, str>) {
@@ -147,8 +147,10 @@ fn is_domain(text: &str) -> bool {
 }
 
 fn is_tag(text: &str) -> bool {
-    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    text.starts_with(word) && text.len() <= 128 && text.chars().all(|c| word(c) || matches!(c, '.' | '-'))
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.starts_with(is_word)
+        && text.len() <= 128
+        && text.chars().all(|c| is_word(c) || matches!(c, '.' | '-'))
 }
 
 fn is_digest(text: &str) -> bool {
@@ -183,8 +185,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_completed() {
-        for (text, form) in [
+    fn completes_domain_and_library_path() {
+        for (text, canonical_form) in [
             ("busybox", "docker.io/library/busybox"),
             ("tytn/operator:1", "docker.io/tytn/operator:1"),
             ("index.docker.io/a", "docker.io/library/a"),
@@ -192,13 +194,13 @@ mod tests {
             ("quay.io:8443/a/b-_c:T", ""),
             ("quay.io:8443/a/b--c:T", "quay.io:8443/a/b--c:T"),
         ] {
-            assert_eq!(parse(text).map(|r| r.to_string()).unwrap_or_default(), form, "{text}");
+            assert_eq!(parse(text).map(|r| r.to_string()).unwrap_or_default(), canonical_form, "{text}");
         }
         assert_eq!(canonical("docker.io/a/b:1").unwrap(), None);
     }
 
     #[test]
-    fn what_is_no_name_is_refused_in_the_words_of_the_original() {
+    fn reports_upstream_error_messages() {
         let digest = |algorithm: &str, len: usize| format!("a@{algorithm}:{}", "a".repeat(len));
         for (text, error) in [
             ("A/b", "invalid reference format: repository name must be lowercase"),

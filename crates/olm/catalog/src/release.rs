@@ -5,10 +5,10 @@ use std::fmt;
 
 use podium_versions::blang::{Identifier, Version};
 
-use crate::problem::quoted;
+use crate::error::quote;
 
 /// As many bytes may a release have.
-const LONGEST: usize = 20;
+const MAX_LEN: usize = 20;
 
 /// A release of a version: identifiers with dots between them; none at all is the lowest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,19 +20,19 @@ impl Release {
         if text.is_empty() {
             return Ok(Self::default());
         }
-        let refuse = |why: String| format!("invalid release {}: {why}", quoted(text));
-        if text.len() > LONGEST {
-            return Err(refuse(format!("exceeds maximum length of {LONGEST} characters")));
+        let invalid = |why: String| format!("invalid release {}: {why}", quote(text));
+        if text.len() > MAX_LEN {
+            return Err(invalid(format!("exceeds maximum length of {MAX_LEN} characters")));
         }
         let mut identifiers = Vec::new();
         let mut errors = Vec::new();
-        for (at, segment) in text.split('.').enumerate() {
+        for (index, segment) in text.split('.').enumerate() {
             match identifier(segment) {
                 Ok(identifier) => identifiers.push(identifier),
-                Err(error) => errors.push(format!("segment {at}: {error}")),
+                Err(error) => errors.push(format!("segment {index}: {error}")),
             }
         }
-        if errors.is_empty() { Ok(Self(identifiers)) } else { Err(refuse(errors.join("\n"))) }
+        if errors.is_empty() { Ok(Self(identifiers)) } else { Err(invalid(errors.join("\n"))) }
     }
 
     /// Whether there is none.
@@ -54,7 +54,7 @@ impl Release {
 /// One identifier, by the rules of a pre-release.
 fn identifier(text: &str) -> Result<Identifier, String> {
     if text.contains('+') {
-        return Err(format!("Invalid character(s) found in prerelease {}", quoted(text)));
+        return Err(format!("Invalid character(s) found in prerelease {}", quote(text)));
     }
     let mut version = Version::parse(format!("0.0.0-{text}")).map_err(|error| error.to_string())?;
     version.pre.pop().ok_or_else(|| "Prerelease is empty".to_owned())
@@ -62,8 +62,8 @@ fn identifier(text: &str) -> Result<Identifier, String> {
 
 impl fmt::Display for Release {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, identifier) in self.0.iter().enumerate() {
-            write!(f, "{}{identifier}", if at > 0 { "." } else { "" })?;
+        for (index, identifier) in self.0.iter().enumerate() {
+            write!(f, "{}{identifier}", if index > 0 { "." } else { "" })?;
         }
         Ok(())
     }
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn releases_are_ordered() {
+    fn orders_releases_by_prerelease_rules() {
         let order = ["", "1", "2", "10", "a", "a.1"];
         for pair in order.windows(2) {
             let [low, high] = [pair[0], pair[1]].map(|text| Release::parse(text).unwrap());
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn build_metadata_is_a_release_if_it_can_be() {
+    fn legacy_versions_use_build_metadata_as_release() {
         let read = |text| VersionRelease::legacy(text).unwrap();
         assert_eq!(read("1.0.0+2").to_string(), "1.0.0-2");
         assert_eq!(read("1.0.0+02").version.build, ["02"]);

@@ -6,15 +6,15 @@
 
 mod build;
 mod parse;
-mod text;
+mod strings;
 mod write;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-pub use parse::{End, Stop, Text, parse};
+pub use parse::{ParseStop, SourceText, ValueEnd, parse};
 pub use write::{Style, write};
-pub(crate) use write::{line, scalar, sorted, string};
+pub(crate) use write::{newline, sorted_entries, write_scalar, write_string};
 
 /// A value of a document.
 #[derive(Clone, Copy, Debug)]
@@ -27,12 +27,12 @@ pub(crate) struct Token {
     line: u32,
     /// The token behind this value and all that is in it.
     next: u32,
-    kind: Kind,
+    kind: TokenKind,
 }
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     Null,
     False,
     True,
@@ -42,7 +42,7 @@ pub(crate) enum Kind {
     /// A string with escapes that Go would write in the same way.
     Escaped,
     /// A string that Go would write differently.
-    Odd,
+    Reencoded,
     List,
     /// Tokens of keys (strings) and values take turns.
     Map,
@@ -86,8 +86,8 @@ impl Document {
     }
 
     fn token(&self, index: u32) -> Token {
-        const NOTHING: Token = Token { at: 0, len: 0, line: 0, next: u32::MAX, kind: Kind::Null };
-        self.tokens.get(index as usize).copied().unwrap_or(NOTHING)
+        const EMPTY: Token = Token { at: 0, len: 0, line: 0, next: u32::MAX, kind: TokenKind::Null };
+        self.tokens.get(index as usize).copied().unwrap_or(EMPTY)
     }
 
     fn slice(&self, token: Token) -> &[u8] {
@@ -113,24 +113,24 @@ impl<'d> Value<'d> {
     /// One level of it.
     pub fn view(self) -> View<'d> {
         match self.token().kind {
-            Kind::Null => View::Null,
-            Kind::False => View::Bool(false),
-            Kind::True => View::Bool(true),
-            Kind::Number => View::Number(self.raw()),
-            Kind::Plain | Kind::Escaped | Kind::Odd => View::String(self.text()),
-            Kind::List => View::List(self.items()),
-            Kind::Map => View::Map(self.entries()),
+            TokenKind::Null => View::Null,
+            TokenKind::False => View::Bool(false),
+            TokenKind::True => View::Bool(true),
+            TokenKind::Number => View::Number(self.raw()),
+            TokenKind::Plain | TokenKind::Escaped | TokenKind::Reencoded => View::String(self.decoded()),
+            TokenKind::List => View::List(self.items()),
+            TokenKind::Map => View::Map(self.entries()),
         }
     }
 
     /// Whether it is null.
     pub fn is_null(self) -> bool {
-        self.token().kind == Kind::Null
+        self.token().kind == TokenKind::Null
     }
 
     /// Whether it is a string.
     pub fn is_string(self) -> bool {
-        matches!(self.token().kind, Kind::Plain | Kind::Escaped | Kind::Odd)
+        matches!(self.token().kind, TokenKind::Plain | TokenKind::Escaped | TokenKind::Reencoded)
     }
 
     /// Whether it is a string without anything in it.
@@ -141,35 +141,36 @@ impl<'d> Value<'d> {
     /// The bytes of a string, which are UTF-8; nothing of anything else.
     pub fn bytes(self) -> Cow<'d, [u8]> {
         match self.token().kind {
-            Kind::Plain => Cow::Borrowed(self.raw()),
-            Kind::Escaped => Cow::Owned(text::unescape(self.raw())),
-            Kind::Odd => Cow::Owned(text::read(self.raw()).into_bytes()),
+            TokenKind::Plain => Cow::Borrowed(self.raw()),
+            TokenKind::Escaped => Cow::Owned(strings::unescape(self.raw())),
+            TokenKind::Reencoded => Cow::Owned(strings::decode(self.raw()).into_bytes()),
             _ => Cow::Borrowed(b""),
         }
     }
 
     /// The string, if it is one.
     pub fn as_str(self) -> Option<Cow<'d, str>> {
-        matches!(self.token().kind, Kind::Plain | Kind::Escaped | Kind::Odd).then(|| self.text())
+        matches!(self.token().kind, TokenKind::Plain | TokenKind::Escaped | TokenKind::Reencoded)
+            .then(|| self.decoded())
     }
 
     /// What a string stands for.
-    fn text(self) -> Cow<'d, str> {
+    fn decoded(self) -> Cow<'d, str> {
         let raw = self.raw();
         match self.token().kind {
             // Many bytes are looked at together, which the lossy reader does not do.
-            Kind::Plain => match std::str::from_utf8(raw) {
+            TokenKind::Plain => match std::str::from_utf8(raw) {
                 Ok(text) => Cow::Borrowed(text),
                 Err(_) => String::from_utf8_lossy(raw),
             },
-            Kind::Escaped => Cow::Owned(String::from_utf8(text::unescape(raw)).unwrap_or_default()),
-            _ => Cow::Owned(text::read(raw)),
+            TokenKind::Escaped => Cow::Owned(String::from_utf8(strings::unescape(raw)).unwrap_or_default()),
+            _ => Cow::Owned(strings::decode(raw)),
         }
     }
 
     /// The elements of a list; nothing of anything else.
     pub fn items(self) -> Items<'d> {
-        Items { document: self.document, at: self.index + 1, end: self.inner_end(Kind::List) }
+        Items { document: self.document, at: self.index + 1, end: self.inner_end(TokenKind::List) }
     }
 
     /// The entries of an object in the order of the text, equal keys and all; nothing of anything else.
@@ -179,25 +180,25 @@ impl<'d> Value<'d> {
 
     /// As [`Value::entries`], with the keys as values.
     pub(crate) fn pairs(self) -> Pairs<'d> {
-        Pairs { document: self.document, at: self.index + 1, end: self.inner_end(Kind::Map) }
+        Pairs { document: self.document, at: self.index + 1, end: self.inner_end(TokenKind::Map) }
     }
 
     /// Whether it is this string.
-    fn is(self, text: &str) -> bool {
+    fn equals(self, text: &str) -> bool {
         match self.token().kind {
-            Kind::Plain => self.raw() == text.as_bytes(),
-            _ => self.as_str().is_some_and(|own| own == text),
+            TokenKind::Plain => self.raw() == text.as_bytes(),
+            _ => self.as_str().is_some_and(|decoded| decoded == text),
         }
     }
 
-    fn inner_end(self, kind: Kind) -> u32 {
+    fn inner_end(self, kind: TokenKind) -> u32 {
         let token = self.token();
         if token.kind == kind { token.next } else { 0 }
     }
 
     /// The value of a key; the last one of equal keys, as Go reads it.
     pub fn get(self, key: &str) -> Option<Value<'d>> {
-        self.pairs().filter(|(name, _)| name.is(key)).last().map(|(_, value)| value)
+        self.pairs().filter(|(name, _)| name.equals(key)).last().map(|(_, value)| value)
     }
 
     /// A string below a key; empty if there is none.
@@ -243,7 +244,7 @@ impl<'d> Iterator for Entries<'d> {
     type Item = (Cow<'d, str>, Value<'d>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next().map(|(key, value)| (key.text(), value))
+        self.0.next().map(|(key, value)| (key.decoded(), value))
     }
 }
 
@@ -274,13 +275,13 @@ mod tests {
     use super::*;
 
     fn document(text: &str) -> Document {
-        let (document, end) = parse(&Text::new(text.as_bytes()), 0, 1).unwrap();
+        let (document, end) = parse(&SourceText::new(text.as_bytes()), 0, 1).unwrap();
         assert_eq!(end.at, text.len());
         document
     }
 
     #[test]
-    fn values_are_found_with_their_lines() {
+    fn finds_values_with_line_numbers() {
         let document = document("{\n \"a\": [1, {\"b\": \"x\\ny\"}],\n \"c\": null, \"a\": true}");
         let root = document.root();
         assert_eq!(root.get("a").unwrap().line(), 3);
@@ -289,7 +290,7 @@ mod tests {
         assert_eq!(list.items().nth(1).unwrap().string("b"), "x\ny");
         assert!(root.get("c").unwrap().is_null());
         assert!(root.get("d").is_none());
-        let own = list.items().nth(1).unwrap().to_document();
-        assert_eq!(own.root().string("b"), "x\ny");
+        let nested = list.items().nth(1).unwrap().to_document();
+        assert_eq!(nested.root().string("b"), "x\ny");
     }
 }

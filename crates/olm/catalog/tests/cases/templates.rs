@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::documents::properties;
-use super::{Random, text};
+use super::{Random, encode};
 
 /// A template.
 #[derive(Clone, Debug)]
 pub struct Template {
     /// What is wrong with it.
-    pub rule: &'static str,
+    pub mutation: &'static str,
     /// `semver`, `basic`, or nothing for one that is to be detected.
     pub kind: &'static str,
     /// Its text.
@@ -20,16 +20,16 @@ pub struct Template {
     pub bundles: BTreeMap<String, Vec<u8>>,
 }
 
-pub struct Draft {
+pub struct TemplateDraft {
     kind: &'static str,
     document: Value,
     bundles: BTreeMap<String, Vec<Value>>,
     raw: Option<String>,
 }
 
-pub type Change = fn(&mut Draft, &mut Random);
+pub type TemplateMutation = fn(&mut TemplateDraft, &mut Random);
 
-fn first(draft: &mut Draft) -> &mut Vec<Value> {
+fn first(draft: &mut TemplateDraft) -> &mut Vec<Value> {
     draft.bundles.values_mut().next().unwrap()
 }
 
@@ -45,7 +45,7 @@ fn rename(document: &mut Value, from: &str, to: &str) {
 }
 
 /// The rules.
-pub const TEMPLATE_BREAKS: &[(&str, &str, Change)] = &[
+pub const TEMPLATE_MUTATIONS: &[(&str, &str, TemplateMutation)] = &[
     ("fine", "semver", |_, _| {}),
     ("fine again", "semver", |_, _| {}),
     ("fine, once more", "semver", |_, _| {}),
@@ -92,7 +92,7 @@ pub const TEMPLATE_BREAKS: &[(&str, &str, Change)] = &[
         d.document["stable"] = json!({ "bundle": [] });
     }),
     ("key twice", "semver", |d, r| {
-        let t = String::from_utf8(text(std::slice::from_ref(&d.document), "yaml", r)).unwrap();
+        let t = String::from_utf8(encode(std::slice::from_ref(&d.document), "yaml", r)).unwrap();
         d.raw = Some(t + "schema: olm.semver\n");
     }),
     ("wrong types", "semver", |d, r| {
@@ -226,7 +226,7 @@ pub const TEMPLATE_BREAKS: &[(&str, &str, Change)] = &[
     }),
 ];
 
-fn basic(draft: &mut Draft) {
+fn basic(draft: &mut TemplateDraft) {
     let mut entries = vec![
         json!({ "schema": "olm.package", "name": "demo", "defaultChannel": "stable" }),
         json!({ "schema": "olm.channel", "package": "demo", "name": "stable", "entries": [{ "name": "demo.v1.0.0" }] }),
@@ -238,9 +238,9 @@ fn basic(draft: &mut Draft) {
 
 /// The template of a number: the rules take turns.
 pub fn template(seed: u64, number: u64) -> Template {
-    let mut random = Random::of(seed ^ 0x5eed, number);
+    let mut random = Random::for_case(seed ^ 0x5eed, number);
     let random = &mut random;
-    let (rule, kind, change) = TEMPLATE_BREAKS[number as usize % TEMPLATE_BREAKS.len()];
+    let (mutation, kind, mutate) = TEMPLATE_MUTATIONS[number as usize % TEMPLATE_MUTATIONS.len()];
     let mut bundles = BTreeMap::new();
     let (mut major, mut minor, mut patch) = (random.below(2), random.below(2), random.below(2));
     for _ in 0..1 + random.below(9) {
@@ -279,18 +279,17 @@ pub fn template(seed: u64, number: u64) -> Template {
     {
         document["fast"] = json!({ "bundles": [{ "image": bundles.keys().next().unwrap() }] });
     }
-    let mut draft = Draft { kind, document, bundles, raw: None };
+    let mut draft = TemplateDraft { kind, document, bundles, raw: None };
     if kind == "basic" {
         basic(&mut draft);
     }
-    change(&mut draft, random);
-    let form = if random.chance(30) { "json" } else { "yaml" };
-    let text_of = |documents: &[Value], random: &mut Random| text(documents, form, random);
+    mutate(&mut draft, random);
+    let format = if random.chance(30) { "json" } else { "yaml" };
     let body = match draft.raw {
         Some(raw) => raw.into_bytes(),
-        None => text_of(std::slice::from_ref(&draft.document), random),
+        None => encode(std::slice::from_ref(&draft.document), format, random),
     };
     let bundles =
-        draft.bundles.iter().map(|(image, all)| (image.clone(), text(all, "json", random))).collect();
-    Template { rule, kind: draft.kind, text: body, bundles }
+        draft.bundles.iter().map(|(image, all)| (image.clone(), encode(all, "json", random))).collect();
+    Template { mutation, kind: draft.kind, text: body, bundles }
 }

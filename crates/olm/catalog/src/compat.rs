@@ -2,7 +2,7 @@
 
 /// A generation of opm's rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Generation {
+pub enum OpmCompat {
     /// opm up to 1.60, pinned by the authors of older stacks (1.51): edges per channel, fewer checks.
     V151,
     /// opm 1.61 and later (1.73).
@@ -10,9 +10,9 @@ pub enum Generation {
     V173,
 }
 
-impl Generation {
+impl OpmCompat {
     /// The generation of a version, such as `1.51` or `current`.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_version(name: &str) -> Option<Self> {
         let minor = |text: &str| -> Option<u32> {
             let mut parts = text.trim_start_matches('v').split('.');
             (parts.next()? == "1").then(|| parts.next()?.parse().ok())?
@@ -29,12 +29,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn generations_have_the_names_of_versions() {
-        assert_eq!(Generation::named("1.51"), Some(Generation::V151));
-        assert_eq!(Generation::named("v1.60.0"), Some(Generation::V151));
-        assert_eq!(Generation::named("1.61"), Some(Generation::V173));
-        assert_eq!(Generation::named("current"), Some(Generation::V173));
-        assert_eq!(Generation::named("2.0"), None);
-        assert_eq!(Generation::named("x"), None);
+    fn maps_opm_versions_to_compat_levels() {
+        assert_eq!(OpmCompat::from_version("1.51"), Some(OpmCompat::V151));
+        assert_eq!(OpmCompat::from_version("v1.60.0"), Some(OpmCompat::V151));
+        assert_eq!(OpmCompat::from_version("1.61"), Some(OpmCompat::V173));
+        assert_eq!(OpmCompat::from_version("current"), Some(OpmCompat::V173));
+        assert_eq!(OpmCompat::from_version("2.0"), None);
+        assert_eq!(OpmCompat::from_version("x"), None);
     }
 }

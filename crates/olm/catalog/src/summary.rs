@@ -3,56 +3,56 @@
 use podium_goyaml::yaml::types::Type;
 use podium_versions::blang::Version;
 
-use crate::config::{Config, Kind, Meta, Property};
-use crate::generation::Generation;
-use crate::problem::{Place, Problem, quoted};
+use crate::compat::OpmCompat;
+use crate::declcfg::{DeclarativeConfig, Meta, MetaKind, Property};
+use crate::error::{CatalogError, SourceSpan, quote};
+use crate::go_types;
 use crate::reference;
 use crate::release::{Release, VersionRelease};
-use crate::schema;
 
 /// The type of the property that names package and version.
 pub const PACKAGE_PROPERTY: &str = "olm.package";
 
 /// What is known of a catalog.
 #[derive(Clone, Debug, Default)]
-pub struct Facts {
+pub struct CatalogSummary {
     /// Its packages.
-    pub packages: Vec<PackageFacts>,
+    pub packages: Vec<PackageSummary>,
     /// Its channels.
-    pub channels: Vec<ChannelFacts>,
+    pub channels: Vec<ChannelSummary>,
     /// Its bundles.
-    pub bundles: Vec<BundleFacts>,
+    pub bundles: Vec<BundleSummary>,
     /// Its deprecations.
-    pub deprecations: Vec<DeprecationFacts>,
+    pub deprecations: Vec<DeprecationSummary>,
 }
 
 /// What is known of a package.
 #[derive(Clone, Debug, Default)]
-pub struct PackageFacts {
+pub struct PackageSummary {
     /// Its name.
     pub name: String,
     /// The channel for those who do not choose.
     pub default_channel: String,
     /// Where it is.
-    pub place: Place,
+    pub span: SourceSpan,
 }
 
 /// What is known of a channel.
 #[derive(Clone, Debug, Default)]
-pub struct ChannelFacts {
+pub struct ChannelSummary {
     /// Its package.
     pub package: String,
     /// Its name.
     pub name: String,
     /// Its entries, in order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ChannelEntry>,
     /// Where it is.
-    pub place: Place,
+    pub span: SourceSpan,
 }
 
 /// An entry of a channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct ChannelEntry {
     /// The bundle.
     pub name: String,
     /// The bundle that it replaces.
@@ -67,7 +67,7 @@ pub struct Entry {
 
 /// What is known of a bundle.
 #[derive(Clone, Debug)]
-pub struct BundleFacts {
+pub struct BundleSummary {
     /// Its package.
     pub package: String,
     /// Its name.
@@ -77,25 +77,25 @@ pub struct BundleFacts {
     /// Whether objects are embedded.
     pub has_objects: bool,
     /// Its version, or what is wrong with its properties and images.
-    pub version: Result<VersionRelease, Box<(Place, String)>>,
+    pub version: Result<VersionRelease, Box<(SourceSpan, String)>>,
     /// Where it is.
-    pub place: Place,
+    pub span: SourceSpan,
 }
 
 /// What is known of the deprecations of a package.
 #[derive(Clone, Debug, Default)]
-pub struct DeprecationFacts {
+pub struct DeprecationSummary {
     /// The package.
     pub package: String,
     /// What is deprecated.
-    pub entries: Vec<Deprecated>,
+    pub entries: Vec<DeprecationEntry>,
     /// Where it is.
-    pub place: Place,
+    pub span: SourceSpan,
 }
 
 /// Something deprecated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Deprecated {
+pub struct DeprecationEntry {
     /// `olm.package`, `olm.channel` or `olm.bundle`.
     pub schema: String,
     /// Its name; empty for the package.
@@ -106,43 +106,43 @@ pub struct Deprecated {
     pub line: u32,
 }
 
-impl Facts {
+impl CatalogSummary {
     /// The facts of a whole catalog.
-    pub fn of(config: &Config, generation: Generation) -> Self {
-        let mut facts = Self::default();
-        config.metas.iter().for_each(|meta| facts.add(meta, generation));
-        facts
+    pub fn from_config(config: &DeclarativeConfig, compat: OpmCompat) -> Self {
+        let mut summary = Self::default();
+        config.metas.iter().for_each(|meta| summary.add(meta, compat));
+        summary
     }
 
     /// Adds the facts of a document.
-    pub fn add(&mut self, meta: &Meta, generation: Generation) {
-        let place = meta.place.clone();
+    pub fn add(&mut self, meta: &Meta, compat: OpmCompat) {
+        let span = meta.span.clone();
         match meta.kind {
-            Kind::Package => self.packages.push(PackageFacts {
-                name: meta.head.name.clone(),
+            MetaKind::Package => self.packages.push(PackageSummary {
+                name: meta.header.name.clone(),
                 default_channel: meta.string("defaultChannel").into_owned(),
-                place,
+                span,
             }),
-            Kind::Channel => self.channels.push(ChannelFacts {
-                package: meta.head.package.clone(),
-                name: meta.head.name.clone(),
-                entries: entries(meta),
-                place,
+            MetaKind::Channel => self.channels.push(ChannelSummary {
+                package: meta.header.package.clone(),
+                name: meta.header.name.clone(),
+                entries: channel_entries(meta),
+                span,
             }),
-            Kind::Bundle => self.bundles.push(BundleFacts {
-                package: meta.head.package.clone(),
-                name: meta.head.name.clone(),
+            MetaKind::Bundle => self.bundles.push(BundleSummary {
+                package: meta.header.package.clone(),
+                name: meta.header.name.clone(),
                 image: meta.string("image").into_owned(),
                 has_objects: meta.has_objects(),
-                version: version(meta, generation).map_err(Box::new),
-                place,
+                version: bundle_version(meta, compat).map_err(Box::new),
+                span,
             }),
-            Kind::Deprecations => self.deprecations.push(DeprecationFacts {
-                package: meta.head.package.clone(),
-                entries: deprecated(meta),
-                place,
+            MetaKind::Deprecations => self.deprecations.push(DeprecationSummary {
+                package: meta.header.package.clone(),
+                entries: deprecation_entries(meta),
+                span,
             }),
-            Kind::Other => {}
+            MetaKind::Other => {}
         }
     }
 
@@ -156,9 +156,9 @@ impl Facts {
 }
 
 /// The entries of a channel.
-pub fn entries(meta: &Meta) -> Vec<Entry> {
+pub fn channel_entries(meta: &Meta) -> Vec<ChannelEntry> {
     let list = meta.root().get("entries");
-    let entry = |item: crate::json::Value<'_>| Entry {
+    let entry = |item: crate::json::Value<'_>| ChannelEntry {
         name: item.string("name").into_owned(),
         replaces: item.string("replaces").into_owned(),
         skips: item
@@ -173,11 +173,11 @@ pub fn entries(meta: &Meta) -> Vec<Entry> {
     list.into_iter().flat_map(|list| list.items()).map(entry).collect()
 }
 
-fn deprecated(meta: &Meta) -> Vec<Deprecated> {
+fn deprecation_entries(meta: &Meta) -> Vec<DeprecationEntry> {
     let list = meta.root().get("entries");
     let entry = |item: crate::json::Value<'_>| {
         let part = |key: &str| item.get("reference").map(|r| r.string(key).into_owned()).unwrap_or_default();
-        Deprecated {
+        DeprecationEntry {
             schema: part("schema"),
             name: part("name"),
             message: item.string("message").into_owned(),
@@ -188,16 +188,16 @@ fn deprecated(meta: &Meta) -> Vec<Deprecated> {
 }
 
 /// The Go type of a property that opm looks into.
-fn property_type(ty: &str, generation: Generation) -> Option<&'static Type> {
+fn property_type(ty: &str, compat: OpmCompat) -> Option<&'static Type> {
     Some(match ty {
-        PACKAGE_PROPERTY if generation == Generation::V151 => &schema::OLD_PACKAGE_PROPERTY,
-        PACKAGE_PROPERTY => &schema::PACKAGE_PROPERTY,
-        "olm.package.required" => &schema::REQUIRED_PROPERTY,
-        "olm.gvk" => &schema::GVK_PROPERTY,
-        "olm.gvk.required" => &schema::GVK_REQUIRED_PROPERTY,
-        "olm.bundle.object" => &schema::OBJECT_PROPERTY,
-        "olm.csv.metadata" => &schema::CSV_PROPERTY,
-        "olm.channel" => &schema::CHANNEL_PROPERTY,
+        PACKAGE_PROPERTY if compat == OpmCompat::V151 => &go_types::V151_PACKAGE_PROPERTY,
+        PACKAGE_PROPERTY => &go_types::PACKAGE_PROPERTY,
+        "olm.package.required" => &go_types::REQUIRED_PROPERTY,
+        "olm.gvk" => &go_types::GVK_PROPERTY,
+        "olm.gvk.required" => &go_types::GVK_REQUIRED_PROPERTY,
+        "olm.bundle.object" => &go_types::OBJECT_PROPERTY,
+        "olm.csv.metadata" => &go_types::CSV_PROPERTY,
+        "olm.channel" => &go_types::CHANNEL_PROPERTY,
         _ => return None,
     })
 }
@@ -215,83 +215,80 @@ pub struct PackageProperty {
 
 /// Reads the properties as opm does: all that are known have to be well formed. An error is in opm's words, with the
 /// line.
-pub fn package_properties(
-    meta: &Meta,
-    generation: Generation,
-) -> Result<Vec<PackageProperty>, (u32, String)> {
+pub fn package_properties(meta: &Meta, compat: OpmCompat) -> Result<Vec<PackageProperty>, (u32, String)> {
     let mut packages = Vec::new();
     for (index, property) in meta.properties().enumerate() {
-        let wrong = |text: String| {
-            let ty = quoted(&property.ty);
+        let invalid = |text: String| {
+            let ty = quote(&property.ty);
             (property.line, format!("parse property[{index}] of type {ty}: {text}"))
         };
-        match property_type(&property.ty, generation) {
-            Some(ty) => property.check(ty).map_err(wrong)?,
+        match property_type(&property.ty, compat) {
+            Some(ty) => property.check(ty).map_err(invalid)?,
             None if property.value.is_none() => {
-                return Err(wrong("unexpected end of JSON input".to_owned()));
+                return Err(invalid("unexpected end of JSON input".to_owned()));
             }
             None => {}
         }
         if property.ty == PACKAGE_PROPERTY {
-            packages.push(package_property(&property, generation));
+            packages.push(package_property(&property, compat));
         }
     }
     Ok(packages)
 }
 
 /// Reads an `olm.package` property; what does not fit is as if it were not there.
-pub(crate) fn package_property(property: &Property<'_>, generation: Generation) -> PackageProperty {
-    let ty = property_type(PACKAGE_PROPERTY, generation);
-    let document = property.value.zip(ty).and_then(|(value, ty)| schema::read(value, ty).ok());
+pub(crate) fn package_property(property: &Property<'_>, compat: OpmCompat) -> PackageProperty {
+    let ty = property_type(PACKAGE_PROPERTY, compat);
+    let document = property.value.zip(ty).and_then(|(value, ty)| go_types::convert(value, ty).ok());
     let string = |key: &str| document.as_ref().map(|d| d.root().string(key).into_owned()).unwrap_or_default();
-    let release = if generation == Generation::V151 { String::new() } else { string("release") };
+    let release = if compat == OpmCompat::V151 { String::new() } else { string("release") };
     PackageProperty { name: string("packageName"), version: string("version"), release }
 }
 
 /// The version of a bundle, after everything has been looked at that concerns the bundle alone.
-fn version(meta: &Meta, generation: Generation) -> Result<VersionRelease, (Place, String)> {
-    let here = |text: String| (meta.place.clone(), text);
-    let (package, name) = (&meta.head.package, quoted(&meta.head.name));
-    let packages = package_properties(meta, generation).map_err(|(line, text)| {
-        (Place::new(&meta.place.file, line), format!("parse properties for bundle {name}: {text}"))
+fn bundle_version(meta: &Meta, compat: OpmCompat) -> Result<VersionRelease, (SourceSpan, String)> {
+    let at_meta = |text: String| (meta.span.clone(), text);
+    let (package, name) = (&meta.header.package, quote(&meta.header.name));
+    let packages = package_properties(meta, compat).map_err(|(line, text)| {
+        (SourceSpan::new(&meta.span.file, line), format!("parse properties for bundle {name}: {text}"))
     })?;
     let [property] = packages.as_slice() else {
-        let (package, found) = (quoted(package), packages.len());
-        return Err(here(format!(
+        let (package, found) = (quote(package), packages.len());
+        return Err(at_meta(format!(
             "package {package} bundle {name} must have exactly 1 \"olm.package\" property, found {found}"
         )));
     };
     if property.name != *package {
-        let (package, other) = (quoted(package), quoted(&property.name));
-        return Err(here(format!("package {package} does not match \"olm.package\" property {other}")));
+        let (package, other) = (quote(package), quote(&property.name));
+        return Err(at_meta(format!("package {package} does not match \"olm.package\" property {other}")));
     }
-    if generation == Generation::V173 {
+    if compat == OpmCompat::V173 {
         check_images(meta)?;
     }
     let version = Version::parse(&property.version).map_err(|e| {
-        here(format!("error parsing bundle {name} version {}: {e}", quoted(&property.version)))
+        at_meta(format!("error parsing bundle {name} version {}: {e}", quote(&property.version)))
     })?;
     let release = Release::parse(&property.release).map_err(|e| {
-        here(format!("error parsing bundle {name} release version {}: {e}", quoted(&property.release)))
+        at_meta(format!("error parsing bundle {name} release version {}: {e}", quote(&property.release)))
     })?;
     Ok(VersionRelease { version, release })
 }
 
 /// Refuses images that cannot be pulled, because their names are none.
-fn check_images(meta: &Meta) -> Result<(), (Place, String)> {
+fn check_images(meta: &Meta) -> Result<(), (SourceSpan, String)> {
     let check = |image: &str, what: &str, line: u32| match reference::parse(image) {
         Err(error) if !image.is_empty() => {
-            let (package, name) = (quoted(&meta.head.package), quoted(&meta.head.name));
+            let (package, name) = (quote(&meta.header.package), quote(&meta.header.name));
             let text = format!(
                 "package {package} bundle {name} {what}: invalid image pull spec {}: {error}",
-                quoted(image)
+                quote(image)
             );
-            Err((Place::new(&meta.place.file, line), text))
+            Err((SourceSpan::new(&meta.span.file, line), text))
         }
         _ => Ok(()),
     };
     let image = meta.root().get("image");
-    check(&meta.string("image"), "image", image.map_or(meta.place.line, |image| image.line()))?;
+    check(&meta.string("image"), "image", image.map_or(meta.span.line, |image| image.line()))?;
     let related = meta.root().get("relatedImages");
     for (index, item) in related.into_iter().flat_map(|list| list.items()).enumerate() {
         check(&item.string("image"), &format!("relatedImages[{index}].image"), item.line())?;
@@ -300,6 +297,6 @@ fn check_images(meta: &Meta) -> Result<(), (Place, String)> {
 }
 
 /// A problem of a fact.
-pub(crate) fn problem(place: &Place, text: impl Into<String>) -> Problem {
-    Problem::at(place.clone(), text)
+pub(crate) fn error_at(span: &SourceSpan, text: impl Into<String>) -> CatalogError {
+    CatalogError::at(span.clone(), text)
 }

@@ -1,6 +1,6 @@
 //! A line of the record: the seed and what came of it, as hashes.
 
-use crate::answer::sorted;
+use crate::outcome::sorted;
 
 /// The hash of a text (FNV-1a): it only has to tell answers apart.
 fn hash(text: &str) -> u64 {
@@ -9,9 +9,9 @@ fn hash(text: &str) -> u64 {
 }
 
 /// The line of a seed.
-pub fn line(seed: u64, opm: Option<&str>, objects: Option<Vec<String>>) -> String {
-    let word =
+pub fn record_line(seed: u64, opm: Option<&str>, objects: Option<Vec<String>>) -> String {
+    let hash_or_rejected =
         |text: Option<String>| text.map_or("refused".to_owned(), |text| format!("{:016x}", hash(&text)));
     let objects = objects.map(|all| sorted(all).join("\n"));
-    format!("{seed} {} {}", word(opm.map(str::to_owned)), word(objects))
+    format!("{seed} {} {}", hash_or_rejected(opm.map(str::to_owned)), hash_or_rejected(objects))
 }

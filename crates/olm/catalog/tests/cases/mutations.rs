@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::documents::{base64, text, value};
-use super::{Random, text as written};
+use super::{Random, encode};
 
 /// Changes the documents, or gives the files as they are.
-pub type Change = fn(&mut Vec<Value>, &mut Random) -> Option<Vec<(String, Vec<u8>)>>;
+pub type Mutation = fn(&mut Vec<Value>, &mut Random) -> Option<Vec<(String, Vec<u8>)>>;
 
 /// A random document of a schema; one is made if there is none.
-fn one<'d>(all: &'d mut Vec<Value>, schema: &str, random: &mut Random) -> &'d mut Value {
+fn pick_meta<'d>(all: &'d mut Vec<Value>, schema: &str, random: &mut Random) -> &'d mut Value {
     let found: Vec<usize> = (0..all.len()).filter(|&at| all[at]["schema"] == schema).collect();
     if found.is_empty() {
         let package = all.iter().find(|d| d["schema"] == "olm.package").unwrap()["name"].clone();
@@ -21,7 +21,7 @@ fn one<'d>(all: &'d mut Vec<Value>, schema: &str, random: &mut Random) -> &'d mu
     &mut all[at]
 }
 
-fn raw(name: &str, text: impl Into<Vec<u8>>) -> Option<Vec<(String, Vec<u8>)>> {
+fn single_file(name: &str, text: impl Into<Vec<u8>>) -> Option<Vec<(String, Vec<u8>)>> {
     Some(vec![(name.to_owned(), text.into())])
 }
 
@@ -32,13 +32,13 @@ fn package_property(bundle: &mut Value) -> &mut Value {
 }
 
 fn add_property(all: &mut Vec<Value>, random: &mut Random, ty: &str, value: Value) {
-    let bundle = one(all, "olm.bundle", random);
+    let bundle = pick_meta(all, "olm.bundle", random);
     bundle["properties"].as_array_mut().unwrap().push(json!({ "type": ty, "value": value }));
 }
 
 /// A channel with at least so many entries, made if there is none.
 fn channel<'d>(all: &'d mut Vec<Value>, least: usize, random: &mut Random) -> &'d mut Value {
-    let channel = one(all, "olm.channel", random);
+    let channel = pick_meta(all, "olm.channel", random);
     let package = channel["package"].as_str().unwrap().to_owned();
     let mut names: Vec<String> = channel["entries"]
         .as_array()
@@ -75,38 +75,38 @@ fn deprecation(
     reference: Value,
     message: &str,
 ) -> Option<Vec<(String, Vec<u8>)>> {
-    let found = one(all, "olm.deprecations", random);
+    let found = pick_meta(all, "olm.deprecations", random);
     found["entries"].as_array_mut().unwrap().push(json!({ "reference": reference, "message": message }));
     None
 }
 
 /// The rules.
-pub const BREAKS: &[(&str, Change)] = &[
+pub const MUTATIONS: &[(&str, Mutation)] = &[
     ("fine", |_, _| None),
     ("fine again", |_, _| None),
     ("package without name", |all, r| {
-        one(all, "olm.package", r)["name"] = json!("");
+        pick_meta(all, "olm.package", r)["name"] = json!("");
         None
     }),
     ("package twice", |all, r| {
-        let d = one(all, "olm.package", r).clone();
+        let d = pick_meta(all, "olm.package", r).clone();
         all.push(d);
         None
     }),
     ("package name", |all, r| {
-        one(all, "olm.package", r)["name"] = json!(r.pick(&["A", "a_b", "-a", "a.b", "é", "a b"]));
+        pick_meta(all, "olm.package", r)["name"] = json!(r.pick(&["A", "a_b", "-a", "a.b", "é", "a b"]));
         None
     }),
     ("package name too long", |all, r| {
-        one(all, "olm.package", r)["name"] = json!("a".repeat(64));
+        pick_meta(all, "olm.package", r)["name"] = json!("a".repeat(64));
         None
     }),
     ("default channel missing", |all, r| {
-        one(all, "olm.package", r).as_object_mut().unwrap().remove("defaultChannel");
+        pick_meta(all, "olm.package", r).as_object_mut().unwrap().remove("defaultChannel");
         None
     }),
     ("default channel unknown", |all, r| {
-        one(all, "olm.package", r)["defaultChannel"] = json!("nowhere");
+        pick_meta(all, "olm.package", r)["defaultChannel"] = json!("nowhere");
         None
     }),
     ("package without channels", |all, _| {
@@ -114,24 +114,24 @@ pub const BREAKS: &[(&str, Change)] = &[
         None
     }),
     ("channel of unknown package", |all, r| {
-        one(all, "olm.channel", r)["package"] = json!("nobody");
+        pick_meta(all, "olm.channel", r)["package"] = json!("nobody");
         None
     }),
     ("channel without name", |all, r| {
-        one(all, "olm.channel", r)["name"] = json!("");
+        pick_meta(all, "olm.channel", r)["name"] = json!("");
         None
     }),
     ("channel twice", |all, r| {
-        let d = one(all, "olm.channel", r).clone();
+        let d = pick_meta(all, "olm.channel", r).clone();
         all.push(d);
         None
     }),
     ("channel without entries", |all, r| {
-        one(all, "olm.channel", r)["entries"] = json!([]);
+        pick_meta(all, "olm.channel", r)["entries"] = json!([]);
         None
     }),
     ("entries null", |all, r| {
-        one(all, "olm.channel", r)["entries"] = Value::Null;
+        pick_meta(all, "olm.channel", r)["entries"] = Value::Null;
         None
     }),
     ("entry twice", |all, r| {
@@ -206,39 +206,39 @@ pub const BREAKS: &[(&str, Change)] = &[
         None
     }),
     ("bundle without package", |all, r| {
-        one(all, "olm.bundle", r).as_object_mut().unwrap().remove("package");
+        pick_meta(all, "olm.bundle", r).as_object_mut().unwrap().remove("package");
         None
     }),
     ("bundle of unknown package", |all, r| {
-        one(all, "olm.bundle", r)["package"] = json!("nobody");
+        pick_meta(all, "olm.bundle", r)["package"] = json!("nobody");
         None
     }),
     ("bundle twice", |all, r| {
-        let d = one(all, "olm.bundle", r).clone();
+        let d = pick_meta(all, "olm.bundle", r).clone();
         all.push(d);
         None
     }),
     ("bundle in no channel", |all, r| {
-        let mut d = one(all, "olm.bundle", r).clone();
+        let mut d = pick_meta(all, "olm.bundle", r).clone();
         d["name"] = json!("outsider.v1.0.0");
         all.push(d);
         None
     }),
     ("bundle missing", |all, r| {
-        let name = one(all, "olm.bundle", r)["name"].clone();
+        let name = pick_meta(all, "olm.bundle", r)["name"].clone();
         all.retain(|d| d["schema"] != "olm.bundle" || d["name"] != name);
         None
     }),
     ("bundle without image", |all, r| {
-        one(all, "olm.bundle", r)["image"] = json!("");
+        pick_meta(all, "olm.bundle", r)["image"] = json!("");
         None
     }),
     ("bundle without properties", |all, r| {
-        one(all, "olm.bundle", r).as_object_mut().unwrap().remove("properties");
+        pick_meta(all, "olm.bundle", r).as_object_mut().unwrap().remove("properties");
         None
     }),
     ("image name", |all, r| {
-        one(all, "olm.bundle", r)["image"] = json!(r.pick(&[
+        pick_meta(all, "olm.bundle", r)["image"] = json!(r.pick(&[
             "a b",
             "UPPER/x",
             "x:",
@@ -257,23 +257,23 @@ pub const BREAKS: &[(&str, Change)] = &[
         None
     }),
     ("related image name", |all, r| {
-        let b = one(all, "olm.bundle", r);
+        let b = pick_meta(all, "olm.bundle", r);
         b["relatedImages"] =
             json!([{ "name": "a", "image": "fine" }, { "image": r.pick(&["a b", "", "x:y:z", "A"]) }]);
         None
     }),
     ("package property twice", |all, r| {
-        let b = one(all, "olm.bundle", r);
+        let b = pick_meta(all, "olm.bundle", r);
         let v = package_property(b).clone();
         b["properties"].as_array_mut().unwrap().push(json!({ "type": "olm.package", "value": v }));
         None
     }),
     ("package property of another", |all, r| {
-        package_property(one(all, "olm.bundle", r))["packageName"] = json!("other");
+        package_property(pick_meta(all, "olm.bundle", r))["packageName"] = json!("other");
         None
     }),
     ("version", |all, r| {
-        package_property(one(all, "olm.bundle", r))["version"] = json!(r.pick(&[
+        package_property(pick_meta(all, "olm.bundle", r))["version"] = json!(r.pick(&[
             "",
             "1",
             "1.0",
@@ -301,7 +301,7 @@ pub const BREAKS: &[(&str, Change)] = &[
         None
     }),
     ("release", |all, r| {
-        package_property(one(all, "olm.bundle", r))["release"] =
+        package_property(pick_meta(all, "olm.bundle", r))["release"] =
             json!(r.pick(&["1", "01", "a..b", "a b", "123456789012345678901", "", "1.alpha", "a+b"]));
         None
     }),
@@ -382,15 +382,15 @@ pub const BREAKS: &[(&str, Change)] = &[
     }),
     ("property without value", |all, r| {
         let t = *r.pick(&["olm.gvk", "olm.package", "own", "olm.bundle.object"]);
-        one(all, "olm.bundle", r)["properties"].as_array_mut().unwrap().push(json!({ "type": t }));
+        pick_meta(all, "olm.bundle", r)["properties"].as_array_mut().unwrap().push(json!({ "type": t }));
         None
     }),
     ("null property", |all, r| {
-        one(all, "olm.bundle", r)["properties"].as_array_mut().unwrap().push(Value::Null);
+        pick_meta(all, "olm.bundle", r)["properties"].as_array_mut().unwrap().push(Value::Null);
         None
     }),
     ("object instead of image", |all, r| {
-        let b = one(all, "olm.bundle", r);
+        let b = pick_meta(all, "olm.bundle", r);
         b["image"] = json!("");
         b["properties"]
             .as_array_mut()
@@ -399,21 +399,21 @@ pub const BREAKS: &[(&str, Change)] = &[
         None
     }),
     ("deprecation without package", |all, r| {
-        one(all, "olm.deprecations", r)["package"] = json!("");
+        pick_meta(all, "olm.deprecations", r)["package"] = json!("");
         None
     }),
     ("deprecation of unknown package", |all, r| {
-        one(all, "olm.deprecations", r)["package"] = json!("nobody");
+        pick_meta(all, "olm.deprecations", r)["package"] = json!("nobody");
         None
     }),
     ("deprecation twice", |all, r| {
-        let d = one(all, "olm.deprecations", r).clone();
+        let d = pick_meta(all, "olm.deprecations", r).clone();
         all.push(d);
         None
     }),
     ("deprecation without schema", |all, r| deprecation(all, r, json!({ "name": "x" }), "m")),
     ("deprecated twice", |all, r| {
-        let d = one(all, "olm.deprecations", r);
+        let d = pick_meta(all, "olm.deprecations", r);
         let e = d["entries"][0].clone();
         d["entries"].as_array_mut().unwrap().push(e);
         None
@@ -429,7 +429,7 @@ pub const BREAKS: &[(&str, Change)] = &[
     }),
     ("deprecated what", |all, r| deprecation(all, r, json!({ "schema": "olm.thing", "name": "x\"y" }), "m")),
     ("deprecated without message", |all, r| {
-        one(all, "olm.deprecations", r)["entries"][0]["message"] = json!("");
+        pick_meta(all, "olm.deprecations", r)["entries"][0]["message"] = json!("");
         None
     }),
     ("keys in another case", |all, r| {
@@ -554,7 +554,7 @@ pub const BREAKS: &[(&str, Change)] = &[
         None
     }),
     ("order of properties", |all, r| {
-        let b = one(all, "olm.bundle", r);
+        let b = pick_meta(all, "olm.bundle", r);
         let list = b["properties"].as_array_mut().unwrap();
         list.insert(0, json!({ "type": "olm.bundle.object", "value": { "data": base64(b"{}") } }));
         list.insert(0, json!({ "type": "olm.csv.metadata", "value": { "displayName": "x" } }));
@@ -575,21 +575,21 @@ pub const BREAKS: &[(&str, Change)] = &[
     }),
     ("cut off", |all, r| {
         let form = *r.pick(&["json", "yaml"]);
-        let mut t = written(all, form, r);
+        let mut t = encode(all, form, r);
         let n = r.below(t.len());
         t.truncate(n);
-        raw("c", t)
+        single_file("c", t)
     }),
     ("a byte changed", |all, r| {
         let form = *r.pick(&["json", "yaml"]);
-        let mut t = written(all, form, r);
+        let mut t = encode(all, form, r);
         let n = r.below(t.len());
         t[n] = *r.pick(b"{}[]\",:#x\n\t '\\&*!%-\xff\x00");
-        raw("c", t)
+        single_file("c", t)
     }),
     ("json, then garbage", |all, r| {
         let count = 1 + r.below(3);
-        let mut t = written(&all[..count.min(all.len())], "json", r);
+        let mut t = encode(&all[..count.min(all.len())], "json", r);
         t.extend_from_slice(
             r.pick(&[
                 "x",
@@ -604,17 +604,17 @@ pub const BREAKS: &[(&str, Change)] = &[
             ])
             .as_bytes(),
         );
-        raw("c", t)
+        single_file("c", t)
     }),
     ("json, then yaml", |all, r| {
         let (a, b) = all.split_at(1);
-        let mut t = written(a, "json", r);
+        let mut t = encode(a, "json", r);
         t.extend_from_slice(b"\n");
-        t.extend(written(b, "yaml", r));
-        raw("c", t)
+        t.extend(encode(b, "yaml", r));
+        single_file("c", t)
     }),
     ("yaml in braces", |_, r| {
-        raw(
+        single_file(
             "c",
             *r.pick(&[
                 "{schema: own, x: 1}",
@@ -625,7 +625,7 @@ pub const BREAKS: &[(&str, Change)] = &[
         )
     }),
     ("yaml of its own kind", |_, r| {
-        raw(
+        single_file(
             "c.yaml",
             *r.pick(&[
                 "schema: own\ny: 1\nn: 2\n",
@@ -652,7 +652,7 @@ pub const BREAKS: &[(&str, Change)] = &[
         )
     }),
     ("numbers", |_, r| {
-        raw(
+        single_file(
             "c.json",
             format!(
                 "{{\"schema\":\"own\",\"n\":{}}}",
@@ -683,7 +683,7 @@ pub const BREAKS: &[(&str, Change)] = &[
         )
     }),
     ("strings", |_, r| {
-        raw(
+        single_file(
             "c.json",
             format!(
                 "{{\"schema\":\"own\",\"s\":\"{}\",\"{}\":1}}",
@@ -714,9 +714,9 @@ pub const BREAKS: &[(&str, Change)] = &[
             b"\xc0\x80",
         ]));
         t.extend_from_slice(b"b\"}");
-        raw("c.json", t)
+        single_file("c.json", t)
     }),
     ("keys twice", |_, r| {
-        raw("c.json", *r.pick(&["{\"schema\":\"a\",\"schema\":\"own\"}", "{\"schema\":\"own\",\"x\":{\"a\":1,\"a\":2,\"b\":3}}", "{\"schema\":1,\"schema\":\"own\"}", "{\"schema\":\"own\",\"schema\":1}", "{\"schema\":\"olm.package\",\"name\":\"a\",\"name\":\"b\",\"icon\":{\"mediatype\":\"x\",\"mediatype\":\"y\"}}"]))
+        single_file("c.json", *r.pick(&["{\"schema\":\"a\",\"schema\":\"own\"}", "{\"schema\":\"own\",\"x\":{\"a\":1,\"a\":2,\"b\":3}}", "{\"schema\":1,\"schema\":\"own\"}", "{\"schema\":\"own\",\"schema\":1}", "{\"schema\":\"olm.package\",\"name\":\"a\",\"name\":\"b\",\"icon\":{\"mediatype\":\"x\",\"mediatype\":\"y\"}}"]))
     }),
 ];

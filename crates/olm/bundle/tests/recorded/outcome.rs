@@ -1,11 +1,11 @@
 //! What we make of a bundle, in the form in which the originals' answers are kept.
 
 use podium_bundle::render::{self, Options};
-use podium_bundle::{Finding, Registry, Tree, olm_bundle};
+use podium_bundle::{BundleFiles, Finding, RegistryV1, olm_bundle};
 
 /// An answer of opm and one of the lifecycle controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct Outcome {
     /// What `opm render` prints.
     pub opm: Result<String, Vec<Finding>>,
     /// The objects that the controller applies, each in JSON.
@@ -13,14 +13,15 @@ pub struct Answer {
 }
 
 /// Our answer.
-pub fn ours(tree: &Tree, image: &str, migrate: bool, options: &Options) -> Answer {
-    let opm = olm_bundle(tree, image).and_then(|bundle| if migrate { bundle.migrated() } else { Ok(bundle) });
-    let objects = Registry::new(tree)
+pub fn ours(files: &BundleFiles, image: &str, migrate: bool, options: &Options) -> Outcome {
+    let opm =
+        olm_bundle(files, image).and_then(|bundle| if migrate { bundle.migrated() } else { Ok(bundle) });
+    let objects = RegistryV1::new(files)
         .map_err(|finding| vec![finding])
-        .and_then(|registry| render::render(&registry, options));
-    Answer {
+        .and_then(|bundle| render::render(&bundle, options));
+    Outcome {
         opm: opm.map(|bundle| bundle.to_pretty()).map_err(|finding| vec![finding]),
-        controller: objects.map(|all| all.iter().map(render::Object::to_json).collect()),
+        controller: objects.map(|all| all.iter().map(render::RenderedObject::to_json).collect()),
     }
 }
 

@@ -5,10 +5,10 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::value::list;
+use crate::value::array_at;
 
 /// As many single grants are compared; whoever has more has wildcards to say it with.
-const MOST: usize = 20_000;
+const MAX_GRANTS: usize = 20_000;
 
 /// One thing that is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,26 +48,26 @@ impl fmt::Display for Grant {
     }
 }
 
-fn texts(rule: &Value, key: &str) -> Vec<String> {
-    list(rule, &format!("/{key}")).iter().filter_map(Value::as_str).map(str::to_owned).collect()
+fn strings(rule: &Value, key: &str) -> Vec<String> {
+    array_at(rule, &format!("/{key}")).iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// Everything that rules allow.
-pub fn grants<'r>(rules: impl Iterator<Item = &'r Value>) -> BTreeSet<Grant> {
+pub fn expand_rules<'r>(rules: impl Iterator<Item = &'r Value>) -> BTreeSet<Grant> {
     let mut out = BTreeSet::new();
     for rule in rules {
-        let mut names = texts(rule, "resourceNames");
+        let mut names = strings(rule, "resourceNames");
         if names.is_empty() {
             names.push(String::new());
         }
-        for verb in texts(rule, "verbs") {
-            for url in texts(rule, "nonResourceURLs") {
+        for verb in strings(rule, "verbs") {
+            for url in strings(rule, "nonResourceURLs") {
                 out.insert(Grant::Url { url, verb: verb.clone() });
             }
-            for group in texts(rule, "apiGroups") {
-                for resource in texts(rule, "resources") {
+            for group in strings(rule, "apiGroups") {
+                for resource in strings(rule, "resources") {
                     for name in &names {
-                        if out.len() >= MOST {
+                        if out.len() >= MAX_GRANTS {
                             return out;
                         }
                         out.insert(Grant::Resource {
@@ -84,25 +84,25 @@ pub fn grants<'r>(rules: impl Iterator<Item = &'r Value>) -> BTreeSet<Grant> {
     out
 }
 
-fn covers(wide: &Grant, one: &Grant) -> bool {
-    let any = |wide: &str, one: &str| wide == "*" || wide == one;
-    match (wide, one) {
+fn covers(broad: &Grant, grant: &Grant) -> bool {
+    let matches = |broad: &str, grant: &str| broad == "*" || broad == grant;
+    match (broad, grant) {
         (
             Grant::Resource { group: g, resource: r, name: n, verb: v },
             Grant::Resource { group, resource, name, verb },
-        ) => any(g, group) && any(r, resource) && any(v, verb) && (n.is_empty() || n == name),
+        ) => matches(g, group) && matches(r, resource) && matches(v, verb) && (n.is_empty() || n == name),
         (Grant::Url { url: u, verb: v }, Grant::Url { url, verb }) => {
-            let below = u.strip_suffix('*').is_some_and(|start| url.starts_with(start));
-            (any(u, url) || below) && any(v, verb)
+            let prefix_matches = u.strip_suffix('*').is_some_and(|start| url.starts_with(start));
+            (matches(u, url) || prefix_matches) && matches(v, verb)
         }
         _ => false,
     }
 }
 
 /// What is allowed now and was not before.
-pub fn more(old: &BTreeSet<Grant>, new: &BTreeSet<Grant>) -> Vec<Grant> {
+pub fn uncovered(old: &BTreeSet<Grant>, new: &BTreeSet<Grant>) -> Vec<Grant> {
     // Few grants are wide: the rest need only be looked up.
-    let wide: Vec<&Grant> = old
+    let broad: Vec<&Grant> = old
         .iter()
         .filter(|grant| match grant {
             Grant::Resource { group, resource, verb, .. } => {
@@ -111,14 +111,16 @@ pub fn more(old: &BTreeSet<Grant>, new: &BTreeSet<Grant>) -> Vec<Grant> {
             Grant::Url { url, verb } => url.ends_with('*') || verb == "*",
         })
         .collect();
-    let known = |one: &Grant| {
-        old.contains(one) || old.contains(&unnamed(one)) || wide.iter().any(|wide| covers(wide, one))
+    let is_covered = |grant: &Grant| {
+        old.contains(grant)
+            || old.contains(&for_all_names(grant))
+            || broad.iter().any(|broad| covers(broad, grant))
     };
-    new.iter().filter(|one| !known(one)).cloned().collect()
+    new.iter().filter(|grant| !is_covered(grant)).cloned().collect()
 }
 
 /// The same for all objects.
-fn unnamed(grant: &Grant) -> Grant {
+fn for_all_names(grant: &Grant) -> Grant {
     let mut grant = grant.clone();
     if let Grant::Resource { name, .. } = &mut grant {
         name.clear();
@@ -128,21 +130,21 @@ fn unnamed(grant: &Grant) -> Grant {
 
 #[cfg(test)]
 mod tests {
-    use super::{grants, more};
+    use super::{expand_rules, uncovered};
     use serde_json::json;
 
     #[test]
-    fn wildcards_cover_what_they_mean() {
-        let set = |rule: serde_json::Value| grants([rule].iter());
-        let wide = set(json!({"apiGroups": ["apps"], "resources": ["*"], "verbs": ["get", "list"]}));
+    fn wildcards_cover_narrower_grants() {
+        let set = |rule: serde_json::Value| expand_rules([rule].iter());
+        let broad = set(json!({"apiGroups": ["apps"], "resources": ["*"], "verbs": ["get", "list"]}));
         let narrow = set(
             json!({"apiGroups": ["apps"], "resources": ["deployments"], "resourceNames": ["a"], "verbs": ["get"]}),
         );
         let other = set(json!({"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["delete"]}));
-        assert!(more(&wide, &narrow).is_empty());
-        assert_eq!(more(&wide, &other)[0].to_string(), "delete deployments.apps");
-        assert_eq!(more(&narrow, &wide).len(), 2);
+        assert!(uncovered(&broad, &narrow).is_empty());
+        assert_eq!(uncovered(&broad, &other)[0].to_string(), "delete deployments.apps");
+        assert_eq!(uncovered(&narrow, &broad).len(), 2);
         let urls = set(json!({"nonResourceURLs": ["/api/*"], "verbs": ["get"]}));
-        assert!(more(&urls, &set(json!({"nonResourceURLs": ["/api/x"], "verbs": ["get"]}))).is_empty());
+        assert!(uncovered(&urls, &set(json!({"nonResourceURLs": ["/api/x"], "verbs": ["get"]}))).is_empty());
     }
 }
