@@ -1,7 +1,7 @@
-//! What changes for users between two versions of an operator, and the least step of the version that is honest.
+//! Compares two versions of an operator and derives the minimum semantic version of the new one.
 //!
-//! Channels are cut by major versions, and a new version of a channel is installed by itself: what breaks somebody
-//! needs a new major version, also before 1.0.0.
+//! Channels are split by major version and upgrades within a channel are automatic, so a breaking change
+//! needs a new major version, even before 1.0.0.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,19 +16,19 @@ use crate::report::Finding;
 use crate::value::{array_at, string_at, to_json};
 use crate::{BundleFiles, decode, validation};
 
-/// How large a step after.
+/// The semantic version component that a change has to increment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum VersionBump {
-    /// No user sees it.
+    /// Not visible to users.
     Patch,
-    /// Something is new.
+    /// New functionality.
     Minor,
-    /// Something that worked may not.
+    /// A breaking change.
     Major,
 }
 
 impl VersionBump {
-    /// In a word.
+    /// Name in output.
     pub fn as_str(self) -> &'static str {
         match self {
             VersionBump::Patch => "patch",
@@ -38,25 +38,25 @@ impl VersionBump {
     }
 }
 
-/// What is different.
+/// What a change affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Area {
-    /// The kinds and the values that their resources take.
+    /// CRDs and the chart values behind them.
     Crds,
-    /// What the operator is allowed.
+    /// Permissions of the operator.
     Rbac,
-    /// What runs.
+    /// Container images.
     Images,
-    /// Objects beside the operator.
+    /// Objects of the bundle besides CSV and CRDs.
     Objects,
-    /// Where and with what it can be installed.
+    /// Install modes, Kubernetes version and required APIs.
     Installation,
-    /// What is asked before objects are written.
+    /// Admission and conversion webhooks.
     Webhooks,
 }
 
 impl Area {
-    /// In a word.
+    /// Name in output.
     pub fn as_str(self) -> &'static str {
         match self {
             Area::Crds => "kinds",
@@ -69,14 +69,14 @@ impl Area {
     }
 }
 
-/// One difference.
+/// A change between two bundles.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Change {
-    /// The step that it needs.
+    /// Required version bump.
     pub bump: VersionBump,
-    /// What it is about.
+    /// What the change affects.
     pub area: Area,
-    /// What changed.
+    /// Description.
     pub message: String,
 }
 
@@ -89,49 +89,51 @@ impl fmt::Display for Change {
 /// Why two bundles cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// One cannot be read.
-    #[error("the {side} bundle cannot be read: {finding}")]
+    /// A bundle cannot be parsed.
+    #[error("the {side} bundle is invalid: {finding}")]
     Bundle {
-        /// Which of the two.
+        /// `old` or `new`.
         side: &'static str,
-        /// Why.
+        /// Reason.
         finding: Finding,
     },
-    /// They are of different packages.
-    #[error("the old bundle is of the package {0:?}, the new one of {1:?}: compare versions of one package")]
+    /// The bundles belong to different packages.
+    #[error(
+        "the old bundle belongs to package {0:?}, the new one to {1:?}: compare versions of the same package"
+    )]
     Packages(String, String),
-    /// A version is none.
-    #[error("the version {version:?} of the {side} bundle is no semantic version: {error}")]
+    /// A bundle has no valid version.
+    #[error("the version {version:?} of the {side} bundle is not a semantic version: {error}")]
     Version {
-        /// Which of the two.
+        /// `old` or `new`.
         side: &'static str,
-        /// What it says.
+        /// The invalid version.
         version: String,
-        /// Why.
+        /// Parse error.
         error: String,
     },
 }
 
-/// Two versions beside each other.
+/// The result of comparing two bundles.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    /// The package.
+    /// Package name.
     pub package: String,
-    /// The old version.
+    /// Old version.
     pub old: Version,
-    /// The new version.
+    /// New version.
     pub new: Version,
-    /// What changed, the largest first.
+    /// Changes, largest bump first.
     pub changes: Vec<Change>,
 }
 
 impl Comparison {
-    /// The least step that is honest; nothing if nobody can tell the two apart.
+    /// Returns the bump that the changes require, or nothing if there are no changes.
     pub fn required_bump(&self) -> Option<VersionBump> {
         self.changes.iter().map(|change| change.bump).max()
     }
 
-    /// The step that the versions make; nothing if the new one is not newer.
+    /// Returns the bump from the old to the new version, or nothing if the new version is not higher.
     pub fn actual_bump(&self) -> Option<VersionBump> {
         let (old, new) = (&self.old, &self.new);
         if new.compare(old) != std::cmp::Ordering::Greater {
@@ -145,7 +147,7 @@ impl Comparison {
         }
     }
 
-    /// Whether the version says at least as much as has changed.
+    /// Reports whether the new version is at least the required bump.
     pub fn satisfies_semver(&self) -> bool {
         match self.actual_bump() {
             None => false,
@@ -155,7 +157,7 @@ impl Comparison {
         }
     }
 
-    /// The least version that is honest.
+    /// Returns the lowest version that the changes allow.
     pub fn minimum_version(&self) -> String {
         let Version { major, minor, patch, .. } = &self.old;
         match self.required_bump() {
@@ -166,12 +168,12 @@ impl Comparison {
     }
 }
 
-/// One of the two bundles.
+/// A parsed bundle with the data to compare.
 struct ComparedBundle {
     bundle: RegistryV1,
     version: Version,
     crds: BTreeMap<String, Value>,
-    /// What the charts' values would be, where that is not what the definitions say.
+    /// CRDs derived from chart values, where they differ from the CRDs themselves.
     values: BTreeMap<String, Value>,
 }
 
@@ -229,7 +231,7 @@ impl ComparedBundle {
         images
     }
 
-    /// The objects beside the operator, by kind and name.
+    /// Returns the additional objects and the Deployments, by kind and name.
     fn objects(&self) -> BTreeMap<(String, String), Value> {
         let mut objects = BTreeMap::new();
         for manifest in &self.bundle.others {
@@ -247,7 +249,7 @@ impl ComparedBundle {
     }
 }
 
-/// A name without the version of its bundle in it.
+/// Removes the bundle version from a name.
 pub(crate) fn unversioned_name(bundle: &RegistryV1, name: &str) -> String {
     let version_text = string_at(&bundle.csv.value, "/spec/version");
     if version_text.is_empty() {
@@ -256,7 +258,7 @@ pub(crate) fn unversioned_name(bundle: &RegistryV1, name: &str) -> String {
     name.replace(&versioned_name("", version_text), "").replace(&format!(".v{version_text}"), "")
 }
 
-/// Compares two bundles of a package.
+/// Compares two bundles of the same package.
 pub fn compare(old: &BundleFiles, new: &BundleFiles) -> Result<Comparison, Error> {
     let (old, new) = (ComparedBundle::new(old, "old")?, ComparedBundle::new(new, "new")?);
     if old.bundle.package != new.bundle.package {
@@ -287,7 +289,7 @@ fn compare_crds(old: &ComparedBundle, new: &ComparedBundle, changes: &mut Vec<Ch
                 changes,
                 VersionBump::Major,
                 Area::Crds,
-                format!("{name} is no longer there: its resources are nobody's"),
+                format!("CRD {name} is removed: its resources are no longer reconciled"),
             );
             continue;
         };
@@ -298,21 +300,21 @@ fn compare_crds(old: &ComparedBundle, new: &ComparedBundle, changes: &mut Vec<Ch
                 }
             }
             Ok(()) if without_descriptions(crd) != without_descriptions(other) => {
-                push(changes, VersionBump::Minor, Area::Crds, format!("{name} takes more than before"));
+                push(changes, VersionBump::Minor, Area::Crds, format!("CRD {name} accepts more than before"));
             }
             Ok(()) => {}
         }
     }
     for name in new.crds.keys().filter(|name| !old.crds.contains_key(*name)) {
-        push(changes, VersionBump::Minor, Area::Crds, format!("{name} is new"));
+        push(changes, VersionBump::Minor, Area::Crds, format!("CRD {name} is new"));
     }
     for (name, before) in &old.values {
-        // Where the two agree now, the definition has been compared already.
+        // A new bundle without a values schema uses the CRD for its values.
         let Some(after) = new.values.get(name).or_else(|| new.crds.get(name)) else { continue };
         match podium_schema::upgrade(before, after) {
             Err(problems) => {
                 for problem in problems {
-                    push(changes, VersionBump::Major, Area::Crds, format!("values of the chart: {problem}"));
+                    push(changes, VersionBump::Major, Area::Crds, format!("chart values: {problem}"));
                 }
             }
             Ok(()) if without_descriptions(before) != without_descriptions(after) => {
@@ -320,7 +322,7 @@ fn compare_crds(old: &ComparedBundle, new: &ComparedBundle, changes: &mut Vec<Ch
                     changes,
                     VersionBump::Minor,
                     Area::Crds,
-                    format!("the chart behind {name} takes more values than before"),
+                    format!("the chart of {name} accepts more values than before"),
                 );
             }
             Ok(()) => {}
@@ -332,26 +334,25 @@ fn compare_crds(old: &ComparedBundle, new: &ComparedBundle, changes: &mut Vec<Ch
     let (before, after) = (owns(old), owns(new));
     for name in before.difference(&after).filter(|name| new.crds.contains_key(*name)) {
         let message = format!(
-            "{name} is no longer installed by the bundle: an upgrade deletes it with all its resources"
+            "CRD {name} is no longer part of the bundle: an upgrade deletes it with all its resources"
         );
         push(changes, VersionBump::Major, Area::Crds, message);
     }
     for name in after.difference(&before).filter(|name| old.crds.contains_key(*name)) {
-        let message = format!(
-            "{name} is now installed by the bundle: an upgrade fails where somebody else has installed it"
-        );
+        let message =
+            format!("CRD {name} is now part of the bundle: an upgrade fails if the CRD has another owner");
         push(changes, VersionBump::Major, Area::Crds, message);
     }
 }
 
-/// What users see of a definition: its versions without what people read.
+/// Returns the CRD's `spec` without descriptions.
 fn without_descriptions(crd: &Value) -> Value {
     let mut value = crd.get("spec").cloned().unwrap_or_default();
     let mut work = vec![&mut value];
     while let Some(value) = work.pop() {
         match value {
             Value::Object(map) => {
-                // A field may be called so: then it is an object.
+                // A property named `description` is an object, not a string.
                 if map.get("description").is_some_and(Value::is_string) {
                     map.remove("description");
                 }
@@ -366,7 +367,7 @@ fn without_descriptions(crd: &Value) -> Value {
 
 fn compare_permissions(old: &ComparedBundle, new: &ComparedBundle, changes: &mut Vec<Change>) {
     for (section, scope) in
-        [("permissions", "in watched namespaces"), ("clusterPermissions", "in the whole cluster")]
+        [("permissions", "in target namespaces"), ("clusterPermissions", "in the cluster")]
     {
         let (before, after) = (expand_rules(old.rules(section)), expand_rules(new.rules(section)));
         for (text, bump) in summarize_grants(&uncovered(&before, &after), "may", VersionBump::Minor)
@@ -378,7 +379,7 @@ fn compare_permissions(old: &ComparedBundle, new: &ComparedBundle, changes: &mut
     }
 }
 
-/// Grants in lines, one for each resource.
+/// Formats grants as one line per resource.
 fn summarize_grants(all: &[Grant], phrase: &str, bump: VersionBump) -> Vec<(String, VersionBump)> {
     let mut lines: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for grant in all {
@@ -398,7 +399,7 @@ fn summarize_grants(all: &[Grant], phrase: &str, bump: VersionBump) -> Vec<(Stri
     lines.into_iter().map(summary_line).collect()
 }
 
-/// The repository of a reference.
+/// Returns the repository of an image reference.
 fn repository(image: &str) -> &str {
     let image = image.split('@').next().unwrap_or(image);
     match image.rsplit_once(':') {
@@ -423,7 +424,7 @@ fn compare_images(old: &ComparedBundle, new: &ComparedBundle, changes: &mut Vec<
     }
 }
 
-/// Kinds whose objects others refer to by name.
+/// Kinds whose objects are referenced by name from outside the bundle.
 const REFERENCED_KINDS: [&str; 6] =
     ["ClusterRole", "Role", "ConfigMap", "Secret", "Service", "PriorityClass"];
 
@@ -438,8 +439,8 @@ fn compare_objects(old: &ComparedBundle, new: &ComparedBundle, changes: &mut Vec
             .iter()
             .find(|(other, value)| other.0 == *kind && !before.contains_key(*other) && same(value));
         let message = match renamed {
-            Some(((_, other), _)) => format!("{kind} {name} is now called {other}"),
-            None => format!("{kind} {name} is no longer there"),
+            Some(((_, other), _)) => format!("{kind} {name} is renamed to {other}"),
+            None => format!("{kind} {name} is removed"),
         };
         let bump =
             if REFERENCED_KINDS.contains(&kind.as_str()) { VersionBump::Major } else { VersionBump::Minor };
@@ -449,7 +450,7 @@ fn compare_objects(old: &ComparedBundle, new: &ComparedBundle, changes: &mut Vec
         push(changes, VersionBump::Minor, Area::Objects, format!("{kind} {name} is new"));
     }
     for (key @ (kind, name), object) in &after {
-        // Images and arguments of the operator itself are not what users build on.
+        // Images and arguments of the operator's own Deployments are not part of its API.
         let Some(previous) = before.get(key).filter(|_| kind != "Deployment") else { continue };
         if without_identity(previous) != without_identity(object) {
             let fewer = matches!(kind.as_str(), "ClusterRole" | "Role") && {
@@ -459,14 +460,14 @@ fn compare_objects(old: &ComparedBundle, new: &ComparedBundle, changes: &mut Vec
             let (bump, message) = if fewer {
                 (VersionBump::Major, format!("{kind} {name} allows less than before"))
             } else {
-                (VersionBump::Minor, format!("{kind} {name} is different"))
+                (VersionBump::Minor, format!("{kind} {name} has changed"))
             };
             push(changes, bump, Area::Objects, message);
         }
     }
 }
 
-/// An object without its name and labels, in which versions stand.
+/// Removes name and metadata, which contain the version.
 fn without_identity(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(map) = object.as_object_mut() {
@@ -503,7 +504,8 @@ fn compare_install_requirements(old: &ComparedBundle, new: &ComparedBundle, chan
         let raised = parsed(&after).compare(&parsed(&before)) == std::cmp::Ordering::Greater;
         let bump = if raised { VersionBump::Major } else { VersionBump::Minor };
         let shown = |text: &str| if text.is_empty() { "any".to_owned() } else { text.to_owned() };
-        let message = format!("it needs Kubernetes {} instead of {}", shown(&after), shown(&before));
+        let message =
+            format!("the minimum Kubernetes version is {} instead of {}", shown(&after), shown(&before));
         push(changes, bump, Area::Installation, message);
     }
     let required = |bundle: &ComparedBundle| -> BTreeSet<String> {
@@ -516,7 +518,7 @@ fn compare_install_requirements(old: &ComparedBundle, new: &ComparedBundle, chan
             changes,
             VersionBump::Major,
             Area::Installation,
-            format!("it needs {name}, which nobody installs for it"),
+            format!("{name} is required and has to be installed separately"),
         );
     }
 }
@@ -542,19 +544,19 @@ fn compare_webhooks(old: &ComparedBundle, new: &ComparedBundle, changes: &mut Ve
                     changes,
                     VersionBump::Major,
                     Area::Webhooks,
-                    format!("{name} is asked too, and may refuse what was fine"),
+                    format!("the {ty} {name} is new and may reject objects that were accepted"),
                 );
             }
             None => push(changes, VersionBump::Minor, Area::Webhooks, format!("the {ty} {name} is new")),
             Some(previous) if previous != webhook => {
                 let bump = if ty.starts_with("Validating") { VersionBump::Major } else { VersionBump::Minor };
-                push(changes, bump, Area::Webhooks, format!("the {ty} {name} is asked about other objects"));
+                push(changes, bump, Area::Webhooks, format!("the {ty} {name} intercepts other objects"));
             }
             Some(_) => {}
         }
     }
     for (ty, name) in before.keys().filter(|key| !after.contains_key(*key)) {
-        push(changes, VersionBump::Minor, Area::Webhooks, format!("the {ty} {name} is no longer there"));
+        push(changes, VersionBump::Minor, Area::Webhooks, format!("the {ty} {name} is removed"));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Streams of YAML or JSON documents, as the tools of Kubernetes read them.
+//! Decodes streams of YAML or JSON documents like Kubernetes' `yaml.NewYAMLOrJSONDecoder`.
 
 use podium_goyaml::yaml::types::{self, Kind, Struct, Type};
 use podium_goyaml::yaml::{self, Origin};
@@ -7,31 +7,31 @@ use podium_goyaml::{Node, Value, json};
 use crate::opm::Property;
 use crate::raw_json;
 
-/// Why a document cannot be read, and at which line.
+/// A decoding error with its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecodeError {
-    /// The line, from 1; 0 if it is not known.
+    /// Line, from 1; 0 if unknown.
     pub line: u32,
-    /// In the reader's words.
+    /// Message of the decoder.
     pub message: String,
 }
 
-/// How deep values may be nested. The originals stop at 10 000.
+/// Maximum nesting depth. Go's decoders allow 10 000.
 pub const MAX_DEPTH: usize = 150;
 
-/// Whether the first bytes that are no space begin a JSON object.
+/// Reports whether the first `peek` bytes start a JSON object.
 fn starts_json_object(text: &[u8], peek: usize) -> bool {
     let head = text.get(..peek.min(text.len())).unwrap_or_default();
-    // Go looks at the bytes as text of any language.
+    // Go skips Unicode whitespace.
     String::from_utf8_lossy(head).trim_start().starts_with('{')
 }
 
-/// The first document of a text.
+/// Decodes the first document.
 pub fn first_document(text: &[u8]) -> Result<Option<Node>, DecodeError> {
     DocumentStream::new(text, 30).next().transpose()
 }
 
-/// All documents of a text, null ones too. After an error there is nothing more.
+/// Decodes all documents, including null ones, up to the first error.
 pub fn all_documents(text: &[u8]) -> Result<Vec<Node>, DecodeError> {
     DocumentStream::new(text, 4096).collect()
 }
@@ -41,7 +41,7 @@ struct DocumentStream<'t> {
     json: bool,
     count: usize,
     yaml: Option<yaml::Documents<'t>>,
-    /// The line at which what is left starts.
+    /// Line at which the remaining text starts.
     line: u32,
     done: bool,
 }
@@ -69,7 +69,7 @@ impl<'t> DocumentStream<'t> {
             Err(error) if self.count > 1 => {
                 Some(Err(DecodeError { line: self.line, message: error.to_string() }))
             }
-            // One or no object may also be the start of YAML; spaces in front of it do not count.
+            // Up to one object may also be the start of YAML; leading whitespace is skipped.
             Err(error) => {
                 self.json = false;
                 let spaces = self.text.iter().take_while(|b| b.is_ascii_whitespace() && **b != b'\n').count();
@@ -118,7 +118,7 @@ impl Iterator for DocumentStream<'_> {
     }
 }
 
-/// Makes whole numbers whole that a float has no room for; whoever reads objects keeps them.
+/// Restores integers that `f64` cannot represent, which Kubernetes keeps as int64.
 fn restore_integers(node: &mut Node, text: &[u8]) {
     let Ok(exact) = serde_json::from_slice::<serde_json::Value>(text) else { return };
     let mut work = vec![(node, &exact)];
@@ -141,7 +141,7 @@ fn restore_integers(node: &mut Node, text: &[u8]) {
     }
 }
 
-/// Whether a value is nested too deep to be worked with.
+/// Reports whether a value is nested deeper than [`MAX_DEPTH`].
 fn exceeds_max_depth(root: &Node) -> bool {
     let mut work = vec![(root, 0)];
     while let Some((node, depth)) = work.pop() {
@@ -186,20 +186,20 @@ static DEPENDENCIES_FILE: Type = Type::new(
     Kind::Struct(&Struct { name: "DependenciesFile", fields: &[("dependencies", &PROPERTIES)] }),
 );
 
-/// What a file of `metadata/` can be.
+/// The files of `metadata/`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetadataFile {
-    /// Who the bundle is, in which channels.
+    /// Package and channels.
     Annotations,
-    /// What it has.
+    /// Properties.
     Properties,
-    /// What it needs.
+    /// Dependencies.
     Dependencies,
 }
 
-/// The first document of a text as one of the files of `metadata/`.
+/// Decodes the first document of a `metadata/` file.
 ///
-/// JSON that does not fit is read once more as YAML, which takes numbers for texts.
+/// JSON that does not fit the type is decoded as YAML, which converts numbers to strings.
 pub fn decode_metadata_stream(text: &[u8], file: MetadataFile) -> Result<Node, DecodeError> {
     let ty = match file {
         MetadataFile::Annotations => &ANNOTATIONS_FILE,
@@ -227,7 +227,8 @@ pub fn decode_metadata_stream(text: &[u8], file: MetadataFile) -> Result<Node, D
     Ok(node)
 }
 
-/// The properties or dependencies of a text as they were written, if it is JSON that fits: then nobody writes them anew.
+/// Returns the properties or dependencies verbatim if the file is JSON of the right type, so that they are
+/// not re-encoded.
 pub fn raw_properties(text: &[u8], key: &str) -> Option<Vec<Property>> {
     if !starts_json_object(text, 30) {
         return None;
@@ -260,12 +261,12 @@ pub fn raw_properties(text: &[u8], key: &str) -> Option<Vec<Property>> {
     Some(out)
 }
 
-/// The text that a piece of JSON is, if it is one.
+/// Decodes a JSON string literal.
 fn unquote(literal: &str) -> Option<String> {
     json::parse(literal.as_bytes(), 0).ok()?.as_str().map(str::to_owned)
 }
 
-/// The whole text of a file of `metadata/`, as a YAML reader without streams takes it.
+/// Decodes a `metadata/` file as a single YAML document.
 pub fn decode_metadata_file(text: &[u8], file: MetadataFile) -> Result<Node, DecodeError> {
     let ty = match file {
         MetadataFile::Annotations => &ANNOTATIONS_FILE,

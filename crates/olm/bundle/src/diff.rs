@@ -1,8 +1,7 @@
-//! What is different between the objects of two bundles, field by field.
+//! Field-by-field diff of the objects that two bundles render to.
 //!
-//! What is the same thing is laid beside each other, whatever it is called: the names of roles end in a hash of their
-//! rules and are cut to fit, so a role is known by whom it is for; and the parts of a list that have names, or are rules,
-//! are known by that and not by their place.
+//! Names of generated roles end in a hash of their rules, so roles and their bindings are matched by service
+//! account. List elements that have a name or are policy rules are matched by that, not by index.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,16 +13,16 @@ use crate::registry_v1::RegistryV1;
 use crate::render::RenderedObject;
 use crate::value::{array_at, string_at};
 
-/// One difference.
+/// A changed field or object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Difference {
-    /// The kind and the name of the object.
+    /// Kind and name of the object.
     pub object: String,
-    /// The field; empty for the whole object.
+    /// Field path; empty for the whole object.
     pub path: String,
-    /// What was there; nothing for what is new.
+    /// Old value; nothing if added.
     pub old: Option<String>,
-    /// What is there; nothing for what is gone.
+    /// New value; nothing if removed.
     pub new: Option<String>,
 }
 
@@ -48,7 +47,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The longest value that is shown whole, in characters.
+/// Longer values are truncated to this many characters.
 const MAX_VALUE_CHARS: usize = 200;
 
 fn truncated(value: &Value) -> String {
@@ -59,7 +58,7 @@ fn truncated(value: &Value) -> String {
     }
 }
 
-/// Compares what two bundles put into a cluster. Objects whose names differ in the version only are the same.
+/// Diffs the rendered objects of two bundles. Names that differ only in the bundle version match.
 pub fn diff(
     old_bundle: &RegistryV1,
     old: &[RenderedObject],
@@ -100,13 +99,13 @@ pub fn diff(
     out
 }
 
-/// Whether a name ends in a hash, and so is new whenever what it stands for is.
+/// Reports whether a name ends in a hash of the object's content.
 fn is_hashed(name: &str) -> bool {
     let hash = name.rsplit_once('-').map_or("", |(_, hash)| hash);
     (40..=44).contains(&hash.len()) && hash.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
 }
 
-/// Whom roles are for, by the names of the roles.
+/// Returns the service account of each bound role.
 fn service_accounts_by_role(objects: &[RenderedObject]) -> BTreeMap<&str, &str> {
     let bindings = objects.iter().filter(|object| object.value.get("roleRef").is_some());
     bindings
@@ -116,7 +115,8 @@ fn service_accounts_by_role(objects: &[RenderedObject]) -> BTreeMap<&str, &str> 
         .collect()
 }
 
-/// What an object is known by: its kind and name; a role whose name is made, and its binding, by whom it is for.
+/// Returns the key to match an object by: kind and name, or kind and service account for generated roles and
+/// bindings.
 fn object_identity(object: &RenderedObject, service_accounts_by_role: &BTreeMap<&str, &str>) -> String {
     let name = string_at(&object.value, "/metadata/name");
     match service_accounts_by_role.get(name).filter(|_| is_hashed(name)) {
@@ -125,7 +125,8 @@ fn object_identity(object: &RenderedObject, service_accounts_by_role: &BTreeMap<
     }
 }
 
-/// What a part of a list is known by: a rule by what it is about, a verb by itself, other parts by their name.
+/// Returns the key to match a list element by: policy rules by resource, verbs by themselves, other elements
+/// by name.
 fn element_identity(path: &str, element: &Value) -> Option<String> {
     if path.ends_with(".verbs") {
         return element.as_str().map(str::to_owned);
@@ -148,7 +149,7 @@ fn element_identity(path: &str, element: &Value) -> Option<String> {
     element.get("name").and_then(Value::as_str).map(str::to_owned)
 }
 
-/// The parts of a list by what they are known by; nothing where they are not.
+/// Keys list elements by identity; returns nothing if an element has none.
 fn keyed_elements<'v>(
     bundle: &RegistryV1,
     path: &str,
@@ -161,7 +162,7 @@ fn keyed_elements<'v>(
     Some(out)
 }
 
-/// A key that is not taken: the name itself, or with a number behind it.
+/// Returns the name itself, or with a number if it is already used.
 fn unique_key<T>(existing: &BTreeMap<String, T>, name: String) -> String {
     let mut key = name.clone();
     let mut number = 1;
@@ -172,13 +173,13 @@ fn unique_key<T>(existing: &BTreeMap<String, T>, name: String) -> String {
     key
 }
 
-/// Whether two values of a field are names that are made of the rules, which are compared themselves.
+/// Reports whether both values are generated names, which change with the rules that are compared anyway.
 fn is_generated_rename(path: &str, old: &Value, new: &Value) -> bool {
     let is_generated = |name: &Value| name.as_str().is_some_and(is_hashed);
     matches!(path, ".metadata.name" | ".roleRef.name") && is_generated(old) && is_generated(new)
 }
 
-/// The differences of two values; objects are as deep as their reader allows.
+/// Diffs two values. The decoder has bounded the nesting depth.
 fn diff_fields(
     name: &str,
     (old_bundle, old): (&RegistryV1, &Value),
@@ -240,7 +241,7 @@ mod tests {
     #[test]
     fn matches_generated_roles_by_service_account_and_rules_by_resource() {
         let rendered = |version: &str, hash: char, rules: serde_json::Value| {
-            // As long names are cut, the version is only partly in them.
+            // Truncation leaves only a part of the version in the name.
             let name = format!("shop-operator.v{}-{}", &version[..3], hash.to_string().repeat(43));
             let account = format!("shop-operator-{}", version.replace('.', "-"));
             let role = json!({"kind": "ClusterRole", "metadata": {"name": name}, "rules": rules});

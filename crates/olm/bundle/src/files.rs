@@ -1,4 +1,4 @@
-//! The files of a bundle, wherever they came from.
+//! The files of a bundle in memory, read from a directory, an archive or an image.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,57 +6,57 @@ use std::sync::Arc;
 
 use podium_chart::archive;
 
-/// How many files a bundle can have.
+/// Maximum number of files.
 const MAX_FILES: usize = 10_000;
-/// How many bytes they can have together.
+/// Maximum total size in bytes.
 const MAX_BYTES: u64 = 100 * 1024 * 1024;
-/// How deep folders can be nested.
+/// Maximum directory depth.
 const MAX_DEPTH: usize = 32;
 
-/// Why files are no tree.
+/// Why the files of a bundle cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A path that leaves the tree.
-    #[error("{0:?} is no path inside a bundle: names must be relative and must not contain \"..\"")]
+    /// A path that is not relative or escapes the bundle.
+    #[error("{0:?} is not a valid path in a bundle: paths must be relative and must not contain \"..\"")]
     InvalidPath(String),
-    /// More files than a bundle can have.
-    #[error("a bundle can have {MAX_FILES} files")]
+    /// The bundle has too many files.
+    #[error("the bundle has more than {MAX_FILES} files")]
     TooManyFiles,
-    /// More bytes than a bundle can have.
-    #[error("a bundle can have {MAX_BYTES} bytes")]
+    /// The bundle is too large.
+    #[error("the bundle is larger than {MAX_BYTES} bytes")]
     TooLarge,
-    /// Folders in folders in folders.
-    #[error("{0} is nested deeper than {MAX_DEPTH} folders")]
+    /// Directories are nested too deeply.
+    #[error("{0} is nested deeper than {MAX_DEPTH} directories")]
     TooDeep(String),
-    /// Something that is neither a file nor a folder.
-    #[error("{0} is neither a file nor a folder; links are not followed")]
+    /// Neither a regular file nor a directory.
+    #[error("{0} is neither a regular file nor a directory; links are not followed")]
     UnsupportedFileType(String),
-    /// A file that cannot be read.
+    /// A file cannot be read.
     #[error("{path} cannot be read: {error}")]
     Io {
-        /// Which.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// The I/O error.
         error: std::io::Error,
     },
-    /// An archive that cannot be read.
-    #[error("{path} is no archive of a bundle: {error}")]
+    /// An archive cannot be read.
+    #[error("{path} is not a bundle archive: {error}")]
     Archive {
-        /// Which.
+        /// Path of the archive.
         path: String,
-        /// Why.
+        /// The archive error.
         error: archive::Error,
     },
 }
 
-/// Files by their paths, which are relative and have slashes.
+/// Files of a bundle by relative, slash-separated path.
 #[derive(Debug, Clone, Default)]
 pub struct BundleFiles {
     files: BTreeMap<String, Arc<[u8]>>,
 }
 
 impl BundleFiles {
-    /// A tree of these files.
+    /// Collects files and checks their paths and sizes.
     pub fn new<I, D>(files: I) -> Result<Self, Error>
     where
         I: IntoIterator<Item = (String, D)>,
@@ -88,7 +88,7 @@ impl BundleFiles {
         Ok(())
     }
 
-    /// The files of a folder, or of an archive (a gzipped tar) of one.
+    /// Reads a bundle directory, or a gzipped tar archive of one.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let io_error = |error| Error::Io { path: path.display().to_string(), error };
         if std::fs::metadata(path).map_err(io_error)?.is_dir() {
@@ -119,7 +119,7 @@ impl BundleFiles {
                     if relative.split('/').count() >= MAX_DEPTH {
                         return Err(Error::TooDeep(relative));
                     }
-                    // Nobody looks at what is not the bundle's: a checkout can be large.
+                    // Only the bundle's own directories are read: a source checkout can be large.
                     if !name.is_empty() || is_bundle_dir(&relative) {
                         dirs.push((entry.path(), relative));
                     }
@@ -142,7 +142,7 @@ impl BundleFiles {
         Ok(())
     }
 
-    /// The tree in the only folder of this one, if the bundle is not at its top.
+    /// Strips a single top-level directory that contains the bundle.
     fn strip_top_dir(self) -> Self {
         let at_top = self.files.keys().any(|path| path.split('/').next().is_some_and(is_bundle_dir));
         let mut tops = self.files.keys().map(|path| path.split('/').next().unwrap_or_default());
@@ -156,27 +156,27 @@ impl BundleFiles {
         BundleFiles { files: self.files.into_iter().filter_map(cut).collect() }
     }
 
-    /// All files, sorted by path.
+    /// Iterates over all files, sorted by path.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.files.iter().map(|(path, data)| (path.as_str(), data.as_ref()))
     }
 
-    /// The content of a file.
+    /// Returns the content of a file.
     pub fn get(&self, path: &str) -> Option<&[u8]> {
         self.files.get(path).map(AsRef::as_ref)
     }
 
-    /// Whether there is a folder with something in it.
+    /// Reports whether a directory exists and is not empty.
     pub fn has_dir(&self, dir: &str) -> bool {
         self.entries_below(dir).next().is_some()
     }
 
-    /// The files that are in a folder itself, with their names in it.
+    /// Iterates over the files directly in a directory, by file name.
     pub(crate) fn files_in<'t>(&'t self, dir: &'t str) -> impl Iterator<Item = (&'t str, &'t [u8])> {
         self.entries_below(dir).filter(|(name, _)| !name.contains('/'))
     }
 
-    /// The folders that are in a folder itself.
+    /// Returns the direct subdirectories of a directory.
     pub(crate) fn subdirs<'t>(&'t self, dir: &'t str) -> BTreeSet<&'t str> {
         self.entries_below(dir).filter_map(|(name, _)| Some(name.split_once('/')?.0)).collect()
     }
@@ -184,7 +184,7 @@ impl BundleFiles {
     fn entries_below<'t>(&'t self, dir: &'t str) -> impl Iterator<Item = (&'t str, &'t [u8])> {
         let start = format!("{dir}/");
         self.files.range(start.clone()..).map_while(move |(path, data)| {
-            // The slash sorts before whatever else could follow, so that all of a folder are beside each other.
+            // Paths with the same prefix are adjacent in the sorted map.
             path.starts_with(&start).then(|| (path.get(start.len()..).unwrap_or_default(), data.as_ref()))
         })
     }

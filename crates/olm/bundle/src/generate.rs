@@ -1,4 +1,4 @@
-//! The bundle of an operator project: a ClusterServiceVersion and what belongs to it, every name with its version.
+//! Generates the bundle of an operator project: CSV, CRDs, roles and annotations, with versioned names.
 
 use std::collections::BTreeMap;
 
@@ -10,83 +10,83 @@ use crate::{
     ANNOTATIONS_FILE, CHANNELS_LABEL, CSV_KIND, DEFAULT_CHANNEL_LABEL, MANIFESTS_DIR, PACKAGE_LABEL,
 };
 
-/// The label and annotation with the form of a bundle.
+/// Label and annotation with the bundle format.
 pub const MEDIA_TYPE_LABEL: &str = "operators.operatorframework.io.bundle.mediatype.v1";
-/// The label and annotation with the folder of the objects.
+/// Label and annotation with the manifests directory.
 pub const MANIFESTS_LABEL: &str = "operators.operatorframework.io.bundle.manifests.v1";
-/// The label and annotation with the folder of what is said about them.
+/// Label and annotation with the metadata directory.
 pub const METADATA_LABEL: &str = "operators.operatorframework.io.bundle.metadata.v1";
-/// The definitions of the kinds that the operator serves, also of those that the bundle does not own. Neither opm nor
-/// the lifecycle controller looks at it; versions are compared by it.
+/// CRDs that the operator watches, including those that the bundle does not own. opm and operator-controller
+/// ignore the file; [`compare`](mod@crate::compare) reads it.
 pub const KINDS_FILE: &str = "metadata/kinds.yaml";
 
-/// A kind that the operator serves.
+/// A kind that the operator watches.
 #[derive(Debug, Clone)]
 pub struct WatchedKind {
-    /// The CustomResourceDefinition.
+    /// CustomResourceDefinition.
     pub crd: Value,
-    /// The definition that the values of the chart would have, if that is another one.
+    /// CRD derived from the chart values, if it differs from `crd`.
     pub values: Option<Value>,
-    /// The version that the operator asks for.
+    /// API version that the operator watches.
     pub version: String,
-    /// The labels that a resource needs for this operator to care.
+    /// Labels that the watch selector requires.
     pub labels: BTreeMap<String, String>,
 }
 
-/// What a bundle is made from.
+/// Input of [`generate`].
 #[derive(Debug, Clone)]
 pub struct BundleSpec {
-    /// The package.
+    /// Package name.
     pub package: String,
-    /// The version.
+    /// Version.
     pub version: String,
-    /// The channels that the author wishes.
+    /// Channels of the bundle.
     pub channels: Vec<String>,
-    /// The channel that is the usual one, if the author wishes one.
+    /// Default channel, if set.
     pub default_channel: Option<String>,
-    /// The kinds that it serves.
+    /// Watched kinds.
     pub kinds: Vec<WatchedKind>,
-    /// Whether the bundle installs their definitions. Only one extension of a cluster can.
+    /// Whether the bundle contains the CRDs. Only one ClusterExtension per cluster can own a CRD.
     pub owns_kinds: bool,
-    /// Rules for every namespace that it watches.
+    /// Policy rules for each target namespace.
     pub permissions: Vec<Value>,
-    /// Rules for the whole cluster.
+    /// Policy rules for the whole cluster.
     pub cluster_permissions: Vec<Value>,
-    /// The Deployment, under the name that [`suffixed`] gives.
+    /// The operator's Deployment, named by [`versioned_name`].
     pub deployment: Value,
-    /// A ClusterServiceVersion with what people read: names, descriptions, icons, links; null for none.
+    /// CSV with display name, description, icons and links to start from; null for none.
     pub base: Value,
 }
 
-/// Why there is no bundle.
+/// Why no bundle can be generated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The version is none.
-    #[error("the version {version:?} is no semantic version ({error}): write it as 1.2.3")]
+    /// The version is not a semantic version.
+    #[error("the version {version:?} is not a semantic version ({error}): write it as 1.2.3")]
     Version {
-        /// What was given.
+        /// The given version.
         version: String,
-        /// Why.
+        /// Parse error.
         error: String,
     },
-    /// The name of the package is none.
-    #[error("the package name {0:?} is no DNS label: use small letters, digits and '-', at most 63 of them")]
+    /// The package name is not a DNS label.
+    #[error("the package name {0:?} is not a DNS label: use at most 63 lower-case letters, digits and '-'")]
     Package(String),
-    /// A name with its version is too long.
-    #[error("{0:?} is longer than 63 signs: choose a shorter package name (--package)")]
+    /// A versioned name exceeds 63 characters.
+    #[error("{0:?} is longer than 63 characters: choose a shorter package name (--package)")]
     NameTooLong(String),
-    /// No channel at all.
-    #[error("a bundle is in at least one channel: --channels stable")]
+    /// The bundle has no channel.
+    #[error("a bundle needs at least one channel: --channels stable")]
     NoChannel,
-    /// The usual channel is none of the channels.
-    #[error("the default channel {0:?} is none of the channels: add it to --channels")]
+    /// The default channel is not one of the channels.
+    #[error("the default channel {0:?} is not one of the channels: add it to --channels")]
     DefaultChannel(String),
-    /// The base is something else.
+    /// The base object is not a ClusterServiceVersion.
     #[error("the base is a {0:?}, not a ClusterServiceVersion")]
     BaseKind(String),
 }
 
-/// A name with a version behind it, so that several versions can be in one cluster.
+/// Appends a version to a name, so that several versions can run in one cluster.
 pub fn versioned_name(name: &str, version: &str) -> String {
     let c = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     format!("{name}-{}", version.chars().map(c).collect::<String>())
@@ -96,7 +96,7 @@ fn is_dns1123_label(name: &str) -> bool {
     name.len() <= 63 && !name.contains('.') && crate::names::validate_dns1123_subdomain(name).is_empty()
 }
 
-/// The files of the bundle.
+/// Generates the files of the bundle.
 pub fn generate(spec: &BundleSpec) -> Result<BTreeMap<String, Vec<u8>>, Error> {
     validate_spec(spec)?;
     let mut files = BTreeMap::new();
@@ -141,12 +141,12 @@ pub fn generate(spec: &BundleSpec) -> Result<BTreeMap<String, Vec<u8>>, Error> {
     Ok(files)
 }
 
-/// A version as the value of a label.
+/// Converts a version to a label value.
 fn label_value(version: &str) -> String {
     version.chars().map(|c| if c == '+' { '_' } else { c }).take(63).collect()
 }
 
-/// The labels of the image of a bundle, which are also its annotations.
+/// Returns the labels of the bundle image, which are also the bundle annotations.
 pub fn labels(spec: &BundleSpec) -> Map<String, Value> {
     let mut labels = Map::new();
     for (key, value) in [
@@ -186,7 +186,7 @@ fn validate_spec(spec: &BundleSpec) -> Result<(), Error> {
     }
 }
 
-/// The images of a Deployment.
+/// Returns the container images of a Deployment.
 fn images(deployment: &Value) -> Vec<Value> {
     let pods = ["containers", "initContainers"]
         .map(|key| array_at(deployment, &format!("/spec/template/spec/{key}")));
@@ -231,7 +231,7 @@ fn build_csv(spec: &BundleSpec) -> Value {
         "spec": {"displayName": spec.package, "description": format!("The operator of {}.", spec.package),
             "installModes": install_modes, "relatedImages": images(&spec.deployment)},
     });
-    // What people read is theirs; what is computed is not.
+    // The base overrides descriptive fields but not computed ones.
     for section in ["annotations", "labels"] {
         let base_entries = spec.base.pointer(&format!("/metadata/{section}")).and_then(Value::as_object);
         for (key, value) in base_entries.into_iter().flatten() {
@@ -247,7 +247,7 @@ fn build_csv(spec: &BundleSpec) -> Value {
     csv
 }
 
-/// The least resource of a kind that this operator cares for.
+/// Returns a minimal custom resource that the operator watches.
 fn minimal_resource(watched: &WatchedKind) -> Value {
     let kind = string_at(&watched.crd, "/spec/names/kind");
     let mut metadata = json!({"name": format!("my-{}", kind.to_lowercase())});
@@ -258,7 +258,7 @@ fn minimal_resource(watched: &WatchedKind) -> Value {
     json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": {}})
 }
 
-/// The Dockerfile that makes the image of a bundle in a folder, for those who build with Docker.
+/// Returns a Dockerfile for the bundle image, for builds with Docker.
 pub fn dockerfile(labels: &Map<String, Value>, dir: &str) -> String {
     let mut out = String::from("FROM scratch\n\n");
     for (key, value) in labels {

@@ -1,11 +1,12 @@
-//! registry+v1 bundles: the operator of one version, ready to be installed.
+//! registry+v1 bundles: parse, validate, render, generate and compare.
 //!
 //! ```text
-//! files ──┬─ opm's reading (lenient) ────────▶ olm.bundle for catalogs
-//!         └─ the controller's reading (strict) ▶ checks ──▶ objects for a cluster
+//! files ──┬─ opm (lenient) ──────────────▶ olm.bundle for file-based catalogs
+//!         └─ operator-controller (strict) ▶ validation ──▶ objects for a cluster
 //! ```
 //!
-//! The two readings differ, as the originals do; [`report`](mod@report) names who refuses what. Everything is a function of the files.
+//! opm and operator-controller parse bundles differently; [`report`](mod@report) says which of the two
+//! rejects a bundle. Every result is a pure function of the bundle files.
 
 pub mod compare;
 mod decode;
@@ -38,19 +39,19 @@ pub(crate) const ANNOTATIONS_FILE: &str = "metadata/annotations.yaml";
 pub(crate) const PROPERTIES_FILE: &str = "metadata/properties.yaml";
 pub(crate) const PROPERTIES_ANNOTATION: &str = "olm.properties";
 
-/// The label and annotation that name the package of a bundle.
+/// Label and annotation with the package name of a bundle.
 pub const PACKAGE_LABEL: &str = "operators.operatorframework.io.bundle.package.v1";
-/// The label and annotation with the channels that the author wishes.
+/// Label and annotation with the channels that the bundle author proposes, separated by commas.
 pub const CHANNELS_LABEL: &str = "operators.operatorframework.io.bundle.channels.v1";
-/// The label and annotation with the channel that the author wishes to be the usual one.
+/// Label and annotation with the default channel that the bundle author proposes.
 pub const DEFAULT_CHANNEL_LABEL: &str = "operators.operatorframework.io.bundle.channel.default.v1";
 
-/// What `opm render` makes of a bundle whose image has this reference; an empty one is that of a folder.
+/// Renders the `olm.bundle` of a bundle image like `opm render`. `image` is empty for a bundle directory.
 pub fn olm_bundle(files: &BundleFiles, image: &str) -> Result<OlmBundle, Finding> {
     OlmBundle::new(&RegistryBundle::new(files)?, image)
 }
 
-/// Everything that opm or the lifecycle controller refuses, sorted by place.
+/// Returns everything that opm or operator-controller rejects, sorted by file and line.
 pub fn validate(files: &BundleFiles, options: &render::Options) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(olm_bundle(files, "").err());

@@ -1,11 +1,11 @@
-//! Names that are made: cut to fit, and with the hash of what they stand for.
+//! Object names that operator-controller generates: truncated to 63 characters, with a hash suffix.
 
 use sha2::{Digest, Sha224};
 
 const MAX_NAME_LEN: usize = 63;
 
-/// A name of two parts, the first one cut so that both fit. Where both fit exactly, the dash between them makes the
-/// name one too long, as in the original.
+/// Joins base and suffix with a dash and truncates the base to fit. Base and suffix of exactly 63 characters
+/// are not truncated, so the name is one character too long, as upstream.
 pub fn object_name_with_suffix(base: &str, suffix: &str) -> String {
     let mut base = base;
     if base.len() + suffix.len() > MAX_NAME_LEN {
@@ -18,7 +18,7 @@ pub fn object_name_with_suffix(base: &str, suffix: &str) -> String {
     format!("{base}-{suffix}")
 }
 
-/// The hash of a line, in digits and small letters.
+/// SHA-224 of a line in base 36.
 pub fn deep_hash(line: &str) -> String {
     let mut hasher = Sha224::new();
     hasher.update(line.as_bytes());
@@ -37,7 +37,7 @@ pub fn deep_hash(line: &str) -> String {
     if out.is_empty() { "0".to_owned() } else { out.into_iter().rev().collect() }
 }
 
-/// What is wrong with a name of parts with dots between them.
+/// Returns the violations of the DNS-1123 subdomain rules.
 pub fn validate_dns1123_subdomain(name: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if name.len() > 253 {
@@ -72,9 +72,9 @@ mod tests {
             object_name_with_suffix(&"a".repeat(60), "service"),
             format!("{}-service", "a".repeat(55))
         );
-        // 63 together is not cut, and so is 64 with its dash.
+        // 63 characters without the dash are not truncated, so the name has 64.
         assert_eq!(object_name_with_suffix(&"a".repeat(56), "service").len(), 64);
-        // The hash of `{}` and a line feed, which any other program gives too.
+        // SHA-224 of `{}` and a line feed.
         assert_eq!(deep_hash("{}"), "16jfjhihxbzhfhs1k5mimq740kvioi98pfbea9q6qtf9");
     }
 

@@ -1,4 +1,4 @@
-//! The `olm.bundle` that a catalog has of a bundle: its properties and the images that belong to it.
+//! The `olm.bundle` blob of a bundle: properties and related images.
 
 use std::collections::BTreeSet;
 
@@ -19,38 +19,38 @@ const TYPE_GVK_REQUIRED: &str = "olm.gvk.required";
 const TYPE_BUNDLE_OBJECT: &str = "olm.bundle.object";
 const TYPE_CSV_METADATA: &str = "olm.csv.metadata";
 
-/// An image that belongs to a bundle.
+/// An image that the bundle refers to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RelatedImage {
-    /// What its author calls it; may be empty.
+    /// Name given by the bundle author; may be empty.
     pub name: String,
-    /// The reference.
+    /// Image reference.
     pub image: String,
 }
 
-/// A bundle as a file-based catalog has it.
+/// An `olm.bundle` blob of a file-based catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OlmBundle {
-    /// The name of the ClusterServiceVersion.
+    /// Name of the ClusterServiceVersion.
     pub name: String,
-    /// The package.
+    /// Package name.
     pub package: String,
-    /// The reference of the image; empty for a bundle that was read from a folder.
+    /// Image reference; empty for a bundle directory.
     pub image: String,
-    /// The properties in opm's order.
+    /// Properties in opm's order.
     pub properties: Vec<Property>,
-    /// The images, sorted by reference.
+    /// Related images, sorted by reference.
     pub related_images: Vec<RelatedImage>,
-    /// The ClusterServiceVersion in JSON; catalogs do not have it, templates and graphs look into it.
+    /// CSV as JSON. It is not part of the blob; templates and graphs read it.
     pub csv_json: String,
 }
 
-fn reject(bundle: &RegistryBundle, rule: Rule, text: impl Into<String>) -> Finding {
-    Finding::new(Validator::Opm, rule, bundle.csv_location(), text)
+fn reject(bundle: &RegistryBundle, rule: Rule, message: impl Into<String>) -> Finding {
+    Finding::new(Validator::Opm, rule, bundle.csv_location(), message)
 }
 
 impl OlmBundle {
-    /// What `opm render` makes of a bundle whose image has this reference.
+    /// Builds the blob like `opm render` for the bundle image `image`.
     pub fn new(bundle: &RegistryBundle, image: &str) -> Result<Self, Finding> {
         Ok(OlmBundle {
             name: bundle.name.clone(),
@@ -62,8 +62,9 @@ impl OlmBundle {
         })
     }
 
-    /// What `opm render --migrate-level=bundle-object-to-csv-metadata` makes of it: instead of all objects only what
-    /// catalogs need of the ClusterServiceVersion. Nothing changes without an image, or where that is done already.
+    /// Applies `opm render --migrate-level=bundle-object-to-csv-metadata`: replaces the `olm.bundle.object`
+    /// properties by one `olm.csv.metadata` property. A bundle without an image or with that property is
+    /// unchanged.
     pub fn migrated(mut self) -> Result<Self, Finding> {
         if self.image.is_empty() || self.properties.iter().any(|property| property.kind == TYPE_CSV_METADATA)
         {
@@ -80,7 +81,7 @@ impl OlmBundle {
         Ok(self)
     }
 
-    /// As one line of JSON, the fields in opm's order and the values of properties as they were written.
+    /// Encodes the blob as one line of JSON with the fields in opm's order and the property values verbatim.
     pub fn to_json(&self) -> String {
         let mut out = String::from(r#"{"schema":"olm.bundle""#);
         for (key, text) in [("name", &self.name), ("package", &self.package)] {
@@ -110,7 +111,7 @@ impl OlmBundle {
         out
     }
 
-    /// As `opm render` prints it, which is nothing if the package has no name.
+    /// Encodes the blob like `opm render`, which prints nothing for an empty package name.
     pub fn to_pretty(&self) -> String {
         if self.package.is_empty() {
             return String::new();
@@ -120,12 +121,12 @@ impl OlmBundle {
         out
     }
 
-    /// As a value; the order of fields is that of their names.
+    /// Converts the blob to a JSON value, with sorted keys.
     pub fn to_value(&self) -> Value {
         serde_json::from_str(&self.to_json()).unwrap_or_default()
     }
 
-    /// The version that the property of the package has.
+    /// Returns the version of the `olm.package` property.
     pub fn version(&self) -> String {
         let package = self.properties.iter().find(|property| property.kind == TYPE_PACKAGE);
         let value: Value =
@@ -156,24 +157,24 @@ fn csv_metadata(csv: &Value) -> Value {
             out.insert(key.to_owned(), value.clone());
         }
     }
-    // Read once more, so that what is empty goes.
+    // Converts again to drop empty fields.
     let value = Value::Object(out);
     types::convert(type_name::CSV_METADATA, &value).unwrap_or(value)
 }
 
-/// A value of a property whose fields are texts.
+/// Reads the string fields of a property value.
 fn string_fields<const N: usize>(value: Option<&str>, keys: [&str; N]) -> Result<[String; N], String> {
     let node = json::parse(value.unwrap_or_default().as_bytes(), 0).map_err(|error| error.to_string())?;
     let empty = Map::new();
     let map = match &node.value {
         YamlValue::Null => &empty,
         YamlValue::Map(map) => map,
-        _ => return Err("the value is no object".to_owned()),
+        _ => return Err("the value is not an object".to_owned()),
     };
     let mut out = [const { String::new() }; N];
     for (key, target) in keys.iter().zip(&mut out) {
         if let Some(node) = get_case_insensitive(map, key) {
-            *target = node.as_str().ok_or_else(|| format!("{key} is no text"))?.to_owned();
+            *target = node.as_str().ok_or_else(|| format!("{key} is not a string"))?.to_owned();
         }
     }
     Ok(out)
@@ -275,7 +276,7 @@ fn related_images(bundle: &RegistryBundle, image: &str) -> Result<Vec<RelatedIma
                 format!("spec.relatedImages: {message}"),
             )
         };
-        for node in node.as_list().ok_or_else(|| malformed(node, "no list"))?.iter() {
+        for node in node.as_list().ok_or_else(|| malformed(node, "not a list"))?.iter() {
             let mut image_ref = RelatedImage { name: String::new(), image: String::new() };
             match &node.value {
                 YamlValue::Null => {}
@@ -284,12 +285,12 @@ fn related_images(bundle: &RegistryBundle, image: &str) -> Result<Vec<RelatedIma
                         if let Some(node) = get_case_insensitive(map, key) {
                             *target = node
                                 .as_str()
-                                .ok_or_else(|| malformed(node, &format!("{key} is no text")))?
+                                .ok_or_else(|| malformed(node, &format!("{key} is not a string")))?
                                 .to_owned();
                         }
                     }
                 }
-                _ => return Err(malformed(node, "an element is no object")),
+                _ => return Err(malformed(node, "an item is not an object")),
             }
             images.push(image_ref);
         }
@@ -305,12 +306,12 @@ fn related_images(bundle: &RegistryBundle, image: &str) -> Result<Vec<RelatedIma
             .filter(|image| !listed.contains(*image))
             .map(|image| without_name(image)),
     );
-    // opm's sort is not stable: of more than twelve it leaves equal ones in another order.
+    // opm's sort is not stable and reorders equal images in lists of more than twelve.
     images.sort_by(|a, b| a.image.cmp(&b.image));
     Ok(images)
 }
 
-/// The images of the Deployments that a ClusterServiceVersion asks for.
+/// Returns the container images of the deployments in the install strategy.
 pub(crate) fn operator_images(bundle: &RegistryBundle) -> Result<BTreeSet<String>, Finding> {
     let mut images = BTreeSet::new();
     let malformed = |node: &Node, message: String| {
@@ -321,26 +322,27 @@ pub(crate) fn operator_images(bundle: &RegistryBundle) -> Result<BTreeSet<String
     let Some(install) = get_case_insensitive(spec, "install") else { return Ok(images) };
     let object = |node: &Node, message: &str| match &node.value {
         YamlValue::Map(map) => Ok(map.clone()),
-        _ => Err(malformed(node, format!("{message} is no object"))),
+        _ => Err(malformed(node, format!("{message} is not an object"))),
     };
     let map = object(install, "it")?;
     let strategy = match get_case_insensitive(&map, "strategy") {
         None => String::new(),
         Some(node) => {
-            node.as_str().ok_or_else(|| malformed(node, "strategy is no text".to_owned()))?.to_owned()
+            node.as_str().ok_or_else(|| malformed(node, "strategy is not a string".to_owned()))?.to_owned()
         }
     };
     let Some(strategy_spec) = get_case_insensitive(&map, "spec") else { return Ok(images) };
     let strategy_spec = object(strategy_spec, "spec")?;
     let Some(deployments) = get_case_insensitive(&strategy_spec, "deployments") else { return Ok(images) };
-    let gvks =
-        deployments.as_list().ok_or_else(|| malformed(deployments, "deployments is no list".to_owned()))?;
+    let gvks = deployments
+        .as_list()
+        .ok_or_else(|| malformed(deployments, "deployments is not a list".to_owned()))?;
     for node in gvks.iter().filter(|node| !node.is_null()) {
         let map = object(node, "a deployment")?;
         if let Some(node) = get_case_insensitive(&map, "name")
             && node.as_str().is_none()
         {
-            return Err(malformed(node, "the name of a deployment is no text".to_owned()));
+            return Err(malformed(node, "the name of a deployment is not a string".to_owned()));
         }
         let Some(spec) = get_case_insensitive(&map, "spec") else {
             continue;

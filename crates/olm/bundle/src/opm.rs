@@ -1,8 +1,8 @@
-//! A bundle as opm reads it: the first document of each file of `manifests/`, and whatever in `metadata/` looks like
-//! annotations, properties or dependencies.
+//! Parses a bundle like opm: the first document of each file of `manifests/`, and every file of `metadata/`
+//! that decodes as annotations, properties or dependencies.
 //!
-//! opm is lenient: files that it cannot read are left out, folders are not looked into, and of several
-//! ClusterServiceVersions the first counts.
+//! opm is lenient: it skips files that do not decode and subdirectories, and takes the first of several
+//! ClusterServiceVersions.
 
 use std::collections::BTreeSet;
 
@@ -18,21 +18,21 @@ use crate::{
     PROPERTIES_ANNOTATION, raw_json,
 };
 
-/// An object with the file that it is in.
+/// An untyped object with its source file.
 #[derive(Debug, Clone)]
 pub struct Unstructured {
-    /// The path in the bundle.
+    /// Path in the bundle.
     pub file: String,
     /// The object.
     pub node: Node,
 }
 
-/// A property or a dependency.
+/// A property or dependency of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Property {
-    /// Its type.
+    /// Property type, such as `olm.package`.
     pub kind: String,
-    /// Its value in JSON as it was written; nothing if it has none.
+    /// Raw JSON value, if any.
     pub value: Option<String>,
 }
 
@@ -41,13 +41,13 @@ impl Property {
         format!("type: {}, value: {}", self.kind, self.value.as_deref().unwrap_or_default())
     }
 
-    /// The value in JSON, null if there is none.
+    /// Returns the raw JSON value, or null.
     pub fn value_json(&self) -> &str {
         self.value.as_deref().unwrap_or("null")
     }
 }
 
-/// A kind that a bundle has or needs.
+/// A provided or required API.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ApiKey {
     pub group: String,
@@ -56,18 +56,18 @@ pub(crate) struct ApiKey {
     pub plural: String,
 }
 
-/// A bundle as opm sees it.
+/// A bundle as opm parses it (`registry.Bundle`).
 #[derive(Debug, Clone)]
 pub struct RegistryBundle {
-    /// The name of the ClusterServiceVersion.
+    /// Name of the ClusterServiceVersion.
     pub name: String,
-    /// The package.
+    /// Package name.
     pub package: String,
-    /// The channels that its author wishes.
+    /// Channels that the bundle author proposes.
     pub channels: Vec<String>,
-    /// The channel that its author wishes to be the usual one.
+    /// Default channel that the bundle author proposes.
     pub default_channel: String,
-    /// The objects, in the order of their files.
+    /// Objects in file order.
     pub objects: Vec<Unstructured>,
     pub(crate) csv: usize,
     pub(crate) properties: Vec<Property>,
@@ -75,22 +75,22 @@ pub struct RegistryBundle {
     pub(crate) provided_apis: BTreeSet<ApiKey>,
 }
 
-fn reject(rule: Rule, location: (&str, u32), text: impl Into<String>) -> Finding {
-    Finding::new(Validator::Opm, rule, location, text)
+fn reject(rule: Rule, location: (&str, u32), message: impl Into<String>) -> Finding {
+    Finding::new(Validator::Opm, rule, location, message)
 }
 
 impl RegistryBundle {
-    /// Reads the files of a bundle, or says why opm refuses them.
+    /// Parses the bundle files. An error is the reason why opm rejects them.
     pub fn new(files: &crate::BundleFiles) -> Result<Self, Finding> {
         if !files.has_dir(MANIFESTS_DIR) {
-            return Err(reject(Rule::Folders, ("", 0), "there is no folder manifests/"));
+            return Err(reject(Rule::Folders, ("", 0), "the directory manifests/ is missing"));
         }
         let objects = read_objects(files);
         if objects.is_empty() {
             return Err(reject(Rule::NoObjects, (MANIFESTS_DIR, 0), "no bundle objects found"));
         }
         let csv = objects.iter().position(|object| object_kind(&object.node) == CSV_KIND);
-        let csv_object_meta = match csv.and_then(|at| objects.get(at)) {
+        let meta = match csv.and_then(|at| objects.get(at)) {
             Some(source) => Some(csv_object_meta(source)?),
             None => None,
         };
@@ -98,11 +98,11 @@ impl RegistryBundle {
         for object in &objects {
             add_crd_apis(object, &mut provided_apis)?;
         }
-        let (Some(csv), Some(csv_object_meta)) = (csv, csv_object_meta) else {
+        let (Some(csv), Some(meta)) = (csv, meta) else {
             return Err(reject(Rule::NoCsv, (MANIFESTS_DIR, 0), "no csv in bundle"));
         };
-        let mut parsed = RegistryBundle {
-            name: string_at(&csv_object_meta, "/name").to_owned(),
+        let mut bundle = RegistryBundle {
+            name: string_at(&meta, "/name").to_owned(),
             package: String::new(),
             channels: Vec::new(),
             default_channel: String::new(),
@@ -112,16 +112,16 @@ impl RegistryBundle {
             dependencies: Vec::new(),
             provided_apis,
         };
-        parsed.check_owned_crds()?;
+        bundle.check_owned_crds()?;
         if !files.has_dir(METADATA_DIR) {
-            return Err(reject(Rule::Folders, ("", 0), "there is no folder metadata/"));
+            return Err(reject(Rule::Folders, ("", 0), "the directory metadata/ is missing"));
         }
-        parsed.read_metadata(files)?;
-        parsed.add_derived_properties(&csv_object_meta)?;
-        Ok(parsed)
+        bundle.read_metadata(files)?;
+        bundle.add_derived_properties(&meta)?;
+        Ok(bundle)
     }
 
-    /// The ClusterServiceVersion.
+    /// Returns the ClusterServiceVersion.
     pub fn csv(&self) -> Option<&Unstructured> {
         self.objects.get(self.csv)
     }
@@ -134,7 +134,7 @@ impl RegistryBundle {
         (self.csv_location().0, node.pos.line)
     }
 
-    /// The fields of `spec`; nothing if it is null.
+    /// Returns the CSV's `spec`, or nothing if it is null.
     pub(crate) fn spec(&self) -> Result<Option<&Map>, Finding> {
         let malformed = |location, message: &str| reject(Rule::CsvShape, location, message);
         let Some(csv) = self.csv() else { return Ok(None) };
@@ -143,12 +143,12 @@ impl RegistryBundle {
             Some(spec) => match &spec.value {
                 YamlValue::Null => Ok(None),
                 YamlValue::Map(map) => Ok(Some(map)),
-                _ => Err(malformed(self.location_of(spec), "spec is no object")),
+                _ => Err(malformed(self.location_of(spec), "spec is not an object")),
             },
         }
     }
 
-    /// A field of `spec` that is not null.
+    /// Returns a non-null field of the CSV's `spec`.
     pub(crate) fn spec_field(&self, key: &str) -> Result<Option<&Node>, Finding> {
         Ok(self.spec()?.and_then(|spec| spec.get(key)).filter(|node| !node.is_null()))
     }
@@ -160,18 +160,18 @@ impl RegistryBundle {
                 reject(
                     Rule::CsvVersion,
                     self.location_of(node),
-                    format!("spec.{key} is no text: put it in quotation marks"),
+                    format!("spec.{key} is not a string: quote it"),
                 )
             }),
         }
     }
 
-    /// The version.
+    /// Returns `spec.version`.
     pub fn version(&self) -> Result<&str, Finding> {
         self.spec_string_field("version")
     }
 
-    /// The release, which may also be a number.
+    /// Returns `spec.release`, which may be a string or a number.
     pub(crate) fn release(&self) -> Result<String, Finding> {
         let Some(node) = self.spec_field("release")? else { return Ok(String::new()) };
         Ok(match &node.value {
@@ -189,19 +189,19 @@ impl RegistryBundle {
         })
     }
 
-    /// What a section of the ClusterServiceVersion says that it owns or requires.
+    /// Returns the `owned` or `required` entries of a definition section of the CSV.
     pub(crate) fn definition_keys(&self, section: &str, list: &str) -> Result<Vec<DefinitionKey>, Finding> {
         let Some(node) = self.spec_field(section)? else { return Ok(Vec::new()) };
         let malformed = |node: &Node, message: &str| {
             reject(Rule::CsvShape, self.location_of(node), format!("spec.{section}: {message}"))
         };
-        let Some(map) = node.as_map() else { return Err(malformed(node, "no object")) };
-        // Both parts are read, whichever is asked for.
+        let Some(map) = node.as_map() else { return Err(malformed(node, "not an object")) };
+        // opm decodes both lists, even if it needs only one.
         for list_name in ["owned", "required"] {
             if let Some(node) = get_case_insensitive(map, list_name)
                 && node.as_list().is_none()
             {
-                return Err(malformed(node, &format!("{list_name} is no list")));
+                return Err(malformed(node, &format!("{list_name} is not a list")));
             }
         }
         let mut keys = Vec::new();
@@ -212,14 +212,14 @@ impl RegistryBundle {
                 .flat_map(|list| list.iter())
             {
                 let Some(map) = node.as_map() else {
-                    return Err(malformed(node, &format!("{list_name} has no object")));
+                    return Err(malformed(node, &format!("{list_name} has an item that is not an object")));
                 };
                 let read = |key: &str| match get_case_insensitive(map, key) {
                     None => Ok(String::new()),
                     Some(node) => node
                         .as_str()
                         .map(str::to_owned)
-                        .ok_or_else(|| malformed(node, &format!("{list_name}: {key} is no text"))),
+                        .ok_or_else(|| malformed(node, &format!("{list_name}: {key} is not a string"))),
                 };
                 let definition = DefinitionKey {
                     group: read("group")?,
@@ -236,7 +236,7 @@ impl RegistryBundle {
         Ok(keys)
     }
 
-    /// The kinds of definitions that are named `PLURAL.GROUP`.
+    /// Returns the API keys of CRD descriptions, whose names are `PLURAL.GROUP`.
     fn crd_api_keys(&self, list: &str) -> Result<Vec<(ApiKey, u32)>, Finding> {
         let mut keys = Vec::new();
         for definition in self.definition_keys("customresourcedefinitions", list)? {
@@ -270,7 +270,7 @@ impl RegistryBundle {
         Ok(())
     }
 
-    /// The kinds that have to be there.
+    /// Returns the APIs that the bundle requires.
     pub(crate) fn required_apis(&self) -> Result<BTreeSet<ApiKey>, Finding> {
         let mut required_apis: BTreeSet<ApiKey> =
             self.crd_api_keys("required")?.into_iter().map(|(api, _)| api).collect();
@@ -320,8 +320,8 @@ impl RegistryBundle {
         Ok(())
     }
 
-    /// Adds the properties that follow from the rest of the bundle.
-    fn add_derived_properties(&mut self, csv_object_meta: &Value) -> Result<(), Finding> {
+    /// Adds the `olm.package` property and the properties of the CSV's annotation.
+    fn add_derived_properties(&mut self, meta: &Value) -> Result<(), Finding> {
         let mut derived = Vec::new();
         if !self.package.is_empty() {
             let mut value = format!(
@@ -336,10 +336,8 @@ impl RegistryBundle {
             value.push('}');
             derived.push(Property { kind: "olm.package".to_owned(), value: Some(value) });
         }
-        if let Some(text) = csv_object_meta
-            .get("annotations")
-            .and_then(|map| map.get(PROPERTIES_ANNOTATION))
-            .and_then(Value::as_str)
+        if let Some(text) =
+            meta.get("annotations").and_then(|map| map.get(PROPERTIES_ANNOTATION)).and_then(Value::as_str)
         {
             derived.extend(properties_from_annotation(text));
         }
@@ -351,7 +349,7 @@ impl RegistryBundle {
     }
 }
 
-/// What the ClusterServiceVersion says of a kind.
+/// A CRD or API service description of the CSV.
 #[derive(Debug, Clone)]
 pub(crate) struct DefinitionKey {
     pub group: String,
@@ -388,31 +386,31 @@ fn read_objects(files: &crate::BundleFiles) -> Vec<Unstructured> {
     objects
 }
 
-/// The kind of an object; nothing if it is none that has one.
+/// Returns the kind of an object, or an empty string if the type meta is invalid.
 pub(crate) fn object_kind(node: &Node) -> &str {
     let text = |key: &str| node.get(key).and_then(Node::as_str).unwrap_or_default();
     if text("apiVersion").matches('/').count() > 1 { "" } else { text("kind") }
 }
 
-/// The version of an object's API.
+/// Returns the apiVersion of an object.
 fn api_version(node: &Node) -> &str {
     node.get("apiVersion").and_then(Node::as_str).unwrap_or_default()
 }
 
-/// The metadata of the ClusterServiceVersion.
+/// Decodes the metadata of the CSV.
 fn csv_object_meta(source: &Unstructured) -> Result<Value, Finding> {
     let location = |node: &Node| (source.file.as_str(), node.pos.line);
     if let Some(version) = source.node.get("apiVersion")
         && !matches!(version.value, YamlValue::String(_) | YamlValue::Null)
     {
-        return Err(reject(Rule::CsvShape, location(version), "apiVersion is no text"));
+        return Err(reject(Rule::CsvShape, location(version), "apiVersion is not a string"));
     }
     let Some(node) = source.node.get("metadata") else { return Ok(Value::Null) };
     types::decode_case_insensitive(type_name::OBJECT_META, node)
         .map_err(|error| reject(Rule::CsvShape, location(node), format!("metadata: {error}")))
 }
 
-/// The kinds that a definition has.
+/// Adds the APIs that a CRD defines.
 fn add_crd_apis(source: &Unstructured, target: &mut BTreeSet<ApiKey>) -> Result<(), Finding> {
     if object_kind(&source.node) != CRD_KIND {
         return Ok(());
@@ -445,11 +443,10 @@ fn add_crd_apis(source: &Unstructured, target: &mut BTreeSet<ApiKey>) -> Result<
     Ok(())
 }
 
-/// The field that Go's JSON reader would put a key in: of several spellings the last counts, and null does not.
-pub(crate) fn get_case_insensitive<'m>(map: &'m Map, spec_field: &str) -> Option<&'m Node> {
-    map.iter()
-        .rfind(|(key, node)| key.eq_ignore_ascii_case(spec_field) && !node.is_null())
-        .map(|(_, node)| node)
+/// Returns the value that Go's JSON decoder assigns to a field: the last key that matches case-insensitively
+/// and is not null.
+pub(crate) fn get_case_insensitive<'m>(map: &'m Map, field: &str) -> Option<&'m Node> {
+    map.iter().rfind(|(key, node)| key.eq_ignore_ascii_case(field) && !node.is_null()).map(|(_, node)| node)
 }
 
 fn property_from_node(node: &Node) -> Property {
@@ -459,7 +456,7 @@ fn property_from_node(node: &Node) -> Property {
     }
 }
 
-/// The properties in an annotation. What is wrong with one does not matter for the others.
+/// Parses the `olm.properties` annotation and skips malformed properties.
 pub(crate) fn properties_from_annotation(text: &str) -> Vec<Property> {
     if json::parse(text.as_bytes(), 0).is_err() {
         return Vec::new();

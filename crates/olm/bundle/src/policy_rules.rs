@@ -1,4 +1,4 @@
-//! What roles allow, taken apart so that it can be compared.
+//! Breaks RBAC policy rules down into single grants, to compare two sets of rules.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,28 +7,28 @@ use serde_json::Value;
 
 use crate::value::array_at;
 
-/// As many single grants are compared; whoever has more has wildcards to say it with.
+/// Limit of grants to compare. Rules that expand to more are expected to use wildcards.
 const MAX_GRANTS: usize = 20_000;
 
-/// One thing that is allowed.
+/// A single verb on a single resource or URL.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grant {
-    /// A verb on a resource, on one object of it if there is a name.
+    /// A verb on a resource, limited to one object if `name` is set.
     Resource {
-        /// The API group.
+        /// API group.
         group: String,
-        /// The plural, a subresource behind a slash.
+        /// Plural resource name, with the subresource after a slash.
         resource: String,
-        /// The object; empty for all.
+        /// Resource name; empty for all objects.
         name: String,
-        /// What may be done.
+        /// Verb.
         verb: String,
     },
-    /// A verb on an address.
+    /// A verb on a non-resource URL.
     Url {
-        /// The address.
+        /// URL path.
         url: String,
-        /// What may be done.
+        /// Verb.
         verb: String,
     },
 }
@@ -52,7 +52,7 @@ fn strings(rule: &Value, key: &str) -> Vec<String> {
     array_at(rule, &format!("/{key}")).iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Everything that rules allow.
+/// Expands policy rules into grants.
 pub fn expand_rules<'r>(rules: impl Iterator<Item = &'r Value>) -> BTreeSet<Grant> {
     let mut out = BTreeSet::new();
     for rule in rules {
@@ -99,9 +99,9 @@ fn covers(broad: &Grant, grant: &Grant) -> bool {
     }
 }
 
-/// What is allowed now and was not before.
+/// Returns the grants of `new` that `old` does not cover.
 pub fn uncovered(old: &BTreeSet<Grant>, new: &BTreeSet<Grant>) -> Vec<Grant> {
-    // Few grants are wide: the rest need only be looked up.
+    // Few grants contain wildcards; all others are found by set lookup.
     let broad: Vec<&Grant> = old
         .iter()
         .filter(|grant| match grant {
@@ -119,7 +119,7 @@ pub fn uncovered(old: &BTreeSet<Grant>, new: &BTreeSet<Grant>) -> Vec<Grant> {
     new.iter().filter(|grant| !is_covered(grant)).cloned().collect()
 }
 
-/// The same for all objects.
+/// Removes the restriction to one resource name.
 fn for_all_names(grant: &Grant) -> Grant {
     let mut grant = grant.clone();
     if let Grant::Resource { name, .. } = &mut grant {

@@ -1,6 +1,6 @@
-//! JSON as it was written: pieces of a text that is known to be JSON, and the text without its spaces.
+//! Slices, compacts and indents JSON text without decoding it.
 
-/// The place behind the value that starts at a place. Containers are counted, so that depth needs no stack.
+/// Returns the offset behind the value at `at`. Open containers are counted, so nesting needs no recursion.
 fn skip_value(text: &[u8], mut at: usize) -> usize {
     let mut open = 0usize;
     while let Some(byte) = text.get(at) {
@@ -57,7 +57,7 @@ fn slice(text: &str, from: usize, to: usize) -> &str {
     text.get(from..to).unwrap_or_default()
 }
 
-/// The elements of an array; nothing if the text is something else.
+/// Splits an array into its elements; returns nothing for other values.
 pub fn elements(text: &str) -> Option<Vec<&str>> {
     let bytes = text.as_bytes();
     let mut at = skip_whitespace(bytes, 0);
@@ -77,7 +77,7 @@ pub fn elements(text: &str) -> Option<Vec<&str>> {
     Some(out)
 }
 
-/// The members of an object, their keys still in quotation marks; nothing if the text is something else.
+/// Splits an object into its members, with quoted keys; returns nothing for other values.
 pub fn members(text: &str) -> Option<Vec<(&str, &str)>> {
     let bytes = text.as_bytes();
     let mut at = skip_whitespace(bytes, 0);
@@ -100,7 +100,7 @@ pub fn members(text: &str) -> Option<Vec<(&str, &str)>> {
     Some(out)
 }
 
-/// A JSON text without the spaces between its values.
+/// Removes insignificant whitespace.
 pub fn compact(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut in_string, mut escaped) = (false, false);
@@ -117,7 +117,7 @@ pub fn compact(text: &str) -> String {
     out
 }
 
-/// A compact JSON text on many lines, as Go's `json.Indent` writes it.
+/// Indents compact JSON like Go's `json.Indent`.
 pub fn indent(text: &str, indent_unit: &str) -> String {
     let mut out = String::with_capacity(text.len() * 2);
     let (mut in_string, mut escaped, mut depth) = (false, false, 0usize);

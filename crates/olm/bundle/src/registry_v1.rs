@@ -1,5 +1,4 @@
-//! A bundle as the lifecycle controller reads it: every document of every file counts, and what does not fit its type
-//! is refused.
+//! Parses a bundle like operator-controller: all documents of all manifest files, strictly typed.
 
 use podium_goyaml::{Node, Value as YamlValue, json};
 use podium_versions::blang::Version;
@@ -15,19 +14,19 @@ use crate::{
     PROPERTIES_FILE, raw_json,
 };
 
-/// An object with its place.
+/// An object of `manifests/` with its source position.
 #[derive(Debug, Clone)]
 pub struct Manifest {
-    /// The path in the bundle.
+    /// Path in the bundle.
     pub file: String,
-    /// What was written.
+    /// YAML node, for line numbers.
     pub node: Node,
-    /// The object, as its type keeps it if it has one.
+    /// Decoded object; typed for CSV and CRD.
     pub value: Value,
 }
 
 impl Manifest {
-    /// The line of what is at a path of keys and numbers, or of the nearest around it.
+    /// Returns the line of the value at a path of keys and indexes, or of its nearest existing ancestor.
     pub fn line_of(&self, path: &[&str]) -> u32 {
         let mut node = &self.node;
         for key in path {
@@ -44,25 +43,25 @@ impl Manifest {
     }
 }
 
-/// A bundle as the lifecycle controller sees it.
+/// A registry+v1 bundle as operator-controller parses it.
 #[derive(Debug, Clone)]
 pub struct RegistryV1 {
-    /// The package.
+    /// Package name.
     pub package: String,
-    /// The ClusterServiceVersion; of several the last.
+    /// ClusterServiceVersion; the last one if there are several.
     pub csv: Manifest,
-    /// The CustomResourceDefinitions.
+    /// CustomResourceDefinitions.
     pub crds: Vec<Manifest>,
     /// All other objects.
     pub others: Vec<Manifest>,
 }
 
-fn reject(rule: Rule, location: (&str, u32), text: impl Into<String>) -> Finding {
-    Finding::new(Validator::Controller, rule, location, text)
+fn reject(rule: Rule, location: (&str, u32), message: impl Into<String>) -> Finding {
+    Finding::new(Validator::Controller, rule, location, message)
 }
 
 impl RegistryV1 {
-    /// Reads the files of a bundle, or says why the lifecycle controller refuses them.
+    /// Parses the bundle files. An error is the reason why operator-controller rejects them.
     pub fn new(files: &BundleFiles) -> Result<Self, Finding> {
         let Some(text) = files.get(ANNOTATIONS_FILE) else {
             return Err(reject(Rule::Annotations, (ANNOTATIONS_FILE, 0), "the file does not exist"));
@@ -72,7 +71,7 @@ impl RegistryV1 {
         let package =
             annotations.get("annotations").and_then(|map| map.get(PACKAGE_LABEL)).and_then(Node::as_str);
         if !files.has_dir(MANIFESTS_DIR) {
-            return Err(reject(Rule::Folders, ("", 0), "there is no folder manifests/"));
+            return Err(reject(Rule::Folders, ("", 0), "the directory manifests/ is missing"));
         }
         if let Some(dir) = files.subdirs(MANIFESTS_DIR).first() {
             let path = format!("{MANIFESTS_DIR}/{dir}");
@@ -116,7 +115,7 @@ impl RegistryV1 {
     }
 }
 
-/// The objects of documents, those of lists too.
+/// Returns the objects of the documents, with lists flattened.
 fn read_objects(file: &str, documents: Vec<Node>) -> Result<Vec<Node>, Finding> {
     let mut out = Vec::new();
     for document in documents {
@@ -127,7 +126,7 @@ fn read_objects(file: &str, documents: Vec<Node>) -> Result<Vec<Node>, Finding> 
         let malformed =
             |text: &str| reject(Rule::Document, location, format!("unable to decode {file:?}: {text}"));
         if document.as_map().is_none() {
-            return Err(malformed("the document is no object"));
+            return Err(malformed("the document is not an object"));
         }
         if object_kind(&document).is_empty() {
             return Err(malformed("Object 'Kind' is missing"));
@@ -141,19 +140,19 @@ fn read_objects(file: &str, documents: Vec<Node>) -> Result<Vec<Node>, Finding> 
     Ok(out)
 }
 
-/// The objects of a list. Lists in lists are refused.
+/// Appends the items of a list. Nested lists are rejected.
 fn flatten_list(file: &str, list: Node, out: &mut Vec<Node>) -> Result<(), Finding> {
     let malformed = |node: &Node, text: &str| {
         reject(Rule::Document, (file, node.pos.line), format!("unable to decode {file:?}: {text}"))
     };
-    // Objects of a typed list may leave out what they are.
+    // Items of a typed list may omit apiVersion and kind.
     let text = |key: &str| list.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let kind = kind.strip_suffix("List").unwrap_or(&kind);
     let items = match list.get("items").cloned().map(|items| items.value) {
         Some(YamlValue::List(items)) => items,
         Some(YamlValue::Null) | None => return Ok(()),
-        Some(_) => return Err(malformed(&list, "items is no list")),
+        Some(_) => return Err(malformed(&list, "items is not a list")),
     };
     for mut item in items.into_vec() {
         let pos = item.pos;
@@ -166,7 +165,7 @@ fn flatten_list(file: &str, list: Node, out: &mut Vec<Node>) -> Result<(), Findi
             map.insert("apiVersion", Node::new(YamlValue::String(api_version.as_str().into()), pos));
         }
         if item.get("items").is_some_and(|items| items.as_list().is_some()) {
-            return Err(malformed(&item, "it is a list in a list"));
+            return Err(malformed(&item, "lists must not be nested"));
         }
         if item.as_map().is_none() || object_kind(&item).is_empty() {
             return Err(malformed(&item, "Object 'Kind' is missing"));
@@ -179,7 +178,7 @@ fn flatten_list(file: &str, list: Node, out: &mut Vec<Node>) -> Result<(), Findi
     Ok(())
 }
 
-/// Whether the version and the release of a ClusterServiceVersion are such.
+/// Checks that `spec.version` and `spec.release` of a CSV are valid.
 pub(crate) fn check_version(csv: &Value) -> Result<(), (Rule, String)> {
     if let Some(version) = csv.pointer("/spec/version").and_then(Value::as_str) {
         Version::parse_tolerant(version)
@@ -207,7 +206,7 @@ pub(crate) fn check_version(csv: &Value) -> Result<(), (Rule, String)> {
     Ok(())
 }
 
-/// Adds the properties of the file to those in the annotation of the ClusterServiceVersion.
+/// Merges `metadata/properties.yaml` into the `olm.properties` annotation of the CSV.
 fn merge_properties(files: &BundleFiles, csv: &mut Manifest) -> Result<(), Finding> {
     let line = csv.line_of(&["metadata", "annotations", PROPERTIES_ANNOTATION]);
     let mut all = Vec::new();
@@ -234,7 +233,7 @@ fn merge_properties(files: &BundleFiles, csv: &mut Manifest) -> Result<(), Findi
             value: node.get("value").map(marshal_json),
         });
     }
-    // No list at all is written as null.
+    // A nil slice marshals to null.
     let merged = if all.is_empty() && list.is_none() {
         "null".to_owned()
     } else {
@@ -253,7 +252,7 @@ fn merge_properties(files: &BundleFiles, csv: &mut Manifest) -> Result<(), Findi
     Ok(())
 }
 
-/// JSON with the signs of HTML escaped, as Go does; they can only be in texts.
+/// Escapes HTML characters in a JSON text like Go; they only occur inside strings.
 fn escape_html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -269,13 +268,13 @@ fn escape_html(text: &str) -> String {
     out
 }
 
-/// The properties in an annotation, all of which have to be such.
+/// Parses the `olm.properties` annotation and rejects malformed properties.
 fn strict_properties(text: &str) -> Result<Vec<Property>, String> {
     let node = json::parse(text.as_bytes(), 0).map_err(|error| error.to_string())?;
     let list = match &node.value {
         YamlValue::Null => return Ok(Vec::new()),
         YamlValue::List(list) => list,
-        _ => return Err("it is no list".to_owned()),
+        _ => return Err("not a list".to_owned()),
     };
     for item in list.iter() {
         match &item.value {
@@ -286,10 +285,10 @@ fn strict_properties(text: &str) -> Result<Vec<Property>, String> {
                         && !matches!(node.value, YamlValue::String(_) | YamlValue::Null)
                 };
                 if map.iter().any(has_invalid_type) {
-                    return Err("a type is no text".to_owned());
+                    return Err("a property type is not a string".to_owned());
                 }
             }
-            _ => return Err("a property is no object".to_owned()),
+            _ => return Err("a property is not an object".to_owned()),
         }
     }
     Ok(crate::opm::properties_from_annotation(text))

@@ -1,4 +1,4 @@
-//! The types of what is in a bundle, and values as these types keep them.
+//! Go types of the objects in a bundle: decoding into a type and marshalling in its field order.
 
 use std::sync::OnceLock;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::value::marshal_json;
 
-/// The names of types that are used here.
+/// Names of the types that this crate decodes.
 pub mod type_name {
     pub const CSV: &str = "operators/v1alpha1.ClusterServiceVersion";
     pub const PERMISSION: &str = "operators/v1alpha1.StrategyDeploymentPermissions";
@@ -22,7 +22,7 @@ pub mod type_name {
     pub const OBJECT_META: &str = "meta/v1.ObjectMeta";
 }
 
-/// The built-in types and those of bundles.
+/// Type table: the built-in Kubernetes types and the types of `csv.txt`.
 fn table() -> &'static Kinds {
     static TABLE: OnceLock<Kinds> = OnceLock::new();
     TABLE.get_or_init(|| kinds_with(include_str!("csv.txt")))
@@ -32,12 +32,12 @@ fn id(name: &str) -> Option<TypeId> {
     table().named(name)
 }
 
-/// A value as a type keeps it, or why it does not fit.
+/// Decodes a node into a type; unknown fields are dropped. An error says which value does not fit.
 pub fn decode(name: &str, node: &Node) -> Result<Value, String> {
     decode_json(name, marshal_json(node).as_bytes())
 }
 
-/// Like [`typed`], but keys may differ from their fields in case: so opm reads.
+/// Like [`decode`], but matches keys to fields case-insensitively, as opm does.
 pub fn decode_case_insensitive(name: &str, node: &Node) -> Result<Value, String> {
     let id = id(name).ok_or_else(|| format!("no type {name}"))?;
     let text = marshal_json(node);
@@ -46,7 +46,7 @@ pub fn decode_case_insensitive(name: &str, node: &Node) -> Result<Value, String>
         .map_err(|error| error.to_string())
 }
 
-/// A value that is JSON already, as a type keeps it.
+/// Decodes a JSON value into a type.
 pub fn convert(name: &str, value: &Value) -> Result<Value, String> {
     decode_json(name, value.to_string().as_bytes())
 }
@@ -56,7 +56,7 @@ fn decode_json(name: &str, text: &[u8]) -> Result<Value, String> {
     json::read_as(table(), id, text).map(|(value, _)| value).map_err(|error| error.to_string())
 }
 
-/// A value of a type in JSON, in the order of the type's fields; signs of HTML are escaped.
+/// Marshals a value in the field order of its type, with HTML characters escaped.
 pub fn marshal(name: &str, value: &Value) -> String {
     match id(name) {
         Some(id) => write::to_json_of(table(), id, value),
@@ -83,7 +83,7 @@ mod tests {
         ] {
             assert!(id(name).is_some(), "{name}");
         }
-        // A name that the table does not have would take anything.
+        // A type reference that the table does not resolve would accept any value.
         for line in include_str!("csv.txt").lines().filter(|line| line.starts_with(' ')) {
             let ty = line.split(' ').nth(4).unwrap().trim_start_matches(['*', '[', ']', '{', '}']);
             if let Some((package, _)) = ty.split_once('.').filter(|(package, _)| package.contains('/')) {

@@ -1,4 +1,4 @@
-//! What the lifecycle controller checks of a bundle that it could read, in its words.
+//! operator-controller's bundle validation, with its messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ const VALIDATING: &str = "ValidatingAdmissionWebhook";
 const MUTATING: &str = "MutatingAdmissionWebhook";
 const CONVERSION: &str = "ConversionWebhook";
 
-/// The kinds that bundles can have, and whether they are put in the namespace of the installation.
+/// Supported kinds of bundle objects, and whether they are placed into the install namespace.
 pub const SUPPORTED_KINDS: &[(&str, bool)] = &[
     ("ClusterServiceVersion", true),
     ("CustomResourceDefinition", false),
@@ -40,7 +40,7 @@ pub const SUPPORTED_KINDS: &[(&str, bool)] = &[
     ("PodMonitor", true),
 ];
 
-/// The modes that a ClusterServiceVersion says that it supports.
+/// Returns the install modes that the CSV supports.
 pub fn supported_install_modes(bundle: &RegistryV1) -> BTreeSet<&str> {
     let supported = |mode: &&Value| mode.get("supported").and_then(Value::as_bool) == Some(true);
     array_at(&bundle.csv.value, "/spec/installModes")
@@ -50,27 +50,27 @@ pub fn supported_install_modes(bundle: &RegistryV1) -> BTreeSet<&str> {
         .collect()
 }
 
-/// The webhooks, each with its number.
+/// Returns the webhook definitions of the CSV.
 pub fn webhook_definitions(bundle: &RegistryV1) -> &[Value] {
     array_at(&bundle.csv.value, "/spec/webhookdefinitions")
 }
 
-/// The Deployments.
+/// Returns the deployments of the install strategy.
 pub fn strategy_deployments(bundle: &RegistryV1) -> &[Value] {
     array_at(&bundle.csv.value, "/spec/install/spec/deployments")
 }
 
-/// Of which kind a webhook is.
+/// Reports whether a webhook definition is a validating admission webhook.
 pub fn is_validating(webhook: &Value) -> bool {
     string_at(webhook, "/type") == VALIDATING
 }
 
-/// Of which kind a webhook is.
+/// Reports whether a webhook definition is a mutating admission webhook.
 pub fn is_mutating(webhook: &Value) -> bool {
     string_at(webhook, "/type") == MUTATING
 }
 
-/// Of which kind a webhook is.
+/// Reports whether a webhook definition is a conversion webhook.
 pub fn is_conversion(webhook: &Value) -> bool {
     string_at(webhook, "/type") == CONVERSION
 }
@@ -94,13 +94,13 @@ impl FindingCollector<'_> {
         self.items.push(Finding { file, line, rule, validator: Validator::Controller, message });
     }
 
-    /// The number of the last of several that a test is true of.
-    fn last_index(all: &[Value], is: impl Fn(&Value) -> bool) -> String {
-        all.iter().rposition(is).unwrap_or_default().to_string()
+    /// Returns the index of the last matching element, as a path segment.
+    fn last_index(all: &[Value], predicate: impl Fn(&Value) -> bool) -> String {
+        all.iter().rposition(predicate).unwrap_or_default().to_string()
     }
 }
 
-/// What is refused whatever it is rendered with.
+/// Checks the bundle itself, independent of render options.
 pub fn check_bundle(bundle: &RegistryV1) -> Vec<Finding> {
     let mut findings = FindingCollector { bundle, items: Vec::new() };
     duplicate_deployments(&mut findings);
@@ -130,7 +130,7 @@ pub fn check_bundle(bundle: &RegistryV1) -> Vec<Finding> {
     findings.items
 }
 
-/// What is refused because of where and how it would be installed.
+/// Checks whether the bundle can be installed with these options.
 pub fn check_install_support(bundle: &RegistryV1, options: &Options) -> Vec<Finding> {
     let mut findings = FindingCollector { bundle, items: Vec::new() };
     if !array_at(&bundle.csv.value, "/spec/apiservicedefinitions/owned").is_empty() {
@@ -168,7 +168,7 @@ fn duplicate_deployments(findings: &mut FindingCollector<'_>) {
     }
 }
 
-/// The texts that are there more than once, sorted.
+/// Returns the duplicate strings, sorted.
 fn duplicates<'t>(all: impl Iterator<Item = &'t str>) -> BTreeSet<&'t str> {
     let mut seen = BTreeSet::new();
     all.filter(|one| !seen.insert(*one)).collect()

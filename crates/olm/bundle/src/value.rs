@@ -1,12 +1,12 @@
-//! From what was written to what programs work with.
+//! Conversion between YAML nodes, `serde_json` values and Go's JSON encoding.
 
 use podium_goyaml::{Node, Value as YamlValue, json};
 use serde_json::{Map, Number, Value};
 
-/// The largest number below which every whole one is exact.
+/// 2^53: every integer below it has an exact `f64` representation.
 const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
-/// A value as JSON; the reader has seen to it that it is not deep.
+/// Converts a YAML node to a JSON value. The decoder has bounded the nesting depth.
 pub fn to_json(node: &Node) -> Value {
     match &node.value {
         YamlValue::Null => Value::Null,
@@ -25,7 +25,7 @@ pub fn to_json(node: &Node) -> Value {
     }
 }
 
-/// A value as what is written.
+/// Converts a JSON value to a YAML node.
 pub fn to_node(value: &Value) -> Node {
     let yaml = match value {
         Value::Null => YamlValue::Null,
@@ -51,23 +51,23 @@ pub fn to_node(value: &Value) -> Node {
     Node::new(yaml, podium_goyaml::Pos::default())
 }
 
-/// A value as a file in YAML.
+/// Encodes a value as YAML.
 pub fn to_yaml(value: &Value) -> Vec<u8> {
     podium_goyaml::emit::to_yaml(&&to_node(value)).unwrap_or_default()
 }
 
-/// A value in JSON as Go's `json.Marshal` writes it: signs of HTML are escaped.
+/// Encodes a node like Go's `json.Marshal`, which escapes `<`, `>` and `&`.
 pub fn marshal_json(node: &Node) -> String {
     json::to_string(&node).map(|text| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default()
 }
 
-/// A text in quotation marks, signs of HTML as they are.
+/// Encodes a JSON string without HTML escaping.
 pub fn quote_json(text: &str) -> String {
     let node = Node::new(YamlValue::String(text.into()), podium_goyaml::Pos::default());
     json::to_raw_string(&&node).map(|text| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default()
 }
 
-/// JSON without the escapes of the signs of HTML.
+/// Replaces the HTML escapes in a JSON text by `<`, `>` and `&`.
 pub fn unescape_html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -80,7 +80,7 @@ pub fn unescape_html(text: &str) -> String {
             Some("\\u0026") => Some('&'),
             _ => None,
         };
-        // An escape is a backslash and at least one sign, which may be a backslash itself.
+        // An escape is a backslash and at least one character, which may be a backslash itself.
         let consumed = if unescaped.is_some() { 6 } else { escape.len().min(2) };
         match unescaped {
             Some(unescaped) => out.push(unescaped),
@@ -92,12 +92,12 @@ pub fn unescape_html(text: &str) -> String {
     out
 }
 
-/// The text at a path of keys.
+/// Returns the string at a JSON pointer, or an empty one.
 pub fn string_at<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The list at a path of keys.
+/// Returns the array at a JSON pointer, or an empty one.
 pub fn array_at<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
     value.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }

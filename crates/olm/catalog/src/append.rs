@@ -1,4 +1,4 @@
-//! A new version in the template that the authors of a stack keep: one more line, and nothing else changes.
+//! Adds a bundle image to a semver template and leaves the rest of the file unchanged, including comments.
 
 use podium_goyaml::yaml;
 
@@ -6,62 +6,62 @@ use crate::fold::eq_fold;
 use crate::reference;
 use crate::template::semver::{CHANNEL_ARCHETYPES, SCHEMA};
 
-/// Why a version cannot be added.
+/// Why an image cannot be added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The image is no name of one.
+    /// The image reference is invalid.
     #[error("{image}: {error}")]
     InvalidReference {
-        /// The image.
+        /// Image reference.
         image: String,
-        /// Why.
+        /// Parse error.
         error: reference::Error,
     },
-    /// Something is left out of the name.
-    #[error("{image} is not the canonical name of an image: write {canonical}")]
+    /// The image reference is not fully qualified.
+    #[error("{image} is not a canonical image reference: write {canonical}")]
     NotCanonical {
-        /// The image.
+        /// Image reference.
         image: String,
-        /// Its canonical name.
+        /// Canonical reference.
         canonical: String,
     },
-    /// There is neither tag nor digest.
-    #[error("{0} has neither tag nor digest: write which version is meant, such as {0}:0.2.0")]
+    /// The image reference has neither tag nor digest.
+    #[error("{0} has neither tag nor digest: add one, such as {0}:0.2.0")]
     Untagged(String),
-    /// It is there already.
-    #[error("line {line}: {image} is in {archetype} already")]
+    /// The image is already listed.
+    #[error("line {line}: {image} is already listed in {archetype}")]
     AlreadyListed {
-        /// The image.
+        /// Image reference.
         image: String,
-        /// The list.
+        /// Channel archetype.
         archetype: String,
-        /// The line.
+        /// Line of the existing entry.
         line: u32,
     },
-    /// There is no such list.
-    #[error("there is no list {0}: write candidate, fast or stable")]
+    /// The channel archetype does not exist.
+    #[error("unknown channel archetype {0}: use candidate, fast or stable")]
     UnknownArchetype(String),
-    /// The text is not YAML.
+    /// The template is not valid YAML.
     #[error("{0}")]
     Yaml(String),
-    /// The text is no semver template.
-    #[error("this is no {SCHEMA} template: a version is added to a file with `schema: {SCHEMA}` only")]
+    /// The file is not a semver template.
+    #[error("not a {SCHEMA} template: bundles can only be added to a file with `schema: {SCHEMA}`")]
     NotSemverTemplate,
-    /// The list is written in a way that has no line to add to.
+    /// The bundle list is not in block style with one image per line.
     #[error(
-        "line {line}: {archetype} is not a list with a line for each bundle: write it as\n  Bundles:\n  - Image: {image}"
+        "line {line}: {archetype} is not a list with one line per bundle: write it as\n  Bundles:\n  - Image: {image}"
     )]
     UnsupportedLayout {
-        /// The list.
+        /// Channel archetype.
         archetype: String,
-        /// The line.
+        /// Line of the list.
         line: u32,
-        /// The image.
+        /// Image reference.
         image: String,
     },
 }
 
-/// Refuses names that a cluster and a catalog would understand differently.
+/// Rejects references that are ambiguous or do not name a version.
 pub fn check_image(image: &str) -> Result<(), Error> {
     let invalid = |error| Error::InvalidReference { image: image.to_owned(), error };
     let parsed = reference::parse(image).map_err(invalid)?;
@@ -74,7 +74,7 @@ pub fn check_image(image: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The template with an image behind the others of a list. Comments and everything else stay as they are.
+/// Returns the template with the image appended to a channel archetype.
 pub fn append_bundle(text: &str, archetype: &str, image: &str) -> Result<String, Error> {
     check_image(image)?;
     let archetype = archetype.to_ascii_lowercase();
@@ -113,7 +113,7 @@ pub fn append_bundle(text: &str, archetype: &str, image: &str) -> Result<String,
         last_image = Some(listed_image);
     }
     let last_image = last_image.ok_or_else(|| unsupported(bundles.pos.line))?;
-    // The new line is the last one with another image.
+    // The new line copies the style of the last image.
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let index = last_image.pos.line.max(1) as usize - 1;
     let (Some(line), Some(old)) = (lines.get(index), last_image.as_str()) else {
@@ -142,17 +142,17 @@ pub fn append_bundle(text: &str, archetype: &str, image: &str) -> Result<String,
     Ok(out)
 }
 
-/// A list that was not there goes to the end.
+/// Appends a missing channel archetype to the template.
 fn with_new_archetype(text: &str, archetype: &str, image: &str, capitalize: bool) -> String {
-    let name = |word: &str| {
-        let mut letters = word.chars();
+    let in_template_case = |key: &str| {
+        let mut letters = key.chars();
         match letters.next() {
             Some(first) if capitalize => format!("{}{}", first.to_ascii_uppercase(), letters.as_str()),
-            _ => word.to_owned(),
+            _ => key.to_owned(),
         }
     };
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    // An empty list of that name is filled.
+    // An archetype without a value gets the list.
     for (index, line) in text.split_inclusive('\n').scan(0, |index, line| {
         *index += line.len();
         Some((*index, line))
@@ -161,10 +161,19 @@ fn with_new_archetype(text: &str, archetype: &str, image: &str, capitalize: bool
         if code.strip_suffix(':').is_some_and(|key| eq_fold(key, archetype)) {
             let (before, after) = text.split_at(index);
             let gap = if before.ends_with('\n') { "" } else { "\n" };
-            return format!("{before}{gap}  {}:\n  - {}: {image}\n{after}", name("bundles"), name("image"));
+            return format!(
+                "{before}{gap}  {}:\n  - {}: {image}\n{after}",
+                in_template_case("bundles"),
+                in_template_case("image")
+            );
         }
     }
-    format!("{text}{end}{}:\n  {}:\n  - {}: {image}\n", name(archetype), name("bundles"), name("image"))
+    format!(
+        "{text}{end}{}:\n  {}:\n  - {}: {image}\n",
+        in_template_case(archetype),
+        in_template_case("bundles"),
+        in_template_case("image")
+    )
 }
 
 #[cfg(test)]

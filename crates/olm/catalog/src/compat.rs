@@ -1,17 +1,17 @@
-//! Which opm to be like.
+//! Compatibility levels of opm.
 
-/// A generation of opm's rules.
+/// The opm release whose behavior is reproduced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OpmCompat {
-    /// opm up to 1.60, pinned by the authors of older stacks (1.51): edges per channel, fewer checks.
+    /// opm up to 1.60 (tested with 1.51): upgrade edges per channel, fewer checks.
     V151,
-    /// opm 1.61 and later (1.73).
+    /// opm 1.61 and later (tested with 1.73).
     #[default]
     V173,
 }
 
 impl OpmCompat {
-    /// The generation of a version, such as `1.51` or `current`.
+    /// Returns the level for an opm version such as `1.51`, or for `current`.
     pub fn from_version(name: &str) -> Option<Self> {
         let minor = |text: &str| -> Option<u32> {
             let mut parts = text.trim_start_matches('v').split('.');

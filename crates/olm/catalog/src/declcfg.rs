@@ -1,4 +1,4 @@
-//! A catalog: its documents by what they are.
+//! Declarative config: the typed metas of a file-based catalog.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use crate::header::MetaHeader;
 use crate::json::{self, Document, SourceText, Style, Value};
 use crate::stream::{DecodedMeta, DocumentStream, is_json};
 
-/// The schema of a package.
+/// Schema of packages.
 pub const SCHEMA_PACKAGE: &str = "olm.package";
-/// The schema of a channel.
+/// Schema of channels.
 pub const SCHEMA_CHANNEL: &str = "olm.channel";
-/// The schema of a bundle.
+/// Schema of bundles.
 pub const SCHEMA_BUNDLE: &str = "olm.bundle";
-/// The schema of deprecations.
+/// Schema of deprecations.
 pub const SCHEMA_DEPRECATIONS: &str = "olm.deprecations";
-/// The type of the property that holds an object of a bundle.
+/// Type of the property that embeds an object of a bundle.
 pub const PROPERTY_BUNDLE_OBJECT: &str = "olm.bundle.object";
 
-/// What a document is.
+/// Kind of a meta, by schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MetaKind {
     /// `olm.package`.
@@ -33,33 +33,33 @@ pub enum MetaKind {
     Channel,
     /// `olm.bundle`.
     Bundle,
-    /// Anything else.
+    /// Any other schema.
     Other,
     /// `olm.deprecations`.
     Deprecations,
 }
 
-/// A document of a catalog. Those of a known kind have nothing but the fields of their kind.
+/// A meta of a file-based catalog. Known kinds contain only the fields of their Go type.
 #[derive(Clone, Debug)]
 pub struct Meta {
-    /// What it is.
+    /// Kind.
     pub kind: MetaKind,
-    /// Its names.
+    /// Schema, package and name.
     pub header: MetaHeader,
-    /// Where it begins.
+    /// Source position.
     pub span: SourceSpan,
     document: Document,
 }
 
-/// The documents of a catalog, in the order in which they were read.
+/// A file-based catalog: its metas in file order.
 #[derive(Clone, Debug, Default)]
 pub struct DeclarativeConfig {
-    /// The documents.
+    /// Metas.
     pub metas: Vec<Meta>,
 }
 
 impl MetaKind {
-    /// The kind of a schema.
+    /// Returns the kind of a schema.
     pub fn from_schema(schema: &str) -> Self {
         match schema {
             SCHEMA_PACKAGE => Self::Package,
@@ -70,7 +70,7 @@ impl MetaKind {
         }
     }
 
-    /// Its Go type, and what opm calls it when it cannot be read.
+    /// Returns the Go type and the name that opm uses in parse errors.
     pub(crate) fn go_type(self) -> Option<(&'static yaml::types::Type, &'static str)> {
         match self {
             Self::Package => Some((&go_types::PACKAGE, "package")),
@@ -83,7 +83,7 @@ impl MetaKind {
 }
 
 impl Meta {
-    /// A document of a catalog, if opm takes it for one.
+    /// Validates a decoded meta like opm's loader.
     pub fn new(item: DecodedMeta, file: &Arc<str>) -> Result<Self, CatalogError> {
         let DecodedMeta { document, header, blank } = item;
         let root = document.root();
@@ -111,7 +111,7 @@ impl Meta {
         Ok(meta)
     }
 
-    /// A document that was made from a tree.
+    /// Builds a meta from a YAML node.
     pub fn from_node(node: &podium_goyaml::Node, file: &Arc<str>) -> Result<Self, CatalogError> {
         let text = SourceText::new(
             podium_goyaml::json::to_raw_string(&node).map_err(|e| CatalogError::new(e.to_string()))?,
@@ -120,26 +120,26 @@ impl Meta {
         match items.next() {
             Some(Ok(item)) => Self::new(item, file),
             Some(Err(error)) => Err(CatalogError::new(error.message)),
-            None => Err(CatalogError::new("there is no document")),
+            None => Err(CatalogError::new("no document found")),
         }
     }
 
-    /// The outermost value.
+    /// Returns the root value.
     pub fn root(&self) -> Value<'_> {
         self.document.root()
     }
 
-    /// The place of a value in it.
+    /// Returns the source position of a value.
     pub fn span_of(&self, value: Value<'_>) -> SourceSpan {
         SourceSpan::new(&self.span.file, value.line())
     }
 
-    /// A field that is a string; empty if it is not there.
+    /// Returns a string field, or an empty string.
     pub fn string(&self, key: &str) -> Cow<'_, str> {
         self.root().string(key)
     }
 
-    /// The properties: their types and values; a value that was not given is none.
+    /// Iterates over the properties.
     pub fn properties(&self) -> impl Iterator<Item = Property<'_>> {
         let list = self.root().get("properties");
         list.into_iter().flat_map(Value::items).map(|item| Property {
@@ -149,22 +149,23 @@ impl Meta {
         })
     }
 
-    /// The package that it is written with.
+    /// Returns the package that the meta is grouped under.
     pub fn package(&self) -> &str {
         if self.kind == MetaKind::Package { &self.header.name } else { &self.header.package }
     }
 
-    /// Whether it has an object embedded.
+    /// Reports whether the bundle embeds objects.
     pub fn has_objects(&self) -> bool {
         self.properties().any(|property| property.ty == PROPERTY_BUNDLE_OBJECT)
     }
 
-    /// The embedded objects.
+    /// Returns the embedded objects.
     pub fn objects(&self) -> Vec<Vec<u8>> {
         let mut last = Vec::new();
         let mut objects = Vec::new();
         for property in self.properties().filter(|property| property.ty == PROPERTY_BUNDLE_OBJECT) {
-            // opm reads all of them into one place: what has no data has that of the one before.
+            // opm decodes all objects into the same variable: one without data gets the data of its
+            // predecessor.
             if let Some(data) = property.value.and_then(object_data) {
                 last = data;
             }
@@ -173,7 +174,7 @@ impl Meta {
         objects
     }
 
-    /// The first embedded ClusterServiceVersion.
+    /// Returns the first embedded ClusterServiceVersion.
     pub fn csv(&self) -> Option<podium_goyaml::Node> {
         self.objects().iter().find_map(|object| {
             let node = yaml::parse(object, 0).ok()?;
@@ -221,7 +222,7 @@ impl Meta {
     }
 }
 
-/// The names that a document has after opm has read it: a field in another case is still the field.
+/// Returns the header after typed decoding, which matches keys case-insensitively.
 fn typed_header(kind: MetaKind, header: MetaHeader, document: &Document) -> MetaHeader {
     if kind == MetaKind::Other {
         return header;
@@ -234,7 +235,7 @@ fn typed_header(kind: MetaKind, header: MetaHeader, document: &Document) -> Meta
     }
 }
 
-/// Whether base64 stands for a text that begins with a brace, as nearly all embedded objects do.
+/// Reports whether base64 data starts with a brace, as nearly all embedded objects do.
 fn is_base64_json_object(data: &str) -> bool {
     data.get(..4)
         .and_then(|prefix| base64_decode(prefix.as_bytes()).ok())
@@ -247,19 +248,19 @@ fn object_data(value: Value<'_>) -> Option<Vec<u8>> {
     base64_decode(data.as_bytes()).ok()
 }
 
-/// A property of a document.
+/// A property of a meta.
 #[derive(Clone, Debug)]
 pub struct Property<'m> {
-    /// Its type.
+    /// Property type.
     pub ty: Cow<'m, str>,
-    /// Its value, if there is one.
+    /// Value, if any.
     pub value: Option<Value<'m>>,
-    /// The line on which it begins.
+    /// Line.
     pub line: u32,
 }
 
 impl Property<'_> {
-    /// Says why the value does not fit a Go type.
+    /// Checks that the value decodes into a Go type. An error is Go's message.
     pub(crate) fn check(&self, ty: &yaml::types::Type) -> Result<(), String> {
         match self.value {
             Some(value) => go_types::check(value, ty),
@@ -269,7 +270,7 @@ impl Property<'_> {
 }
 
 impl DeclarativeConfig {
-    /// Adds the documents of a file; its name is for the places of problems.
+    /// Appends the metas of a file; errors name the file.
     pub fn read(
         &mut self,
         file: &Arc<str>,
@@ -282,8 +283,8 @@ impl DeclarativeConfig {
         })
     }
 
-    /// Brings the lists of bundles into the order of a rendered catalog: embedded objects behind the other properties,
-    /// related images by name. (Where images are equal, opm's order is any; here it stays.)
+    /// Sorts the lists of bundles as in a rendered catalog: embedded objects and CSV metadata after the other
+    /// properties, related images by image. The order of equal images is kept; opm's is unstable.
     pub fn normalize(&mut self) {
         for meta in self.metas.iter_mut().filter(|meta| meta.kind == MetaKind::Bundle) {
             let sorts_last = |ty: &str| matches!(ty, PROPERTY_BUNDLE_OBJECT | "olm.csv.metadata");
@@ -311,13 +312,13 @@ impl DeclarativeConfig {
         }
     }
 
-    /// Those of a kind, in the order of reading.
+    /// Iterates over the metas of a kind.
     pub fn of_kind(&self, kind: MetaKind) -> impl Iterator<Item = &Meta> {
         self.metas.iter().filter(move |meta| meta.kind == kind)
     }
 }
 
-/// Shows the documents of a file, one after the other.
+/// Decodes the metas of a file and calls `visit` for each.
 pub fn for_each_meta(
     file: &Arc<str>,
     text: &SourceText,

@@ -1,4 +1,4 @@
-//! What changed between two catalogs, for those who use them.
+//! Diff of two catalogs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,34 +7,34 @@ use crate::declcfg::{DeclarativeConfig, Meta, MetaKind};
 use crate::json::{self, Style};
 use crate::summary::{CatalogSummary, ChannelEntry};
 
-/// Something that changed.
+/// A change between two catalogs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Change {
-    /// The package.
+    /// Package name.
     pub package: String,
-    /// What it is about: `package`, `channel`, `bundle`, `deprecation` or `other`.
+    /// Subject: `package`, `channel`, `bundle`, `deprecation` or `other`.
     pub subject: &'static str,
-    /// Its name.
+    /// Name of the subject.
     pub name: String,
-    /// What happened.
+    /// Kind of change.
     pub kind: ChangeKind,
-    /// More about it, a line each.
+    /// Details, one line each.
     pub details: Vec<String>,
 }
 
-/// What happened to a thing.
+/// Kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangeKind {
-    /// It is new.
+    /// Only in the new catalog.
     Added,
-    /// It is gone.
+    /// Only in the old catalog.
     Removed,
-    /// It is another one.
+    /// Different in the new catalog.
     Changed,
 }
 
 impl ChangeKind {
-    /// The word for it.
+    /// Name in output.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -45,13 +45,13 @@ impl ChangeKind {
 }
 
 impl Change {
-    /// Whether those who installed what the old catalog offered may now lack it: a bundle that is gone or another one.
+    /// Reports whether the change removes or modifies a bundle that users may have installed.
     pub fn breaks_installed(&self) -> bool {
         self.subject == "bundle" && self.kind != ChangeKind::Added
     }
 }
 
-/// The changes from one catalog to another, in order.
+/// Returns the changes from one catalog to another, sorted.
 pub fn diff(old: &DeclarativeConfig, new: &DeclarativeConfig) -> Vec<Change> {
     let mut changes = Vec::new();
     let (before, after) = (
@@ -92,10 +92,12 @@ pub fn diff(old: &DeclarativeConfig, new: &DeclarativeConfig) -> Vec<Change> {
             (Some(old), Some(new)) => {
                 let mut details = Vec::new();
                 for_each_difference(old, new, |entry, old, new| match (old, new) {
-                    (Some(old), Some(new)) => {
-                        details.push(format!("{entry}: {} (was: {})", edges(new), edges(old)))
-                    }
-                    (None, Some(new)) => details.push(format!("{entry} added: {}", edges(new))),
+                    (Some(old), Some(new)) => details.push(format!(
+                        "{entry}: {} (was: {})",
+                        describe_edges(new),
+                        describe_edges(old)
+                    )),
+                    (None, Some(new)) => details.push(format!("{entry} added: {}", describe_edges(new))),
                     (_, None) => details.push(format!("{entry} removed")),
                 });
                 record(package, "channel", name, ChangeKind::Changed, details);
@@ -152,12 +154,12 @@ pub fn diff(old: &DeclarativeConfig, new: &DeclarativeConfig) -> Vec<Change> {
     changes
 }
 
-/// What happened to a thing that only one of the two has.
+/// Returns the kind of a change of which only one side exists.
 fn added_or_removed<T>(old: Option<T>) -> ChangeKind {
     if old.is_some() { ChangeKind::Removed } else { ChangeKind::Added }
 }
 
-/// Shows what differs between two maps.
+/// Calls `report` for each key whose values differ.
 fn for_each_difference<K: Ord, V: PartialEq>(
     old: &BTreeMap<K, V>,
     new: &BTreeMap<K, V>,
@@ -174,18 +176,18 @@ fn for_each_difference<K: Ord, V: PartialEq>(
         .for_each(|(key, value)| report(key, None, Some(value)));
 }
 
-fn edges(entry: &ChannelEntry) -> String {
-    let mut attributes = Vec::new();
+fn describe_edges(entry: &ChannelEntry) -> String {
+    let mut parts = Vec::new();
     if !entry.replaces.is_empty() {
-        attributes.push(format!("replaces {}", entry.replaces));
+        parts.push(format!("replaces {}", entry.replaces));
     }
     if !entry.skips.is_empty() {
-        attributes.push(format!("skips {}", entry.skips.join(", ")));
+        parts.push(format!("skips {}", entry.skips.join(", ")));
     }
     if !entry.skip_range.is_empty() {
-        attributes.push(format!("skips {}", entry.skip_range));
+        parts.push(format!("skips {}", entry.skip_range));
     }
-    if attributes.is_empty() { "no edges".to_owned() } else { attributes.join("; ") }
+    if parts.is_empty() { "no edges".to_owned() } else { parts.join("; ") }
 }
 
 fn compact_json(meta: &Meta) -> Vec<u8> {
@@ -194,7 +196,7 @@ fn compact_json(meta: &Meta) -> Vec<u8> {
     out
 }
 
-/// What there is to know of each bundle: image, properties by type, related images.
+/// Returns image, properties by type and related images of each bundle.
 fn bundles(config: &DeclarativeConfig) -> BTreeMap<(String, String), BTreeMap<String, String>> {
     let mut all = BTreeMap::new();
     for meta in config.of_kind(MetaKind::Bundle) {

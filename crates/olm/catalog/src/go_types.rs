@@ -1,11 +1,11 @@
-//! The Go types that opm reads documents into: which fields there are, and what it says when a value does not fit.
+//! Go types that opm decodes metas into, with their fields and unmarshal errors.
 
 use podium_goyaml::yaml::types::{BOOL, Kind, STRING, STRING_MAP, STRINGS, Struct, Type, fit};
 use podium_sprig::encoding::base64_decode;
 
 use crate::json::{Document, Value, View};
 
-/// `json.RawMessage`: anything; null is kept apart from nothing.
+/// `json.RawMessage`: any value; null differs from a missing value.
 static RAW: Type = Type::pointer("json.RawMessage", Kind::Any);
 /// `[]byte`.
 static BYTES: Type = Type::new("[]uint8", Kind::Bytes(base64));
@@ -19,18 +19,18 @@ fn base64(text: &str) -> Result<(), String> {
     base64_decode(text.as_bytes()).map(drop).map_err(|at| format!("illegal base64 data at input byte {at}"))
 }
 
-/// Whether a text is plainly base64, without a look at line breaks.
+/// Reports whether a text is canonical base64 without line breaks.
 fn is_base64(text: &[u8]) -> bool {
     let body = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
     let is_base64_char = |b: u8| {
         ((b | 0x20).wrapping_sub(b'a') < 26) | (b.wrapping_sub(b'0') < 10) | (b == b'+') | (b == b'/')
     };
-    // Without an early end in the middle, many bytes are compared at once.
+    // Without early exit the compiler vectorizes the comparison.
     text.len().is_multiple_of(4)
         && body.chunks(64).all(|part| part.iter().fold(true, |valid, &b| valid & is_base64_char(b)))
 }
 
-/// Defines a struct and its type, with the fields in Go's order.
+/// Defines a struct type and its list type, with the fields in Go's order.
 macro_rules! structs {
     ($($name:ident, $list:ident = $package:literal $go:literal { $($field:literal: $ty:expr),* $(,)? })*) => {$(
         pub(crate) static $name: Type = Type::new(
@@ -69,7 +69,7 @@ structs! {
     PACKAGE_PROPERTY, PACKAGE_PROPERTIES = "property." "Package" {
         "packageName": &STRING, "version": &STRING, "release": &STRING,
     }
-    // opm 1.51 does not know releases.
+    // opm 1.51 has no release field.
     V151_PACKAGE_PROPERTY, V151_PACKAGE_PROPERTIES = "property." "Package" {
         "packageName": &STRING, "version": &STRING,
     }
@@ -141,11 +141,12 @@ static INSTALL_MODE_TYPE: Type = Type::new("v1alpha1.InstallModeType", Kind::Str
 static STREAM_TYPE: Type = Type::new("semver.StreamType", Kind::Str);
 static V151_STREAM_TYPE: Type = Type::new("semver.streamType", Kind::Str);
 
-/// Whether a value is already what the type would hold: every key a field, spelt as it is, once; no nulls.
+/// Reports whether a value already has the form of the type: each key an exactly spelled field, at most once,
+/// and no nulls.
 ///
-/// A no is not a refusal: then [`read`] has to look.
+/// If not, [`convert`] decides whether the value fits.
 pub(crate) fn matches_exactly(value: Value<'_>, ty: &Type) -> bool {
-    // Strings are not looked into: most of a catalog is strings.
+    // Strings are not decoded: they are most of a catalog.
     match ty.kind {
         Kind::Any => return true,
         Kind::Str => return value.is_string(),
@@ -170,7 +171,7 @@ pub(crate) fn matches_exactly(value: Value<'_>, ty: &Type) -> bool {
                         }
                     }
                     Some(_) => return false,
-                    // A field in another case, or nothing that the type has.
+                    // A key in another case needs conversion; an unknown key does not.
                     None if !key.is_ascii() => return false,
                     None if struct_type
                         .fields
@@ -188,7 +189,7 @@ pub(crate) fn matches_exactly(value: Value<'_>, ty: &Type) -> bool {
     }
 }
 
-/// Reads a value into a type: the document that Go would hold, or Go's words for why not.
+/// Converts a value to a type like Go's `json.Unmarshal`. An error is Go's message.
 pub(crate) fn convert(value: Value<'_>, ty: &Type) -> Result<Document, String> {
     if matches_exactly(value, ty) {
         return Ok(value.to_document());
@@ -197,7 +198,7 @@ pub(crate) fn convert(value: Value<'_>, ty: &Type) -> Result<Document, String> {
     Document::from_node(&node).ok_or_else(|| "too large".to_owned())
 }
 
-/// Says why a value does not fit a type, in Go's words; nothing if it does.
+/// Checks that a value fits a type. An error is Go's message.
 pub(crate) fn check(value: Value<'_>, ty: &Type) -> Result<(), String> {
     if matches_exactly(value, ty) { Ok(()) } else { convert(value, ty).map(drop) }
 }

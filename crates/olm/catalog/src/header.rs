@@ -1,4 +1,4 @@
-//! The head of a document: `schema`, `package` and `name`, which every document of a catalog may have.
+//! Meta header: the `schema`, `package` and `name` that every meta may have.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,26 +10,26 @@ use crate::error::{format_list, quote};
 use crate::fold::{eq_fold, fold};
 use crate::json::{self, Document, Style, Value, View};
 
-/// The names of a document.
+/// Schema, package and name of a meta.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MetaHeader {
-    /// What the document is, such as `olm.bundle`.
+    /// Schema, such as `olm.bundle`.
     pub schema: String,
-    /// The package that it belongs to.
+    /// Package that the meta belongs to.
     pub package: String,
-    /// Its own name.
+    /// Name.
     pub name: String,
 }
 
-/// How large a value may be for Go to print it in an error.
+/// Limit of a value printed in an error.
 const MAX_PRINTED_BYTES: usize = 1 << 20;
 
-/// Reads the head of a document. An error is in opm's words; `raw` gives the text that it was read from.
+/// Reads the header of a document. An error is opm's message; `raw` returns the source text for it.
 pub fn read_header(document: &Document, raw: impl FnOnce() -> Vec<u8>) -> Result<MetaHeader, String> {
     let root = document.root();
     let entries = match root.view() {
         View::Map(entries) => entries,
-        // Go reads null as an object without entries.
+        // Go decodes null to an empty map.
         View::Null => return Ok(MetaHeader::default()),
         other => return Err(not_an_object(&other, raw())),
     };
@@ -52,19 +52,19 @@ pub fn read_header(document: &Document, raw: impl FnOnce() -> Vec<u8>) -> Result
     }
     reject_folded_duplicates(&keys)?;
     match non_string {
-        // The last of equal keys counts.
+        // The last of duplicate keys wins.
         Some((key, _)) if root.get(&key).is_some_and(|value| value.as_str().is_some()) => Ok(header),
         Some((key, value)) => Err(not_a_string(&key, value)),
         None => Ok(header),
     }
 }
 
-/// Refuses keys that differ in nothing but case.
+/// Rejects keys that differ only in case.
 fn reject_folded_duplicates(keys: &[Cow<'_, str>]) -> Result<(), String> {
-    let simple = keys.len() <= 16 && keys.iter().all(|key| key.is_ascii());
+    let few_ascii_keys = keys.len() <= 16 && keys.iter().all(|key| key.is_ascii());
     let differ = |a: &str, b: &str| a == b || !a.eq_ignore_ascii_case(b);
-    let fine = |at: usize, key: &str| keys.iter().skip(at + 1).all(|other| differ(key, other));
-    if simple && keys.iter().enumerate().all(|(at, key)| fine(at, key)) {
+    let is_unique = |at: usize, key: &str| keys.iter().skip(at + 1).all(|other| differ(key, other));
+    if few_ascii_keys && keys.iter().enumerate().all(|(at, key)| is_unique(at, key)) {
         return Ok(());
     }
     let mut sets: BTreeMap<String, Vec<&str>> = BTreeMap::new();
@@ -86,7 +86,7 @@ fn reject_folded_duplicates(keys: &[Cow<'_, str>]) -> Result<(), String> {
     }
 }
 
-/// A head must hold strings; Go prints the value with a verb that is meant for booleans.
+/// Formats the error for a header field that is not a string. opm prints the value with `%t`.
 fn not_a_string(key: &str, value: Value<'_>) -> String {
     let node = value.to_node();
     let heap = Heap::new(MAX_PRINTED_BYTES);
@@ -95,7 +95,7 @@ fn not_a_string(key: &str, value: Value<'_>) -> String {
     format!("expected value for key {} to be a string, {}", quote(key), String::from_utf8_lossy(&text))
 }
 
-/// What Go says to a document that is no object.
+/// Formats Go's error for a document that is not an object.
 fn not_an_object(view: &View<'_>, raw: Vec<u8>) -> String {
     let (kind, offset) = match view {
         View::List(_) => ("array", 1),
@@ -107,7 +107,7 @@ fn not_an_object(view: &View<'_>, raw: Vec<u8>) -> String {
     pretty_unmarshal_error(&(raw, Some(offset)), &message)
 }
 
-/// An error with the text that it is about, and a mark at the offset.
+/// Adds the indented source to an error, with a marker at the offset.
 pub(crate) fn pretty_unmarshal_error((raw, offset): &(Vec<u8>, Option<usize>), message: &str) -> String {
     const MARK: &str = " <==";
     let Some(offset) = offset.filter(|&offset| !raw.is_empty() && offset <= raw.len()) else {
@@ -119,7 +119,7 @@ pub(crate) fn pretty_unmarshal_error((raw, offset): &(Vec<u8>, Option<usize>), m
         text.extend_from_slice(&indented);
         text.extend_from_slice(MARK.as_bytes());
     } else {
-        // Both texts have the same bytes but for white space: the place behind as many of them.
+        // The texts differ only in whitespace: finds the offset behind the same number of bytes.
         let mut at = 0;
         for byte in raw.iter().take(offset) {
             match indented.get(at..).and_then(|rest| memchr::memchr(*byte, rest)) {
@@ -136,7 +136,7 @@ pub(crate) fn pretty_unmarshal_error((raw, offset): &(Vec<u8>, Option<usize>), m
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// A JSON text with line breaks, as `json.Indent` sets them: strings and numbers stay as they are.
+/// Indents JSON like `json.Indent`, with strings and numbers verbatim.
 fn indent(raw: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(raw.len() * 2);
     let (mut depth, mut in_string, mut opened) = (0_usize, false, false);

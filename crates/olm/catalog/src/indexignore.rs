@@ -1,11 +1,11 @@
-//! `.indexignore`: which files of a folder are no part of the catalog, by patterns as in `.gitignore`.
+//! `.indexignore`: gitignore-style patterns that exclude files from a catalog.
 
 use podium_chart::path_match::path_match;
 
-/// The name of the files with the patterns.
+/// Name of the ignore files.
 pub const FILE_NAME: &str = ".indexignore";
 
-/// The patterns of all such files of a folder.
+/// The patterns of all ignore files of a catalog.
 #[derive(Clone, Debug, Default)]
 pub struct IndexIgnore {
     patterns: Vec<Pattern>,
@@ -13,16 +13,16 @@ pub struct IndexIgnore {
 
 #[derive(Clone, Debug)]
 struct Pattern {
-    /// The folder of the file with the pattern.
+    /// Directory of the ignore file.
     domain: Vec<String>,
     segments: Vec<String>,
-    /// Whether it takes files back in.
+    /// Whether the pattern re-includes files.
     negated: bool,
     dir_only: bool,
 }
 
 impl IndexIgnore {
-    /// Adds the patterns of a file; `path` is its own path.
+    /// Adds the patterns of the ignore file at `path`.
     pub fn add(&mut self, path: &str, text: &[u8]) {
         let dir = path.rsplit_once('/').map(|(dir, _)| dir);
         let domain: Vec<String> = dir.into_iter().flat_map(|dir| dir.split('/')).map(str::to_owned).collect();
@@ -32,7 +32,7 @@ impl IndexIgnore {
         }
     }
 
-    /// Whether a file is left out. The last pattern that says something about it decides.
+    /// Reports whether a file is ignored. The last matching pattern decides.
     pub fn ignores(&self, path: &str) -> bool {
         let segments: Vec<&str> = path.split('/').collect();
         let last_match = self.patterns.iter().rev().find(|pattern| pattern.matches(&segments));
@@ -65,7 +65,7 @@ impl Pattern {
         }
     }
 
-    /// A pattern without a slash is about any part of the path.
+    /// A pattern without a slash matches any path segment.
     fn matches_name(&self, name: &str, path: &[&str]) -> bool {
         for (index, segment) in path.iter().enumerate() {
             match path_match(name, segment) {
@@ -77,7 +77,7 @@ impl Pattern {
         false
     }
 
-    /// A pattern with slashes begins at its folder; `**` stands for any folders.
+    /// A pattern with slashes is anchored at its directory; `**` matches any number of directories.
     fn matches_path(&self, segments: &[String], path: &[&str]) -> bool {
         let mut rest = path;
         let mut matched = false;

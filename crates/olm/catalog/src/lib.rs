@@ -1,14 +1,14 @@
-//! File-based catalogs: the versions of operators and the ways between them.
+//! File-based catalogs: packages, channels, bundles and upgrade edges.
 //!
 //! ```text
-//! files ──stream──▶ documents ──config──▶ Config ──write──▶ JSON, YAML
-//!                                           │ └────graph──▶ mermaid, a picture
-//!                                         facts ──model──▶ Model or Problem (validation)
-//! template + bundles ──template──▶ Config   └────resolve──▶ the bundle to install, and why not the others
+//! files ──stream──▶ metas ──declcfg──▶ DeclarativeConfig ─┬─ write ───▶ JSON, YAML
+//!                                             ▲           ├─ graph ───▶ mermaid, text
+//! template + bundle images ──template─────────┘           ├─ resolve ─▶ bundle to install, rejected candidates
+//!                                                         └─ summary ─▶ model ─▶ Model or CatalogError
 //! ```
 //!
-//! Everything is a function of texts that are passed in. Errors are in opm's words, to the byte, with the places that
-//! opm does not name.
+//! Every result is a pure function of the texts that are passed in. Error messages are equal to opm's; source
+//! positions, which opm does not report, are separate.
 
 pub mod append;
 pub mod compat;

@@ -1,4 +1,4 @@
-//! Packages with their channels and bundles, and the rules that they have to keep.
+//! Catalog model: packages with channels and bundles, and opm's validation.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -16,13 +16,13 @@ use crate::validation::ValidationError;
 /// A package.
 #[derive(Clone, Debug)]
 pub struct Package {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The channel for those who do not choose; none if the package does not say.
+    /// Default channel, if set.
     pub default_channel: Option<String>,
-    /// Its channels by name.
+    /// Channels by name.
     pub channels: BTreeMap<String, Channel>,
-    /// Why it should not be used, if so.
+    /// Deprecation message, if deprecated.
     pub deprecation: Option<String>,
     span: SourceSpan,
 }
@@ -30,11 +30,11 @@ pub struct Package {
 /// A channel.
 #[derive(Clone, Debug, Default)]
 pub struct Channel {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its bundles by name.
+    /// Bundles by name.
     pub bundles: BTreeMap<String, Bundle>,
-    /// Why it should not be used, if so.
+    /// Deprecation message, if deprecated.
     pub deprecation: Option<String>,
     span: SourceSpan,
 }
@@ -42,31 +42,30 @@ pub struct Channel {
 /// A bundle in a channel.
 #[derive(Clone, Debug, Default)]
 pub struct Bundle {
-    /// Its edges.
+    /// Channel entry with the upgrade edges.
     pub entry: ChannelEntry,
-    /// Its version; 0.0.0 if there is no document for it.
+    /// Version; 0.0.0 if there is no `olm.bundle` blob.
     pub version: VersionRelease,
-    /// Its image.
+    /// Image reference.
     pub image: String,
-    /// Why it should not be used, if so.
+    /// Deprecation message, if deprecated.
     pub deprecation: Option<String>,
     has_objects: bool,
     has_meta: bool,
     span: SourceSpan,
 }
 
-/// The packages of a catalog by name.
+/// Packages of a catalog by name.
 pub type Model = BTreeMap<String, Package>;
 
-/// Puts a catalog together and checks all rules. Where opm finds several faults at once, it names them in any order;
-/// here they are sorted.
+/// Builds and validates the model. opm reports several errors in random order; here they are sorted.
 pub fn convert_to_model(summary: &CatalogSummary, compat: OpmCompat) -> Result<Model, CatalogError> {
     let mut model = Model::new();
     summary.packages.iter().try_for_each(|package| add_package(&mut model, package))?;
     let mut unmatched_entries: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for channel in &summary.channels {
         add_channel(&mut model, channel)?;
-        // As in opm, the last channel of a package is the only one that is looked at here.
+        // Like opm, considers only the last channel of a package here.
         unmatched_entries
             .insert(&channel.package, channel.entries.iter().map(|entry| entry.name.as_str()).collect());
     }
@@ -79,13 +78,13 @@ pub fn convert_to_model(summary: &CatalogSummary, compat: OpmCompat) -> Result<M
     }
     for (package, unmatched) in unmatched_entries {
         if !unmatched.is_empty() {
-            let span = summary.channels.iter().rfind(|channel| channel.package == package);
+            let channel = summary.channels.iter().rfind(|channel| channel.package == package);
             let text = format!(
                 "no olm.bundle blobs found in package {} for olm.channel entries {}",
                 quote(package),
                 format_list(unmatched)
             );
-            return Err(error_at(&span.map(|channel| channel.span.clone()).unwrap_or_default(), text));
+            return Err(error_at(&channel.map(|channel| channel.span.clone()).unwrap_or_default(), text));
         }
     }
     for package in model.values_mut() {
@@ -128,7 +127,8 @@ fn add_package(model: &mut Model, summary: &PackageSummary) -> Result<(), Catalo
     Ok(())
 }
 
-/// What is wrong with a DNS label, in the words of Kubernetes' older rules.
+/// Returns the violations of the DNS-1123 label rules, with the messages of the Kubernetes version that opm
+/// uses.
 fn validate_dns1123_label(text: &str) -> Vec<String> {
     let is_lower_alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_label = |text: &str| {
@@ -252,7 +252,7 @@ fn add_deprecations(
                     OpmCompat::V173 => {
                         format!("schema must be set for deprecation entry [{index}] for package {package}")
                     }
-                    // opm 1.51 has the two the wrong way round.
+                    // opm 1.51 swaps the two arguments.
                     OpmCompat::V151 => {
                         let rune = podium_gotmpl::gostr::quote_rune(u32::try_from(index).unwrap_or(u32::MAX));
                         let rune = String::from_utf8_lossy(&rune).into_owned();
@@ -336,7 +336,7 @@ impl Package {
         errors
     }
 
-    /// No two bundles may have the same version.
+    /// Rejects bundles with the same version.
     fn validate_unique_versions(&self, errors: &mut ValidationError, compat: OpmCompat) {
         let mut versions: BTreeMap<String, (&Version, BTreeSet<&str>)> = BTreeMap::new();
         for (name, bundle) in self.channels.values().flat_map(|channel| &channel.bundles) {
@@ -361,7 +361,8 @@ impl Package {
 }
 
 impl Channel {
-    /// The bundle that nothing replaces or skips. An error is in opm's words.
+    /// Returns the channel head: the bundle that no other bundle replaces or skips. An error is opm's
+    /// message.
     pub fn head(&self) -> Result<&Bundle, String> {
         let mut incoming = HashSet::new();
         for bundle in self.bundles.values() {
@@ -394,7 +395,8 @@ impl Channel {
         errors
     }
 
-    /// From the head, `replaces` has to lead to every bundle that nobody skips, and not in a circle.
+    /// Checks that the `replaces` chain from the channel head has no cycle and reaches every bundle that is
+    /// not skipped.
     fn validate_replaces_chain(&self, compat: OpmCompat) -> Result<(), String> {
         let head = self.head()?;
         let skipped: HashSet<&str> =
@@ -419,9 +421,9 @@ impl Channel {
             chain.push(next);
             current = self.bundles.get(next);
         }
-        let unmatched: Vec<&str> =
+        let unvisited: Vec<&str> =
             self.bundles.keys().map(String::as_str).filter(|n| !visited.contains(n)).collect();
-        let stranded: Vec<&str> = unmatched.into_iter().filter(|name| !skipped.contains(name)).collect();
+        let stranded: Vec<&str> = unvisited.into_iter().filter(|name| !skipped.contains(name)).collect();
         if stranded.is_empty() {
             Ok(())
         } else {

@@ -1,4 +1,4 @@
-//! Versions of bundles, and the releases of a version.
+//! Bundle versions with releases.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -7,15 +7,15 @@ use podium_versions::blang::{Identifier, Version};
 
 use crate::error::quote;
 
-/// As many bytes may a release have.
+/// Maximum length of a release in bytes.
 const MAX_LEN: usize = 20;
 
-/// A release of a version: identifiers with dots between them; none at all is the lowest.
+/// A release: dot-separated identifiers; an empty one is the lowest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Release(pub Vec<Identifier>);
 
 impl Release {
-    /// Reads a release. Errors are in opm's words.
+    /// Parses a release. An error is opm's message.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Ok(Self::default());
@@ -35,12 +35,12 @@ impl Release {
         if errors.is_empty() { Ok(Self(identifiers)) } else { Err(invalid(errors.join("\n"))) }
     }
 
-    /// Whether there is none.
+    /// Reports whether there is no release.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Orders by the rules of pre-releases, but nothing comes first.
+    /// Compares by prerelease precedence, except that an empty release is the lowest.
     pub fn compare(&self, other: &Self) -> Ordering {
         match (self.is_empty(), other.is_empty()) {
             (true, true) => Ordering::Equal,
@@ -51,7 +51,7 @@ impl Release {
     }
 }
 
-/// One identifier, by the rules of a pre-release.
+/// Parses an identifier by the rules of prereleases.
 fn identifier(text: &str) -> Result<Identifier, String> {
     if text.contains('+') {
         return Err(format!("Invalid character(s) found in prerelease {}", quote(text)));
@@ -72,14 +72,14 @@ impl fmt::Display for Release {
 /// A version and its release.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VersionRelease {
-    /// The version.
+    /// Version.
     pub version: Version,
-    /// The release.
+    /// Release.
     pub release: Release,
 }
 
 impl VersionRelease {
-    /// A version whose build metadata is the release, where it can be one (as the lifecycle controller reads it).
+    /// Parses a legacy registry+v1 version, whose build metadata is the release if it is a valid one.
     pub fn legacy(text: &str) -> Result<Self, String> {
         let mut version = Version::parse(text).map_err(|error| error.to_string())?;
         let release = Release::parse(&version.build.join(".")).unwrap_or_default();
@@ -89,7 +89,7 @@ impl VersionRelease {
         Ok(Self { version, release })
     }
 
-    /// Orders by version, then by release.
+    /// Compares by version, then by release.
     pub fn compare(&self, other: &Self) -> Ordering {
         self.version.compare(&other.version).then_with(|| self.release.compare(&other.release))
     }

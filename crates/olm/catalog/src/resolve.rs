@@ -1,8 +1,8 @@
-//! Which bundle would be installed, and why not each of the others.
+//! Resolves the bundle to install like operator-controller, with the reason for each rejected candidate.
 //!
-//! The rules are those of the lifecycle controller: bundles of the chosen channels in the wanted range which can follow
-//! the installed one; those that are not deprecated first, then the highest version, then the name. Between catalogs the
-//! priority decides, never the version.
+//! Candidates are the bundles of the requested channels in the version range that are successors of the
+//! installed bundle. Bundles that are not deprecated are preferred, then the highest version, then the name.
+//! Between catalogs only the priority decides, never the version.
 
 mod package;
 #[cfg(test)]
@@ -16,79 +16,79 @@ use crate::error::{format_list, quote};
 use crate::release::VersionRelease;
 use crate::summary::ChannelEntry;
 
-/// A catalog to choose from.
+/// A catalog to resolve from.
 #[derive(Clone, Copy, Debug)]
 pub struct Catalog<'c> {
-    /// Its name.
+    /// Name.
     pub name: &'c str,
-    /// The higher, the better.
+    /// Priority; higher wins.
     pub priority: i32,
-    /// Its documents.
+    /// Content.
     pub config: &'c DeclarativeConfig,
 }
 
-/// What is installed.
+/// The installed bundle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InstalledBundle {
-    /// The name of the bundle.
+    /// Bundle name.
     pub name: String,
-    /// Its version.
+    /// Version.
     pub version: String,
 }
 
-/// What is wanted.
+/// What to resolve.
 #[derive(Clone, Debug, Default)]
 pub struct ResolveRequest {
-    /// The package.
+    /// Package name.
     pub package: String,
-    /// The channels to choose from; all if there are none.
+    /// Channels to consider; all if empty.
     pub channels: Vec<String>,
-    /// The range of versions, in the grammar of Masterminds; any if it is empty.
+    /// Version range in Masterminds syntax; any version if empty.
     pub version: String,
-    /// What is installed.
+    /// Installed bundle, if any.
     pub installed: Option<InstalledBundle>,
-    /// Whether any version may follow the installed one (`SelfCertified`).
+    /// Whether upgrade edges are ignored (upgrade constraint policy `SelfCertified`).
     pub self_certified: bool,
 }
 
-/// What would happen.
+/// Result of [`resolve`].
 #[derive(Clone, Debug)]
 pub struct Resolution {
-    /// The bundle, or why there is none, in the controller's words.
+    /// Resolved bundle, or operator-controller's error message.
     pub bundle: Result<ResolvedBundle, String>,
-    /// All bundles of the package, the best first, each with the reason.
+    /// All bundles of the package, best first, with the reason for rejection.
     pub candidates: Vec<Candidate>,
 }
 
-/// The bundle that would be installed.
+/// The bundle to install.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedBundle {
-    /// The catalog.
+    /// Catalog name.
     pub catalog: String,
-    /// The bundle.
+    /// Bundle name.
     pub bundle: String,
-    /// Its version; its release is part of it.
+    /// Version, including the release.
     pub version: String,
-    /// Its image.
+    /// Image reference.
     pub image: String,
-    /// What users are told, if the package, one of the channels or the bundle is deprecated.
+    /// Deprecation messages of package, channels and bundle.
     pub deprecation: Option<String>,
 }
 
-/// A bundle that was looked at.
+/// A considered bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The catalog.
+    /// Catalog name.
     pub catalog: String,
-    /// The bundle.
+    /// Bundle name.
     pub bundle: String,
-    /// Its version, as it is written.
+    /// Version text.
     pub version: String,
-    /// Why it would not be installed; nothing for the one that would.
+    /// Why the bundle is not installed; nothing for the resolved bundle.
     pub rejection: Option<String>,
 }
 
-/// A bundle while it is compared.
+/// A bundle during resolution.
 struct CandidateBundle<'c> {
     catalog: Catalog<'c>,
     meta: &'c Meta,
@@ -99,15 +99,15 @@ struct CandidateBundle<'c> {
     rejection: Option<String>,
 }
 
-/// Chooses.
+/// Resolves the bundle to install.
 pub fn resolve(catalogs: &[Catalog<'_>], request: &ResolveRequest) -> Resolution {
-    let nothing = |text: String| Resolution { bundle: Err(text), candidates: Vec::new() };
+    let unresolved = |text: String| Resolution { bundle: Err(text), candidates: Vec::new() };
     let range = match request.version.as_str() {
         "" => None,
         text => match masterminds::Constraints::new(text) {
             Ok(range) => Some(range),
             Err(error) => {
-                return nothing(format!("desired version range {} is invalid: {error}", quote(text)));
+                return unresolved(format!("desired version range {} is invalid: {error}", quote(text)));
             }
         },
     };
@@ -116,29 +116,29 @@ pub fn resolve(catalogs: &[Catalog<'_>], request: &ResolveRequest) -> Resolution
     let mut best_per_catalog: Vec<CandidateBundle<'_>> = Vec::new();
     let mut rejected: Vec<CandidateBundle<'_>> = Vec::new();
     for catalog in catalogs {
-        // What is installed does not matter to a catalog without the package.
+        // Catalogs without the package do not validate the installed version.
         let Some(package) = CatalogPackage::from_config(catalog.config, &request.package) else { continue };
         let installed = match &installed {
             None => None,
             Some((installed, Ok(version))) => Some((*installed, version)),
             Some((_, Err(error))) => {
-                return nothing(format!(
+                return unresolved(format!(
                     "error walking catalogs: error finding upgrade edges: failed to get version and release of \
                      installed bundle: {error}"
                 ));
             }
         };
-        let mut candidate = evaluate_bundles(*catalog, &package, request, range.as_ref(), installed);
-        candidate.sort_by(|a, b| {
+        let mut candidates = evaluate_bundles(*catalog, &package, request, range.as_ref(), installed);
+        candidates.sort_by(|a, b| {
             let key = |candidate: &CandidateBundle<'_>| (candidate.rejection.is_some(), candidate.deprecated);
             key(a).cmp(&key(b)).then_with(|| match (&a.version, &b.version) {
                 (Ok(a), Ok(b)) => b.compare(a),
                 (a, b) => a.is_err().cmp(&b.is_err()),
             })
         });
-        let mut candidate = candidate.into_iter();
-        let Some(mut first) = candidate.next() else { continue };
-        let mut outranked: Vec<CandidateBundle<'_>> = candidate.collect();
+        let mut candidates = candidates.into_iter();
+        let Some(mut first) = candidates.next() else { continue };
+        let mut outranked: Vec<CandidateBundle<'_>> = candidates.collect();
         if first.rejection.is_some() {
             outranked.insert(0, first);
         } else {
@@ -147,19 +147,19 @@ pub fn resolve(catalogs: &[Catalog<'_>], request: &ResolveRequest) -> Resolution
             for (other, reason) in outranked.iter_mut().zip(reasons) {
                 other.rejection.get_or_insert(reason);
             }
-            // A deprecated bundle does not come beside one that is not.
-            let previous_deprecated = best_per_catalog.last().map(|package| package.deprecated);
+            // A deprecated bundle does not compete with one that is not.
+            let previous_deprecated = best_per_catalog.last().map(|candidate| candidate.deprecated);
             match (first.deprecated, previous_deprecated) {
                 (true, Some(false)) => {
                     first.rejection =
-                        Some("it is deprecated, and another catalog has one that is not".to_owned());
+                        Some("it is deprecated, and another catalog has a bundle that is not".to_owned());
                     outranked.insert(0, first);
                 }
                 (false, Some(true)) => {
-                    for mut package in best_per_catalog.drain(..) {
-                        package.rejection =
-                            Some("it is deprecated, and another catalog has one that is not".to_owned());
-                        rejected.push(package);
+                    for mut candidate in best_per_catalog.drain(..) {
+                        candidate.rejection =
+                            Some("it is deprecated, and another catalog has a bundle that is not".to_owned());
+                        rejected.push(candidate);
                     }
                     best_per_catalog.push(first);
                 }
@@ -171,7 +171,7 @@ pub fn resolve(catalogs: &[Catalog<'_>], request: &ResolveRequest) -> Resolution
     select_by_priority(best_per_catalog, rejected, request)
 }
 
-/// The last step: between catalogs.
+/// Selects the catalog with the highest priority.
 fn select_by_priority<'c>(
     mut best_per_catalog: Vec<CandidateBundle<'c>>,
     mut rejected: Vec<CandidateBundle<'c>>,
@@ -188,12 +188,13 @@ fn select_by_priority<'c>(
         tied_catalogs = best_per_catalog.iter().map(|candidate| candidate.catalog.name.to_owned()).collect();
         tied_catalogs.sort();
         for mut candidate in best_per_catalog.drain(..).rev() {
-            candidate.rejection = Some("another catalog with the same priority has one too".to_owned());
+            candidate.rejection =
+                Some("another catalog with the same priority has a matching bundle".to_owned());
             rejected.insert(0, candidate);
         }
     } else if best_per_catalog.len() > 1 {
         for mut candidate in best_per_catalog.drain(1..).rev() {
-            candidate.rejection = Some("a catalog with a higher priority has one".to_owned());
+            candidate.rejection = Some("a catalog with a higher priority has a matching bundle".to_owned());
             rejected.insert(0, candidate);
         }
     }
@@ -201,25 +202,25 @@ fn select_by_priority<'c>(
         Some(candidate) => validate_resolved(candidate),
         None => Err(not_found_message(request, is_tied, &tied_catalogs)),
     };
-    let candidate = |candidate: CandidateBundle<'_>| Candidate {
+    let to_candidate = |candidate: CandidateBundle<'_>| Candidate {
         catalog: candidate.catalog.name.to_owned(),
         bundle: candidate.meta.header.name.clone(),
         version: candidate.version_text,
         rejection: candidate.rejection,
     };
-    let mut candidates: Vec<Candidate> = best_per_catalog.into_iter().map(candidate).collect();
+    let mut candidates: Vec<Candidate> = best_per_catalog.into_iter().map(to_candidate).collect();
     if let (Err(text), Some(first)) = (&bundle, candidates.first_mut()) {
         first.rejection = Some(text.clone());
     }
-    candidates.extend(rejected.into_iter().map(candidate));
+    candidates.extend(rejected.into_iter().map(to_candidate));
     Resolution { bundle, candidates }
 }
 
-/// What the controller still asks of the one that was chosen.
+/// Runs operator-controller's final checks on the resolved bundle.
 fn validate_resolved(candidate: &CandidateBundle<'_>) -> Result<ResolvedBundle, String> {
     let name = quote(&candidate.meta.header.name);
-    if let Err(why) = &candidate.version {
-        return Err(format!("error getting resolved bundle version for bundle {name}: {why}"));
+    if let Err(error) = &candidate.version {
+        return Err(format!("error getting resolved bundle version for bundle {name}: {error}"));
     }
     for property in candidate.meta.properties() {
         if matches!(&*property.ty, "olm.package.required" | "olm.gvk.required" | "olm.constraint") {
@@ -239,14 +240,14 @@ fn validate_resolved(candidate: &CandidateBundle<'_>) -> Result<ResolvedBundle, 
     })
 }
 
-/// The controller's words for nothing to install.
-fn not_found_message(request: &ResolveRequest, candidate: bool, catalogs: &[String]) -> String {
+/// Formats operator-controller's error for no or ambiguous bundles.
+fn not_found_message(request: &ResolveRequest, found: bool, catalogs: &[String]) -> String {
     let mut text = String::new();
     if let Some(installed) = &request.installed {
         text += &format!("error upgrading from currently installed version {}: ", quote(&installed.version));
     }
     let package = quote(&request.package);
-    text += &if candidate {
+    text += &if found {
         format!("found bundles for package {package} ")
     } else {
         format!("no bundles found for package {package} ")
@@ -263,20 +264,20 @@ fn not_found_message(request: &ResolveRequest, candidate: bool, catalogs: &[Stri
     text.trim().to_owned()
 }
 
-/// Why one that would have been fine is not the one.
+/// Explains why a matching bundle is not the best one.
 fn outranked_reason(other: &CandidateBundle<'_>, winner: &CandidateBundle<'_>) -> String {
     let name = &winner.meta.header.name;
     match (&other.version, &winner.version) {
         _ if other.deprecated && !winner.deprecated => format!("it is deprecated, and {name} is not"),
-        (Err(_), _) => "its version cannot be read".to_owned(),
-        (Ok(entries), Ok(higher)) if entries.compare(higher).is_eq() => {
-            format!("{name} has the same version, and a name that comes first")
+        (Err(_), _) => "its version is invalid".to_owned(),
+        (Ok(version), Ok(higher)) if version.compare(higher).is_eq() => {
+            format!("{name} has the same version and sorts first")
         }
         _ => format!("{name} has a higher version"),
     }
 }
 
-/// All bundles of the package, each with what speaks against it.
+/// Evaluates all bundles of a package against the request.
 fn evaluate_bundles<'c>(
     catalog: Catalog<'c>,
     package: &CatalogPackage<'c>,
@@ -284,7 +285,7 @@ fn evaluate_bundles<'c>(
     range: Option<&masterminds::Constraints>,
     installed: Option<(&InstalledBundle, &VersionRelease)>,
 ) -> Vec<CandidateBundle<'c>> {
-    let candidate = |meta: &&'c Meta| {
+    let evaluate = |meta: &&'c Meta| {
         let name = &meta.header.name;
         let (version_text, version) = bundle_version(meta);
         let mut candidate = CandidateBundle {
@@ -305,7 +306,7 @@ fn evaluate_bundles<'c>(
         );
         candidate
     };
-    package.bundles.iter().map(candidate).collect()
+    package.bundles.iter().map(evaluate).collect()
 }
 
 fn rejection_reason(
@@ -320,7 +321,7 @@ fn rejection_reason(
     }
     if let Some(range) = range {
         let Ok(VersionRelease { version, .. }) = &candidate.version else {
-            return Some("its version cannot be read".to_owned());
+            return Some("its version is invalid".to_owned());
         };
         let pre: Vec<String> = version.pre.iter().map(ToString::to_string).collect();
         let version = masterminds::Version::of(version.major, version.minor, version.patch, &pre.join("."));
@@ -329,14 +330,17 @@ fn rejection_reason(
         }
     }
     if let Some((installed, version)) = installed {
-        let same_version = candidate.version.as_ref().is_ok_and(|entries| entries.compare(version).is_eq());
+        let same_version = candidate.version.as_ref().is_ok_and(|own| own.compare(version).is_eq());
         let is_successor = entries.iter().any(|entry| {
             entry.replaces == installed.name
                 || entry.skips.contains(&installed.name)
                 || blang::Range::parse(&entry.skip_range).is_ok_and(|range| range.contains(&version.version))
         });
         if !same_version && !is_successor {
-            return Some(format!("nothing leads from {} ({}) to it", installed.name, installed.version));
+            return Some(format!(
+                "no upgrade edge leads from {} ({}) to it",
+                installed.name, installed.version
+            ));
         }
     }
     None

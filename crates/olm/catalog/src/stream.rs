@@ -1,8 +1,7 @@
-//! A file as a series of documents, told apart as Kubernetes' decoder for YAML or JSON does.
+//! Splits a file into documents like Kubernetes' YAML-or-JSON decoder.
 //!
-//! A file that begins with `{` is JSON, one value after the other; everything else is YAML with `---` between the
-//! documents. In the current generation a JSON file of which at most one value could be read is tried as YAML too, so
-//! that YAML's own braces work.
+//! A file that starts with `{` is a stream of JSON values, any other file is YAML with `---` separators.
+//! Current opm retries a JSON file as YAML after at most one value, so that YAML flow mappings work.
 
 use podium_gotmpl::gostr;
 use podium_goyaml::json as gojson;
@@ -12,26 +11,26 @@ use crate::compat::OpmCompat;
 use crate::header::{MetaHeader, read_header};
 use crate::json::{self, Document, ParseStop, SourceText};
 
-/// How far the decoder looks for a brace.
+/// Number of bytes in which the decoder looks for a brace.
 const PEEK_LEN: usize = 4096;
 
-/// A document and the names in its head.
+/// A decoded document with its header.
 #[derive(Debug)]
 pub struct DecodedMeta {
-    /// The document.
+    /// Document.
     pub document: Document,
-    /// Its names.
+    /// Header.
     pub header: MetaHeader,
-    /// Whether it is a YAML document without anything in it.
+    /// Whether this is an empty YAML document.
     pub blank: bool,
 }
 
-/// What a document cannot be read for, and the line.
+/// A decoding error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
-    /// Go's words.
+    /// Go's message.
     pub message: String,
-    /// The line.
+    /// Line.
     pub line: u32,
 }
 
@@ -41,7 +40,7 @@ enum Mode {
     Done,
 }
 
-/// The documents of a file. After an error there is nothing more.
+/// Iterator over the documents of a file. Stops after the first error.
 pub struct DocumentStream<'t> {
     text: &'t SourceText,
     at: usize,
@@ -52,7 +51,7 @@ pub struct DocumentStream<'t> {
 }
 
 impl<'t> DocumentStream<'t> {
-    /// The documents of a text.
+    /// Creates a stream.
     pub fn new(text: &'t SourceText, compat: OpmCompat) -> Self {
         let prefix = text.bytes.get(..PEEK_LEN.min(text.bytes.len())).unwrap_or_default();
         let mode = if is_json(prefix) { Mode::Json } else { Mode::Yaml };
@@ -101,8 +100,8 @@ impl<'t> DocumentStream<'t> {
         }
     }
 
-    /// Reads a value as Go does, where the quick reader does not want to judge. An error comes with and without its
-    /// offset.
+    /// Decodes a value with the Go-compatible parser, where the token parser gave up. An error has the
+    /// message with and without offset, and the line.
     fn decode_with_go_json(&mut self) -> Result<Option<DecodedMeta>, (String, String, u32)> {
         match gojson::parse_prefix(self.rest(), 0) {
             Ok((node, len)) => {
@@ -139,8 +138,8 @@ impl<'t> DocumentStream<'t> {
         self.line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX))
     }
 
-    /// Goes over white space up to the first line break; says whether there is something behind it. As in the
-    /// original, fewer than four bytes are nothing.
+    /// Skips whitespace up to the first line break and reports whether data follows. Like upstream, ignores
+    /// fewer than four bytes.
     fn consume_whitespace(&mut self) -> bool {
         loop {
             let rest = self.rest();
@@ -194,13 +193,14 @@ impl<'t> DocumentStream<'t> {
     }
 }
 
-/// Whether a text is taken for JSON: its first character that is not white space is a brace.
+/// Reports whether the first non-whitespace character is a brace.
 pub fn is_json(text: &[u8]) -> bool {
     let is_not_space = |&(_, c, _): &(usize, char, usize)| !gostr::is_space(c);
     gostr::runes(text).find(is_not_space).is_some_and(|(_, c, _)| c == '{')
 }
 
-/// The value that a text begins with, in which a number is that no float holds, and where Go says that it is.
+/// Returns the first value of a text with a number outside of the float64 range, and the offset that Go
+/// reports for it.
 fn out_of_range_number(text: &[u8]) -> (Vec<u8>, Option<usize>) {
     let text = text.trim_ascii_start();
     let (mut at, mut depth, mut quoted, mut found) = (0, 0_usize, false, None);

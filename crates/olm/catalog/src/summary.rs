@@ -1,4 +1,4 @@
-//! What the rules need to know of a catalog: small, so that the documents themselves need not stay in memory.
+//! Summary of a catalog for validation, so that the documents need not stay in memory.
 
 use podium_goyaml::yaml::types::Type;
 use podium_versions::blang::Version;
@@ -10,111 +10,111 @@ use crate::go_types;
 use crate::reference;
 use crate::release::{Release, VersionRelease};
 
-/// The type of the property that names package and version.
+/// Type of the property with package name and version.
 pub const PACKAGE_PROPERTY: &str = "olm.package";
 
-/// What is known of a catalog.
+/// Summary of a catalog.
 #[derive(Clone, Debug, Default)]
 pub struct CatalogSummary {
-    /// Its packages.
+    /// Packages.
     pub packages: Vec<PackageSummary>,
-    /// Its channels.
+    /// Channels.
     pub channels: Vec<ChannelSummary>,
-    /// Its bundles.
+    /// Bundles.
     pub bundles: Vec<BundleSummary>,
-    /// Its deprecations.
+    /// Deprecations.
     pub deprecations: Vec<DeprecationSummary>,
 }
 
-/// What is known of a package.
+/// Summary of an `olm.package`.
 #[derive(Clone, Debug, Default)]
 pub struct PackageSummary {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The channel for those who do not choose.
+    /// Default channel; may be empty.
     pub default_channel: String,
-    /// Where it is.
+    /// Source position.
     pub span: SourceSpan,
 }
 
-/// What is known of a channel.
+/// Summary of an `olm.channel`.
 #[derive(Clone, Debug, Default)]
 pub struct ChannelSummary {
-    /// Its package.
+    /// Package name.
     pub package: String,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its entries, in order.
+    /// Entries in order.
     pub entries: Vec<ChannelEntry>,
-    /// Where it is.
+    /// Source position.
     pub span: SourceSpan,
 }
 
-/// An entry of a channel.
+/// An entry of a channel with its upgrade edges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChannelEntry {
-    /// The bundle.
+    /// Bundle name.
     pub name: String,
-    /// The bundle that it replaces.
+    /// Name of the replaced bundle; may be empty.
     pub replaces: String,
-    /// The bundles that it skips.
+    /// Names of the skipped bundles.
     pub skips: Vec<String>,
-    /// The versions that it skips.
+    /// Range of skipped versions; may be empty.
     pub skip_range: String,
-    /// The line.
+    /// Line.
     pub line: u32,
 }
 
-/// What is known of a bundle.
+/// Summary of an `olm.bundle`.
 #[derive(Clone, Debug)]
 pub struct BundleSummary {
-    /// Its package.
+    /// Package name.
     pub package: String,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its image.
+    /// Image reference.
     pub image: String,
-    /// Whether objects are embedded.
+    /// Whether the bundle embeds objects.
     pub has_objects: bool,
-    /// Its version, or what is wrong with its properties and images.
+    /// Version, or the first error in properties or images.
     pub version: Result<VersionRelease, Box<(SourceSpan, String)>>,
-    /// Where it is.
+    /// Source position.
     pub span: SourceSpan,
 }
 
-/// What is known of the deprecations of a package.
+/// Summary of an `olm.deprecations`.
 #[derive(Clone, Debug, Default)]
 pub struct DeprecationSummary {
-    /// The package.
+    /// Package name.
     pub package: String,
-    /// What is deprecated.
+    /// Entries in order.
     pub entries: Vec<DeprecationEntry>,
-    /// Where it is.
+    /// Source position.
     pub span: SourceSpan,
 }
 
-/// Something deprecated.
+/// An entry of `olm.deprecations`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeprecationEntry {
-    /// `olm.package`, `olm.channel` or `olm.bundle`.
+    /// Schema of the reference: `olm.package`, `olm.channel` or `olm.bundle`.
     pub schema: String,
-    /// Its name; empty for the package.
+    /// Name of the reference; empty for the package.
     pub name: String,
-    /// What users are told.
+    /// Message for users.
     pub message: String,
-    /// The line.
+    /// Line.
     pub line: u32,
 }
 
 impl CatalogSummary {
-    /// The facts of a whole catalog.
+    /// Summarizes a catalog.
     pub fn from_config(config: &DeclarativeConfig, compat: OpmCompat) -> Self {
         let mut summary = Self::default();
         config.metas.iter().for_each(|meta| summary.add(meta, compat));
         summary
     }
 
-    /// Adds the facts of a document.
+    /// Adds a meta.
     pub fn add(&mut self, meta: &Meta, compat: OpmCompat) {
         let span = meta.span.clone();
         match meta.kind {
@@ -146,7 +146,7 @@ impl CatalogSummary {
         }
     }
 
-    /// Takes the facts of another part of the catalog, which comes behind this one.
+    /// Appends the summary of the following files.
     pub fn append(&mut self, mut other: Self) {
         self.packages.append(&mut other.packages);
         self.channels.append(&mut other.channels);
@@ -155,7 +155,7 @@ impl CatalogSummary {
     }
 }
 
-/// The entries of a channel.
+/// Reads the entries of a channel.
 pub fn channel_entries(meta: &Meta) -> Vec<ChannelEntry> {
     let list = meta.root().get("entries");
     let entry = |item: crate::json::Value<'_>| ChannelEntry {
@@ -187,7 +187,7 @@ fn deprecation_entries(meta: &Meta) -> Vec<DeprecationEntry> {
     list.into_iter().flat_map(|list| list.items()).map(entry).collect()
 }
 
-/// The Go type of a property that opm looks into.
+/// Returns the Go type of a property that opm decodes.
 fn property_type(ty: &str, compat: OpmCompat) -> Option<&'static Type> {
     Some(match ty {
         PACKAGE_PROPERTY if compat == OpmCompat::V151 => &go_types::V151_PACKAGE_PROPERTY,
@@ -202,19 +202,19 @@ fn property_type(ty: &str, compat: OpmCompat) -> Option<&'static Type> {
     })
 }
 
-/// What an `olm.package` property says.
+/// Value of an `olm.package` property.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PackageProperty {
-    /// The name of the package.
+    /// Package name.
     pub name: String,
-    /// The version.
+    /// Version.
     pub version: String,
-    /// The release.
+    /// Release.
     pub release: String,
 }
 
-/// Reads the properties as opm does: all that are known have to be well formed. An error is in opm's words, with the
-/// line.
+/// Decodes the `olm.package` properties and checks all property types that opm knows. An error is opm's
+/// message with its line.
 pub fn package_properties(meta: &Meta, compat: OpmCompat) -> Result<Vec<PackageProperty>, (u32, String)> {
     let mut packages = Vec::new();
     for (index, property) in meta.properties().enumerate() {
@@ -236,7 +236,7 @@ pub fn package_properties(meta: &Meta, compat: OpmCompat) -> Result<Vec<PackageP
     Ok(packages)
 }
 
-/// Reads an `olm.package` property; what does not fit is as if it were not there.
+/// Decodes an `olm.package` property; invalid fields are empty.
 pub(crate) fn package_property(property: &Property<'_>, compat: OpmCompat) -> PackageProperty {
     let ty = property_type(PACKAGE_PROPERTY, compat);
     let document = property.value.zip(ty).and_then(|(value, ty)| go_types::convert(value, ty).ok());
@@ -245,7 +245,7 @@ pub(crate) fn package_property(property: &Property<'_>, compat: OpmCompat) -> Pa
     PackageProperty { name: string("packageName"), version: string("version"), release }
 }
 
-/// The version of a bundle, after everything has been looked at that concerns the bundle alone.
+/// Returns the version of a bundle after checking its properties and images.
 fn bundle_version(meta: &Meta, compat: OpmCompat) -> Result<VersionRelease, (SourceSpan, String)> {
     let at_meta = |text: String| (meta.span.clone(), text);
     let (package, name) = (&meta.header.package, quote(&meta.header.name));
@@ -274,7 +274,7 @@ fn bundle_version(meta: &Meta, compat: OpmCompat) -> Result<VersionRelease, (Sou
     Ok(VersionRelease { version, release })
 }
 
-/// Refuses images that cannot be pulled, because their names are none.
+/// Rejects invalid image references.
 fn check_images(meta: &Meta) -> Result<(), (SourceSpan, String)> {
     let check = |image: &str, what: &str, line: u32| match reference::parse(image) {
         Err(error) if !image.is_empty() => {
@@ -296,7 +296,7 @@ fn check_images(meta: &Meta) -> Result<(), (SourceSpan, String)> {
     Ok(())
 }
 
-/// A problem of a fact.
+/// Creates an error with a source position.
 pub(crate) fn error_at(span: &SourceSpan, text: impl Into<String>) -> CatalogError {
     CatalogError::at(span.clone(), text)
 }

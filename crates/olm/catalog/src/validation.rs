@@ -1,42 +1,42 @@
-//! A tree of things that are wrong, drawn as opm draws it.
+//! Tree of validation errors, formatted like opm.
 
 use crate::error::{CatalogError, SourceSpan};
 
-/// A thing that is wrong, or that contains such things.
+/// A validation error with nested errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValidationError {
-    /// What is wrong, or where.
+    /// Message.
     pub message: String,
-    /// The line that it is about.
+    /// Source position.
     pub span: SourceSpan,
-    /// What is wrong in it.
+    /// Nested errors.
     pub sub_errors: Vec<ValidationError>,
 }
 
 impl ValidationError {
-    /// Something in which things may be wrong.
+    /// Creates an error without nested errors.
     pub fn new(message: impl Into<String>, span: SourceSpan) -> Self {
         Self { message: message.into(), span, sub_errors: Vec::new() }
     }
 
-    /// Notes something that is wrong.
+    /// Adds a nested error at the same position.
     pub fn add(&mut self, message: impl Into<String>) {
         self.add_at(message, self.span.clone());
     }
 
-    /// Notes something that is wrong at a place.
+    /// Adds a nested error.
     pub fn add_at(&mut self, message: impl Into<String>, span: SourceSpan) {
         self.sub_errors.push(Self::new(message, span));
     }
 
-    /// Notes what is wrong in a part, if anything is.
+    /// Adds a nested error if it has nested errors itself.
     pub fn push_if_invalid(&mut self, sub_error: Self) {
         if !sub_error.sub_errors.is_empty() {
             self.sub_errors.push(sub_error);
         }
     }
 
-    /// The whole as a problem; nothing if nothing is wrong.
+    /// Converts the tree to an error; returns nothing if there are no nested errors.
     pub fn into_catalog_error(self) -> Option<CatalogError> {
         if self.sub_errors.is_empty() {
             return None;
@@ -48,7 +48,7 @@ impl ValidationError {
         Some(CatalogError { message: text.trim().to_owned(), spans })
     }
 
-    /// There are four levels: index, package, channel, bundle.
+    /// Recursion is bounded by four levels: index, package, channel, bundle.
     fn render(&self, text: &mut String, prefix: &str, child_prefix: &str) {
         let suffix = if self.sub_errors.is_empty() { "\n" } else { ":\n" };
         text.push_str(&format!("{prefix}{}{suffix}", self.message));
@@ -66,7 +66,7 @@ impl ValidationError {
         if self.sub_errors.is_empty() {
             spans.push((self.span.clone(), format!("{context}{}", self.message)));
         }
-        // The outermost words say nothing.
+        // The root message adds no information.
         let context = match context {
             "" if self.message == "invalid index" => String::new(),
             context => format!("{context}{}: ", self.message),

@@ -1,4 +1,4 @@
-//! Catalogs out, in opm's order and bytes.
+//! Writes catalogs like opm.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,28 +11,28 @@ use podium_sprig::encoding::{base64_decode, base64_encode};
 use crate::declcfg::{DeclarativeConfig, Meta, MetaKind};
 use crate::json::{self, Style, Value, View};
 
-/// How a catalog is written.
+/// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// One object after the other, indented by four spaces.
+    /// A stream of JSON objects, indented by four spaces.
     Json,
-    /// Documents that begin with `---`.
+    /// YAML documents that start with `---`.
     Yaml,
 }
 
-/// Why a catalog could not be written.
+/// Why a catalog cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nobody takes the bytes.
+    /// The output cannot be written.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// A document has no YAML form; the text is Go's.
+    /// A document cannot be encoded as YAML. The message is Go's.
     #[error(transparent)]
     Yaml(#[from] emit::Error),
 }
 
-/// Writes a catalog: package by package (package, channels, bundles, what else there is, deprecations), then what belongs
-/// to no package.
+/// Writes a catalog by package (package, channels, bundles, other metas, deprecations), followed by metas
+/// without a package.
 pub fn write(config: &DeclarativeConfig, format: Format, out: &mut impl io::Write) -> Result<(), Error> {
     let mut buffer = Vec::with_capacity(1 << 16);
     for meta in sorted_metas(config) {
@@ -43,14 +43,14 @@ pub fn write(config: &DeclarativeConfig, format: Format, out: &mut impl io::Writ
     Ok(())
 }
 
-/// A catalog in memory.
+/// Encodes a catalog.
 pub fn to_vec(config: &DeclarativeConfig, format: Format) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
     write(config, format, &mut out)?;
     Ok(out)
 }
 
-/// Appends one document.
+/// Appends one meta.
 pub fn write_meta(meta: &Meta, format: Format, out: &mut Vec<u8>) -> Result<(), Error> {
     let ty = meta.kind.go_type().map(|(ty, _)| ty);
     match format {
@@ -73,14 +73,14 @@ pub fn write_meta(meta: &Meta, format: Format, out: &mut Vec<u8>) -> Result<(), 
     Ok(())
 }
 
-/// The documents in the order in which they are written.
+/// Returns the metas in output order.
 pub fn sorted_metas(config: &DeclarativeConfig) -> Vec<&Meta> {
     let mut packages: BTreeMap<&str, Vec<&Meta>> = BTreeMap::new();
     let mut without_package = Vec::new();
     for meta in &config.metas {
         match meta.package() {
             "" if meta.kind == MetaKind::Other => without_package.push(meta),
-            // What has to have a package, and has none, is lost.
+            // opm drops metas of known kinds without a package.
             "" => {}
             package => packages.entry(package).or_default().push(meta),
         }
@@ -102,7 +102,7 @@ pub fn sorted_metas(config: &DeclarativeConfig) -> Vec<&Meta> {
     all
 }
 
-/// Whether Go leaves a field out when it is empty.
+/// Reports whether a field has `omitempty`.
 fn omits_empty(struct_type: &Struct, field: &str) -> bool {
     match struct_type.name {
         "Package" => matches!(field, "icon" | "description" | "properties"),
@@ -125,17 +125,17 @@ fn is_empty(value: Option<Value<'_>>) -> bool {
     }
 }
 
-/// The fields that are written.
+/// Iterates over the fields to write.
 fn written_fields<'d>(
     value: Option<Value<'d>>,
     struct_type: &'static Struct,
 ) -> impl Iterator<Item = (&'static str, Option<Value<'d>>, &'static Type)> {
-    let found = move |name: &str| value.and_then(|value| value.get(name));
-    let fields = struct_type.fields.iter().map(move |&(name, ty)| (name, found(name), ty));
+    let field_value = move |name: &str| value.and_then(|value| value.get(name));
+    let fields = struct_type.fields.iter().map(move |&(name, ty)| (name, field_value(name), ty));
     fields.filter(|&(name, value, _)| !(omits_empty(struct_type, name) && is_empty(value)))
 }
 
-/// The depth of recursion is that of the type.
+/// Recursion is bounded by the depth of the type.
 fn write_struct(out: &mut Vec<u8>, value: Option<Value<'_>>, struct_type: &'static Struct, level: usize) {
     let style = Style::Pretty(level);
     let mut separator = b'{';
@@ -181,10 +181,10 @@ fn write_typed(out: &mut Vec<u8>, value: Option<Value<'_>>, ty: &'static Type, l
     }
 }
 
-/// Base64 as Go writes it: without line breaks, and with nothing in the bits that do not count. The text is base64.
+/// Re-encodes base64 like Go: without line breaks and with zero padding bits. The text is valid base64.
 fn canonical_base64(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     let irregular = !text.len().is_multiple_of(4) || memchr::memchr2(b'\n', b'\r', &text).is_some();
-    // Without line breaks only the end may be written in several ways.
+    // Without line breaks only the last quantum may differ.
     let unchanged_len = if irregular { 0 } else { text.len().saturating_sub(4) };
     let (unchanged, end) = text.split_at_checked(unchanged_len).unwrap_or_default();
     match base64_decode(end).map(|data| base64_encode(&data)) {
@@ -193,7 +193,7 @@ fn canonical_base64(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     }
 }
 
-/// A part of a document, for the YAML writer.
+/// A part of a document for the YAML emitter.
 enum YamlPart<'d> {
     Typed(Option<Value<'d>>, &'static Type),
     Raw(Value<'d>),
@@ -205,10 +205,10 @@ impl<'d> Doc for YamlPart<'d> {
             YamlPart::Raw(value) => untyped_view(value),
             YamlPart::Typed(value, ty) => match (ty.kind, value) {
                 (GoKind::Struct(struct_type), value) => {
-                    let yaml = |(name, value, ty): (&'static str, Option<Value<'d>>, &'static Type)| {
+                    let typed_part = |(name, value, ty): (&'static str, Option<Value<'d>>, &'static Type)| {
                         (Cow::Borrowed(name.as_bytes()), YamlPart::Typed(value, ty))
                     };
-                    DocView::Map(written_fields(value, struct_type).map(yaml).collect())
+                    DocView::Map(written_fields(value, struct_type).map(typed_part).collect())
                 }
                 (GoKind::List(element), Some(list)) if matches!(list.view(), View::List(_)) => {
                     DocView::List(list.items().map(|item| YamlPart::Typed(Some(item), element)).collect())
@@ -226,7 +226,7 @@ impl<'d> Doc for YamlPart<'d> {
     }
 }
 
-/// One level of a value that has no type.
+/// Returns the view of an untyped value.
 fn untyped_view(value: Value<'_>) -> DocView<'_, YamlPart<'_>> {
     if value.is_string() {
         return DocView::Str(value.bytes());

@@ -1,5 +1,5 @@
-//! Catalogs and templates beside opm's own packages, of both generations: verdicts, words and bytes. And the choice of a
-//! bundle beside the resolver of the lifecycle controller.
+//! Differential tests against opm's Go packages at both compatibility levels and against
+//! operator-controller's resolver: verdicts, messages and output must be equal.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
 
@@ -18,7 +18,7 @@ fn count(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// The seed of a run: the day's, unless it is given.
+/// Returns `PODIUM_SEED`, or a seed of the current day.
 fn seed() -> u64 {
     let day =
         || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() / 86_400;
@@ -27,44 +27,44 @@ fn seed() -> u64 {
     seed
 }
 
-/// How often each rule came, and how often opm refused it.
+/// Number of accepted and rejected cases by mutation.
 #[derive(Default)]
 struct Histogram(BTreeMap<&'static str, [usize; 2]>);
 
 impl Histogram {
     fn record_output(&mut self, mutation: &'static str, outputs: &Outputs) {
-        let rejected = outputs.values().next_back().is_some_and(|answer| answer.starts_with(b"error: "))
-            || outputs.get("validate").is_some_and(|answer| answer.starts_with(b"error: "));
+        let rejected = outputs.values().next_back().is_some_and(|output| output.starts_with(b"error: "))
+            || outputs.get("validate").is_some_and(|output| output.starts_with(b"error: "));
         self.0.entry(mutation).or_default()[usize::from(rejected)] += 1;
     }
 
-    fn print(&self, rules: impl Iterator<Item = &'static str>) {
-        println!("{:<36} taken refused", "rule");
-        for mutation in rules {
+    fn print(&self, mutations: impl Iterator<Item = &'static str>) {
+        println!("{:<36} accepted rejected", "mutation");
+        for mutation in mutations {
             let [accepted, rejected] = self.0.get(mutation).copied().unwrap_or_default();
-            println!("{mutation:<36} {accepted:>5} {rejected:>7}");
-            assert!(accepted + rejected > 0, "{mutation} never came");
+            println!("{mutation:<36} {accepted:>8} {rejected:>8}");
+            assert!(accepted + rejected > 0, "{mutation} is not covered");
         }
     }
 }
 
 fn differences(upstream: &Outputs, ours: &Outputs) -> Vec<String> {
-    // What makes opm crash has to be refused.
-    let crash = |answer: &[u8], our_output: &[u8]| {
-        answer.starts_with(b"crash: ") && our_output.starts_with(b"error: ")
+    // Input that makes opm panic has to be rejected.
+    let crash = |output: &[u8], our_output: &[u8]| {
+        output.starts_with(b"crash: ") && our_output.starts_with(b"error: ")
     };
     upstream
         .iter()
-        .filter(|(name, answer)| !ours.get(*name).is_some_and(|our_output| crash(answer, our_output)))
-        .filter(|(name, answer)| {
-            ours.get(*name).is_none_or(|our_output| normalize(our_output) != normalize(answer))
+        .filter(|(name, output)| !ours.get(*name).is_some_and(|our_output| crash(output, our_output)))
+        .filter(|(name, output)| {
+            ours.get(*name).is_none_or(|our_output| normalize(our_output) != normalize(output))
         })
-        .map(|(name, answer)| {
+        .map(|(name, output)| {
             let our_output = ours
                 .get(name)
                 .map(|our_output| String::from_utf8_lossy(our_output).into_owned())
                 .unwrap_or_default();
-            let (upstream, our_output) = (normalize(answer), normalize(our_output.as_bytes()));
+            let (upstream, our_output) = (normalize(output), normalize(our_output.as_bytes()));
             let at = upstream
                 .bytes()
                 .zip(our_output.bytes())
@@ -77,7 +77,7 @@ fn differences(upstream: &Outputs, ours: &Outputs) -> Vec<String> {
                     .take(400)
                     .collect::<String>()
             };
-            format!("{name}\n  theirs: {:?}\n  podium: {:?}", cut(&upstream), cut(&our_output))
+            format!("{name}\n  upstream: {:?}\n  podium:   {:?}", cut(&upstream), cut(&our_output))
         })
         .collect()
 }
@@ -131,7 +131,7 @@ fn templates(compat: OpmCompat) {
     for index in 0..cases {
         let template: Template = template(seed, index);
         if compat == OpmCompat::V151 && template.kind.is_empty() {
-            // The older opm does not find out the kind.
+            // opm 1.51 does not detect the template kind.
             continue;
         }
         let upstream = upstream_template(&mut probe, &template);
@@ -150,31 +150,31 @@ fn templates(compat: OpmCompat) {
 }
 
 #[test]
-#[ignore = "needs the packages of opm 1.73 (make tools)"]
+#[ignore = "needs opm 1.73's packages (make tools)"]
 fn catalogs_match_opm_173() {
     catalogs(OpmCompat::V173);
 }
 
 #[test]
-#[ignore = "needs the packages of opm 1.51 (make tools)"]
+#[ignore = "needs opm 1.51's packages (make tools)"]
 fn catalogs_match_opm_151() {
     catalogs(OpmCompat::V151);
 }
 
 #[test]
-#[ignore = "needs the packages of opm 1.73 (make tools)"]
+#[ignore = "needs opm 1.73's packages (make tools)"]
 fn templates_match_opm_173() {
     templates(OpmCompat::V173);
 }
 
 #[test]
-#[ignore = "needs the packages of opm 1.51 (make tools)"]
+#[ignore = "needs opm 1.51's packages (make tools)"]
 fn templates_match_opm_151() {
     templates(OpmCompat::V151);
 }
 
 #[test]
-#[ignore = "needs the packages of the lifecycle controller (make tools)"]
+#[ignore = "needs operator-controller's packages (make tools)"]
 fn resolved_bundles_match_controller() {
     let (seed, cases) = (seed(), count("PODIUM_CASES", 4000));
     let mut probe = Probe::start_named("probe-bundle");
@@ -183,8 +183,8 @@ fn resolved_bundles_match_controller() {
     for index in 0..cases {
         let case: ResolutionCase = resolution_case(seed, index);
         let upstream = upstream_resolution(&mut probe, &case);
-        let answer = String::from_utf8_lossy(&upstream["choice"]).into_owned();
-        let error = answer.strip_prefix("error: ").unwrap_or_default();
+        let output = String::from_utf8_lossy(&upstream["choice"]).into_owned();
+        let error = output.strip_prefix("error: ").unwrap_or_default();
         for (name, is) in OUTCOME_CLASSES {
             *class_counts.entry(name).or_default() += usize::from(is(&case, error, &upstream));
         }
@@ -210,36 +210,34 @@ fn resolved_bundles_match_controller() {
         println!("{name:<36} {:>5}", class_counts[name]);
     }
     report(&failures, cases);
-    assert!(class_counts.values().all(|&times| times > 0), "something never came");
+    assert!(class_counts.values().all(|&times| times > 0), "an outcome is not covered");
 }
 
 #[test]
-#[ignore = "needs the packages of opm 1.73 (make tools)"]
+#[ignore = "needs opm 1.73's packages (make tools)"]
 fn case_folding_matches_opm() {
     let mut probe = Probe::start(OpmCompat::V173);
     let all: Vec<char> = ('\0'..=char::MAX).filter(|c| *c != '\n').collect();
     for part in all.chunks(20_000) {
         let text: String = part.iter().map(char::to_string).collect::<Vec<_>>().join("\n");
         let encoded = String::from_utf8(podium_sprig::encoding::base64_encode(text.as_bytes())).unwrap();
-        let answer = probe.call(&serde_json::json!({ "op": "fold", "text": encoded }));
-        let folded = answer["folded"].as_array().unwrap();
-        let wrong: Vec<String> = part
+        let output = probe.call(&serde_json::json!({ "op": "fold", "text": encoded }));
+        let folded = output["folded"].as_array().unwrap();
+        let mismatches: Vec<String> = part
             .iter()
             .zip(folded)
             .filter(|(c, folded)| podium_catalog::fold::fold(&c.to_string()) != folded.as_str().unwrap())
             .map(|(c, folded)| format!("{:04x} -> {folded}", *c as u32))
             .collect();
-        assert!(wrong.is_empty(), "{} {wrong:?}", wrong.len());
+        assert!(mismatches.is_empty(), "{} {mismatches:?}", mismatches.len());
     }
 }
 
 #[test]
-#[ignore = "writes tests/recorded.txt anew, from the packages of both generations of opm (make tools)"]
+#[ignore = "rewrites tests/recorded.txt with opm 1.73 and 1.51 (make tools)"]
 fn record() {
-    let mut lines = vec![
-        "# What opm answers to generated cases: generation, kind, number, + if it takes the case, a mark."
-            .to_owned(),
-    ];
+    let mut lines =
+        vec!["# Recorded outputs of opm: version, kind, case number, + if accepted, fingerprint.".to_owned()];
     for (compat, name) in [(OpmCompat::V173, "1.73"), (OpmCompat::V151, "1.51")] {
         let mut probe = Probe::start(compat);
         for index in 0..support::RECORDED {
@@ -254,7 +252,7 @@ fn record() {
                 continue;
             }
             let outputs = upstream_template(&mut probe, &template);
-            if outputs.values().any(|answer| answer.starts_with(b"crash: ")) {
+            if outputs.values().any(|output| output.starts_with(b"crash: ")) {
                 continue;
             }
             let verdict = if support::accepted(&outputs) { '+' } else { '-' };
@@ -266,12 +264,12 @@ fn record() {
 }
 
 #[test]
-#[ignore = "writes tests/resolved.txt anew, from the packages of the lifecycle controller (make tools)"]
+#[ignore = "rewrites tests/resolved.txt with operator-controller's resolver (make tools)"]
 fn record_resolutions() {
     use support::resolution::{RECORDED, SEED};
     let mut probe = Probe::start_named("probe-bundle");
     let mut lines = vec![
-        "# Which bundle the lifecycle controller takes in generated cases: number, + if there is one, a mark.".to_owned(),
+        "# Recorded resolutions of operator-controller: case number, + if resolved, fingerprint.".to_owned(),
     ];
     for index in 0..RECORDED {
         let outputs = upstream_resolution(&mut probe, &resolution_case(SEED, index));

@@ -1,5 +1,5 @@
-//! Catalogs and templates against what both generations of opm answered when `recorded.txt` was written, and the choice
-//! of a bundle against what the lifecycle controller answered (`resolved.txt`).
+//! Compares our output with the recorded output of opm at both compatibility levels (`recorded.txt`) and with
+//! the recorded resolutions of operator-controller (`resolved.txt`).
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -31,7 +31,7 @@ fn outputs_match_recorded_opm_outputs() {
     assert!(all > 1200 && rejected * 3 > all, "{rejected} refused of {all}");
     assert!(
         mismatches.is_empty(),
-        "{} of {all} answers differ, such as {:?}: PODIUM_SEED={SEED} with --test originals -- --ignored shows them",
+        "{} of {all} outputs differ, such as {:?}: PODIUM_SEED={SEED} with --test originals -- --ignored shows them",
         mismatches.len(),
         &mismatches[..mismatches.len().min(5)]
     );
@@ -56,20 +56,20 @@ fn resolutions_match_recorded_controller_resolutions() {
     assert!(all > 500 && rejected * 5 > all && rejected * 5 < all * 4, "{rejected} refused of {all}");
     assert!(
         mismatches.is_empty(),
-        "{} of {all} answers differ, such as {:?}: PODIUM_SEED={} with --test originals -- --ignored shows them",
+        "{} of {all} outputs differ, such as {:?}: PODIUM_SEED={} with --test originals -- --ignored shows them",
         mismatches.len(),
         &mismatches[..mismatches.len().min(5)],
         resolution::SEED
     );
 }
 
-/// A rule is tested only if nothing else is wrong.
+/// A mutation is only tested if the catalog is otherwise valid.
 #[test]
 fn unmutated_catalogs_are_valid() {
     let step = cases::MUTATIONS.len() as u64;
     for number in (0..40 * step).step_by(cases::MUTATIONS.len()) {
         let case = cases::case(SEED, number);
-        let answer = ours(&case, OpmCompat::V173)["validate"].clone();
-        assert!(answer.is_empty(), "{number}: {}", String::from_utf8_lossy(&answer));
+        let output = ours(&case, OpmCompat::V173)["validate"].clone();
+        assert!(output.is_empty(), "{number}: {}", String::from_utf8_lossy(&output));
     }
 }

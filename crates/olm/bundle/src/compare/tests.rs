@@ -2,7 +2,7 @@ use super::{Area, Error, VersionBump, compare};
 use crate::BundleFiles;
 use serde_json::{Value, json};
 
-/// A bundle of a version, after a change.
+/// Builds a bundle of a version after applying a change.
 fn bundle(version: &str, change: fn(&mut Value)) -> BundleFiles {
     let name = crate::generate::versioned_name("web", version);
     let mut all = json!({
@@ -31,7 +31,7 @@ fn bundle(version: &str, change: fn(&mut Value)) -> BundleFiles {
     BundleFiles::new(files).unwrap()
 }
 
-/// The steps and texts of what a change makes.
+/// Returns the changes between the base bundle and a changed one.
 fn changes_of(change: fn(&mut Value)) -> Vec<(VersionBump, Area, String)> {
     let comparison = compare(&bundle("1.0.0", |_| {}), &bundle("1.0.1", change)).unwrap();
     comparison.changes.into_iter().map(|change| (change.bump, change.area, change.message)).collect()
@@ -119,7 +119,7 @@ fn classifies_each_change() {
     );
     let renamed = changes_of(|all| all["role"]["metadata"]["name"] = json!("writer-1-0-1"));
     assert!(
-        renamed.iter().any(|(bump, _, message)| *bump == VersionBump::Major && message.contains("is now called writer")),
+        renamed.iter().any(|(bump, _, message)| *bump == VersionBump::Major && message.contains("is renamed to writer")),
         "{renamed:?}"
     );
 }

@@ -1,4 +1,4 @@
-//! Certificates for webhooks: who makes them, and what has to be there for that.
+//! Webhook certificates: names, provider annotations and cert-manager objects.
 
 use std::collections::BTreeSet;
 
@@ -9,25 +9,25 @@ use crate::names::object_name_with_suffix;
 use crate::validation::webhook_definitions;
 use crate::value::string_at;
 
-/// Who makes certificates.
+/// Issues the certificates of webhook servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CertificateProvider {
     /// cert-manager.
     CertManager,
-    /// The service CA of OpenShift.
+    /// The OpenShift service CA operator.
     OpenShift,
 }
 
-/// What is called how, for the webhooks of a Deployment.
+/// Names of the Service and the certificate for the webhooks of a deployment.
 pub struct CertificateNames {
-    /// The Service in front of them.
+    /// Service name.
     pub service: String,
-    /// The certificate and the Secret that has it.
+    /// Name of the certificate and its Secret.
     pub name: String,
 }
 
 impl CertificateNames {
-    /// The names for a Deployment.
+    /// Derives the names from a deployment name.
     pub fn for_deployment(deployment: &str) -> Self {
         let service = object_name_with_suffix(&deployment.replace('.', "-"), "service");
         let name = object_name_with_suffix(&service, "cert");
@@ -35,7 +35,7 @@ impl CertificateNames {
     }
 }
 
-/// Has the CA put into an object, or the certificate made for a Service.
+/// Adds the annotations for CA injection, or for a serving certificate if the object is a Service.
 pub fn annotate_for_injection(ctx: &RenderContext<'_>, deployment: &str, object: &mut RenderedObject) {
     let name = CertificateNames::for_deployment(deployment).name;
     let is_service = string_at(&object.value, "/kind") == "Service";
@@ -54,7 +54,7 @@ pub fn annotate_for_injection(ctx: &RenderContext<'_>, deployment: &str, object:
     }
 }
 
-/// What cert-manager makes the certificates from.
+/// Renders the cert-manager objects of all webhook deployments.
 pub fn additional_objects(ctx: &RenderContext<'_>) -> Vec<RenderedObject> {
     if ctx.options.certificate_provider != Some(CertificateProvider::CertManager) {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What a user changes about the Deployments of a bundle.
+//! Applies the user's deploymentConfig to the Deployments of a bundle.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::report::{Finding, Rule, Validator};
 use crate::types::{self, type_name};
 use crate::value::array_at;
 
-/// The changes as their type keeps them; null for none.
+/// Decodes the deploymentConfig; null if there is none.
 pub fn parse(ctx: &RenderContext<'_>) -> Result<Value, Finding> {
     let config = &ctx.options.deployment_config;
     if config.is_null() {
@@ -20,7 +20,7 @@ pub fn parse(ctx: &RenderContext<'_>) -> Result<Value, Finding> {
     })
 }
 
-/// Changes a Deployment.
+/// Applies a deploymentConfig to a Deployment.
 pub fn apply(deployment: &mut Value, config: &Value) {
     if config.is_null() {
         return;
@@ -76,8 +76,8 @@ fn apply_to_container(mut container: Value, config: &Value) -> Value {
     container
 }
 
-/// Elements that have names: those of the same name are replaced, the last of them if there are several. What is added
-/// counts as there only for who comes later.
+/// Merges lists by element name; of several old elements with the name, the last one is replaced. New
+/// elements do not replace each other.
 fn merge_by_name(old: &[Value], new: &[Value]) -> Option<Value> {
     if new.is_empty() {
         return None;
@@ -96,7 +96,7 @@ fn merge_by_name(old: &[Value], new: &[Value]) -> Option<Value> {
     Some(Value::Array(all))
 }
 
-/// Elements without names: those that are there already are not added.
+/// Appends the elements that are not in the list yet.
 fn append_missing(old: &[Value], new: &[Value]) -> Option<Value> {
     if new.is_empty() {
         return None;
@@ -148,7 +148,7 @@ fn apply_affinity(deployment: &mut Value, config: &Value) {
     set(deployment, if unset { Value::Null } else { all });
 }
 
-/// Whether a part of an affinity asks for nothing.
+/// Reports whether an affinity has no terms.
 fn is_empty(affinity: &Value) -> bool {
     let required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution");
     let none = match required {

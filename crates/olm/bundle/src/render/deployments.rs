@@ -1,4 +1,4 @@
-//! The Deployments of a ClusterServiceVersion.
+//! Renders the Deployments of the install strategy.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::report::Finding;
 use crate::validation;
 use crate::value::{array_at, string_at};
 
-/// The Deployments, with what the user changes about them.
+/// Renders the Deployments with certificates and deploymentConfig applied.
 pub fn deployments(ctx: &RenderContext<'_>) -> Result<Vec<RenderedObject>, Finding> {
     let config = deployment_config::parse(ctx)?;
     let csv = &ctx.bundle.csv.value;
@@ -44,14 +44,14 @@ pub fn deployments(ctx: &RenderContext<'_>) -> Result<Vec<RenderedObject>, Findi
     Ok(out)
 }
 
-/// Adds the entries of an object to another.
+/// Merges the entries of an object into another.
 fn merge(into: &mut Value, more: Option<&Value>) {
     if let (Some(into), Some(more)) = (into.as_object_mut(), more.and_then(Value::as_object)) {
         into.extend(more.clone());
     }
 }
 
-/// Sets what is at a path; objects on the way are made.
+/// Sets the value at a path and creates missing objects on the way.
 pub(super) fn set_at(value: &mut Value, path: &[&str], new: Value) {
     let mut current = value;
     for key in path {
@@ -63,13 +63,13 @@ pub(super) fn set_at(value: &mut Value, path: &[&str], new: Value) {
     *current = new;
 }
 
-/// The name and the place of the volumes with certificates, and what their files are called.
+/// Certificate volumes: name, mount path, certificate file and key file.
 const CERTIFICATE_VOLUMES: [(&str, &str, &str, &str); 2] = [
     ("webhook-cert", "/tmp/k8s-webhook-server/serving-certs", "tls.crt", "tls.key"),
     ("apiservice-cert", "/apiserver.local.config/certificates", "apiserver.crt", "apiserver.key"),
 ];
 
-/// Puts certificates where webhooks look for them, instead of whatever else is there.
+/// Mounts the certificate Secret and replaces volumes with the same names or mount paths.
 fn mount_certificates(deployment: &mut Value, secret: &str) {
     let pod_spec = "/spec/template/spec";
     let mut replaced: BTreeSet<String> =

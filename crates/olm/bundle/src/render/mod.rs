@@ -1,4 +1,4 @@
-//! From a bundle to the objects that the lifecycle controller puts into a cluster: the same names, the same content.
+//! Renders a registry+v1 bundle to the objects that operator-controller applies.
 
 mod certificates;
 mod deployment_config;
@@ -19,22 +19,23 @@ use crate::types;
 use crate::validation;
 use crate::value::string_at;
 
-/// Where and how a bundle is installed.
+/// How a bundle is installed.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The namespace that the operator runs in.
+    /// Namespace of the operator.
     pub install_namespace: String,
-    /// The namespaces that it watches; none is what the bundle says by itself.
+    /// Namespaces that the operator watches; empty for the default of the install modes.
     pub target_namespaces: Vec<String>,
-    /// Who makes certificates for webhooks.
+    /// Provider of webhook certificates.
     pub certificate_provider: Option<CertificateProvider>,
-    /// Whether bundles may be confined to namespaces (the gate `SingleOwnNamespaceInstallSupport`).
+    /// Whether SingleNamespace and OwnNamespace installs are allowed (feature gate
+    /// `SingleOwnNamespaceInstallSupport`).
     pub single_own_namespace: bool,
-    /// What the user changes about the Deployments; null for nothing.
+    /// The user's deploymentConfig; null for none.
     pub deployment_config: Value,
 }
 
-/// An object that was rendered.
+/// A rendered object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RenderedObject {
     ty: Option<&'static str>,
@@ -43,7 +44,7 @@ pub struct RenderedObject {
 }
 
 impl RenderedObject {
-    /// An object of a type of the original; what is not said is added as the type writes it.
+    /// Creates an object of a Go type, with the fields that the type always marshals.
     fn typed(ty: &'static str, value: Value) -> Self {
         let value = types::convert(ty, &value).unwrap_or(value);
         Self { ty: Some(ty), value }
@@ -53,7 +54,7 @@ impl RenderedObject {
         Self { ty: None, value }
     }
 
-    /// As the original marshals it: in the order of its type's fields.
+    /// Marshals the object like operator-controller, in the field order of its type.
     pub fn to_json(&self) -> String {
         match self.ty {
             Some(ty) => types::marshal(ty, &self.value),
@@ -61,7 +62,7 @@ impl RenderedObject {
         }
     }
 
-    /// The kind and the name, for people.
+    /// Returns `KIND/NAME`.
     pub fn kind_and_name(&self) -> String {
         format!("{}/{}", string_at(&self.value, "/kind"), string_at(&self.value, "/metadata/name"))
     }
@@ -77,7 +78,7 @@ impl RenderedObject {
     }
 }
 
-/// What everything is rendered from.
+/// Input of all renderers.
 pub(crate) struct RenderContext<'a> {
     pub bundle: &'a RegistryV1,
     pub options: &'a Options,
@@ -85,13 +86,13 @@ pub(crate) struct RenderContext<'a> {
 }
 
 impl RenderContext<'_> {
-    /// Whether the operator watches all namespaces.
+    /// Reports whether the operator watches all namespaces.
     fn watches_all_namespaces(&self) -> bool {
         self.target_namespaces.len() == 1 && self.target_namespaces.first().is_some_and(String::is_empty)
     }
 }
 
-/// The objects of a bundle in the order in which they are made, or everything that is wrong with it.
+/// Renders the objects of a bundle in upstream's order, or returns all findings.
 pub fn render(bundle: &RegistryV1, options: &Options) -> Result<Vec<RenderedObject>, Vec<Finding>> {
     let mut findings = validation::check_install_support(bundle, options);
     findings.extend(validation::check_bundle(bundle));
@@ -119,7 +120,7 @@ pub fn render(bundle: &RegistryV1, options: &Options) -> Result<Vec<RenderedObje
     Ok(objects)
 }
 
-/// The objects that are in the bundle as they are; some get the namespace of the installation.
+/// Renders the remaining objects of the bundle; namespaced ones are placed into the install namespace.
 fn additional_resources(ctx: &RenderContext<'_>) -> Vec<RenderedObject> {
     let render = |manifest: &crate::registry_v1::Manifest| {
         let mut value = manifest.value.clone();
@@ -142,7 +143,7 @@ fn additional_resources(ctx: &RenderContext<'_>) -> Vec<RenderedObject> {
     ctx.bundle.others.iter().map(render).collect()
 }
 
-/// The namespaces to watch, if the install modes allow them.
+/// Resolves the target namespaces and checks them against the install modes.
 fn resolve_target_namespaces(bundle: &RegistryV1, options: &Options) -> Result<Vec<String>, Finding> {
     let install_modes = validation::supported_install_modes(bundle);
     let target_namespaces = match options.target_namespaces.as_slice() {

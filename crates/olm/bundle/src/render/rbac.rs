@@ -1,4 +1,4 @@
-//! Accounts, roles and bindings.
+//! Renders service accounts, roles and bindings.
 
 use std::collections::BTreeSet;
 
@@ -22,18 +22,18 @@ fn service_account_name(permission: &Value) -> &str {
     }
 }
 
-/// The accounts that permissions are for; the one that is always there is not made.
+/// Renders the service accounts of all permissions except `default`, which every namespace has.
 pub fn service_accounts(ctx: &RenderContext<'_>) -> Vec<RenderedObject> {
-    let permissions_of_both =
+    let all_permissions =
         permissions(ctx, "permissions").iter().chain(permissions(ctx, "clusterPermissions"));
     let names: BTreeSet<&str> =
-        permissions_of_both.map(service_account_name).filter(|name| *name != "default").collect();
-    let object = |name: &str| {
+        all_permissions.map(service_account_name).filter(|name| *name != "default").collect();
+    let render = |name: &str| {
         let metadata = json!({"name": name, "namespace": ctx.options.install_namespace});
         let value = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata});
         RenderedObject::typed("core/v1.ServiceAccount", value)
     };
-    names.into_iter().map(object).collect()
+    names.into_iter().map(render).collect()
 }
 
 fn role_name(ctx: &RenderContext<'_>, permission: &Value) -> String {
@@ -74,25 +74,25 @@ fn role_and_binding(
     ]
 }
 
-/// What is allowed in each watched namespace.
+/// Renders a Role and RoleBinding per permission and target namespace.
 pub fn roles(ctx: &RenderContext<'_>) -> Vec<RenderedObject> {
     if ctx.watches_all_namespaces() {
         return Vec::new();
     }
-    let permissions_list = permissions(ctx, "permissions");
-    let object = |namespace: &String| -> Vec<RenderedObject> {
-        permissions_list
+    let permissions_to_render = permissions(ctx, "permissions");
+    let render = |namespace: &String| -> Vec<RenderedObject> {
+        permissions_to_render
             .iter()
             .flat_map(|permission| role_and_binding(ctx, permission, Some(namespace)))
             .collect()
     };
-    ctx.target_namespaces.iter().flat_map(object).collect()
+    ctx.target_namespaces.iter().flat_map(render).collect()
 }
 
-/// What is allowed everywhere. Who watches all namespaces may do everywhere what he may do in one, and see which there
-/// are.
+/// Renders a ClusterRole and ClusterRoleBinding per cluster permission. With all namespaces as target,
+/// namespaced permissions become cluster-wide and include reading namespaces.
 pub fn cluster_roles(ctx: &RenderContext<'_>) -> Vec<RenderedObject> {
-    let mut permissions_list = permissions(ctx, "clusterPermissions").to_vec();
+    let mut permissions_to_render = permissions(ctx, "clusterPermissions").to_vec();
     if ctx.watches_all_namespaces() {
         let watch_namespaces =
             json!({"verbs": ["get", "list", "watch"], "apiGroups": [""], "resources": ["namespaces"]});
@@ -103,8 +103,8 @@ pub fn cluster_roles(ctx: &RenderContext<'_>) -> Vec<RenderedObject> {
             if let Some(object) = permission.as_object_mut() {
                 object.insert("rules".to_owned(), Value::Array(rules));
             }
-            permissions_list.push(permission);
+            permissions_to_render.push(permission);
         }
     }
-    permissions_list.iter().flat_map(|permission| role_and_binding(ctx, permission, None)).collect()
+    permissions_to_render.iter().flat_map(|permission| role_and_binding(ctx, permission, None)).collect()
 }

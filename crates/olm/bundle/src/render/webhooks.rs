@@ -1,4 +1,4 @@
-//! Webhooks: their configurations, the Services in front of them, and definitions whose versions they convert.
+//! Renders webhook configurations, webhook Services and CRDs with conversion webhooks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ fn conversion_webhooks_by_crd(bundle: &RegistryV1) -> BTreeMap<&str, &Value> {
     all
 }
 
-/// Definitions that cannot be converted by a webhook because they keep what they do not know.
+/// Rejects CRDs with a conversion webhook that preserve unknown fields.
 pub fn check_preserve_unknown_fields(bundle: &RegistryV1) -> Vec<Finding> {
     let conversion_webhooks_by_crd = conversion_webhooks_by_crd(bundle);
     let preserves = |crd: &&crate::registry_v1::Manifest| {
@@ -49,7 +49,7 @@ fn container_port(webhook: &Value) -> i64 {
     webhook.get("containerPort").and_then(Value::as_i64).unwrap_or(0)
 }
 
-/// The definitions of the bundle.
+/// Renders the CRDs of the bundle.
 pub fn crds(ctx: &RenderContext<'_>) -> Vec<RenderedObject> {
     let conversion_webhooks_by_crd = conversion_webhooks_by_crd(ctx.bundle);
     let one = |crd: &crate::registry_v1::Manifest| {
@@ -75,7 +75,7 @@ pub fn crds(ctx: &RenderContext<'_>) -> Vec<RenderedObject> {
     ctx.bundle.crds.iter().map(one).collect()
 }
 
-/// The configurations: first of those that check, then of those that change.
+/// Renders the webhook configurations, validating before mutating.
 pub fn webhook_configurations(ctx: &RenderContext<'_>) -> Vec<RenderedObject> {
     let all = webhook_definitions(ctx.bundle);
     let mut out = Vec::new();
@@ -147,10 +147,10 @@ fn webhook_configuration(
     object
 }
 
-/// A port of a Service: what sorts it, then what it is.
+/// A Service port: sort keys and target port.
 type ServicePort = (i64, i64, String, Value);
 
-/// The Services in front of the Deployments that serve webhooks.
+/// Renders the Services of the deployments that serve webhooks.
 pub fn services(ctx: &RenderContext<'_>) -> Vec<RenderedObject> {
     let mut ports: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     let mut known: BTreeMap<String, ServicePort> = BTreeMap::new();

@@ -1,10 +1,10 @@
-//! Bundles that are made up and bundles that people have published, rendered by opm's and the lifecycle controller's
-//! own packages and by us: bytes and verdicts must be equal.
+//! Differential tests against opm's and operator-controller's Go packages, with generated and published
+//! bundles: output and verdicts must be equal.
 //!
-//! `PODIUM_CASES` is how many are made up, `PODIUM_SEED` where to begin; `PODIUM_BUNDLES` is a folder with bundles
-//! (folders with `manifests/` and `metadata/`, at any depth).
+//! `PODIUM_CASES` is the number of generated bundles and `PODIUM_SEED` the first seed. `PODIUM_BUNDLES` is a
+//! directory that contains bundle directories at any depth.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "helpers of tests")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "test helpers")]
 
 #[path = "../recorded/cases.rs"]
 mod cases;
@@ -26,7 +26,7 @@ fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// Rules whose words are the original's own.
+/// Rules whose messages are equal to upstream's.
 const SAME_MESSAGE_RULES: &[Rule] = &[
     Rule::DuplicateDeployment,
     Rule::DeploymentName,
@@ -57,7 +57,7 @@ fn kinds(objects: &[String]) -> Vec<String> {
     objects.iter().map(kind).collect()
 }
 
-/// The first line in which two texts differ.
+/// Describes the first line in which two texts differ.
 fn difference(ours: &str, theirs: &str) -> String {
     let at = ours.lines().zip(theirs.lines()).position(|(a, b)| a != b);
     let at = at.unwrap_or(ours.lines().count().min(theirs.lines().count()));
@@ -69,7 +69,8 @@ fn display_findings(findings: &[Finding]) -> String {
     findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n    ")
 }
 
-/// Images of the same place in one order: opm's sort leaves more than twelve in any (docs/reference/opm-differences.md).
+/// Sorts related images by image and name: opm's sort reorders equal images in lists of more than twelve
+/// (docs/reference/opm-differences.md).
 fn with_sorted_images(text: &str) -> Option<serde_json::Value> {
     let mut bundle: serde_json::Value = serde_json::from_str(text).ok()?;
     let images = bundle.get_mut("relatedImages")?.as_array_mut()?;
@@ -78,23 +79,23 @@ fn with_sorted_images(text: &str) -> Option<serde_json::Value> {
     Some(bundle)
 }
 
-/// Whether only the order of images differs that opm's sort takes for equal.
+/// Reports whether the outputs differ only in the order of equal images.
 fn differs_only_in_image_order(ours: &Outcome, opm: &UpstreamOutcome) -> bool {
     let (Ok(ours), UpstreamOutcome::Rendered(theirs)) = (&ours.opm, opm) else { return false };
     ours != theirs && with_sorted_images(ours).is_some_and(|ours| Some(ours) == with_sorted_images(theirs))
 }
 
-/// How our answer differs from theirs.
+/// Describes how our outcome differs from upstream's.
 fn compare(ours: &Outcome, opm: &UpstreamOutcome, controller: &UpstreamOutcome) -> Option<String> {
     let opm = match (&ours.opm, opm) {
         (Ok(ours), UpstreamOutcome::Rendered(theirs)) if ours == theirs => None,
         (Ok(ours), UpstreamOutcome::Rendered(theirs)) => Some(format!("opm: {}", difference(ours, theirs))),
-        (Ok(_), UpstreamOutcome::Rejected(error)) => Some(format!("opm refuses what we take: {error}")),
+        (Ok(_), UpstreamOutcome::Rejected(error)) => Some(format!("opm rejects what we accept: {error}")),
         (Err(findings), UpstreamOutcome::Rendered(_)) => {
-            Some(format!("opm takes what we refuse:\n    {}", display_findings(findings)))
+            Some(format!("opm accepts what we reject:\n    {}", display_findings(findings)))
         }
         (Err(_), UpstreamOutcome::Rejected(_)) => None,
-        (_, UpstreamOutcome::Objects(_)) => Some("opm: nonsense".to_owned()),
+        (_, UpstreamOutcome::Objects(_)) => Some("opm: unexpected outcome".to_owned()),
     };
     let controller = match (&ours.controller, controller) {
         (Ok(ours), UpstreamOutcome::Objects(theirs)) if kinds(ours) != kinds(theirs) => {
@@ -105,7 +106,7 @@ fn compare(ours: &Outcome, opm: &UpstreamOutcome, controller: &UpstreamOutcome) 
             (ours != theirs).then(|| format!("controller: {}", difference(&ours, &theirs)))
         }
         (Ok(_), UpstreamOutcome::Rejected(error)) => {
-            Some(format!("the controller refuses what we take: {error}"))
+            Some(format!("the controller rejects what we accept: {error}"))
         }
         (Err(findings), UpstreamOutcome::Rejected(error)) => {
             let all = findings.iter().all(|item| SAME_MESSAGE_RULES.contains(&item.rule));
@@ -113,9 +114,9 @@ fn compare(ours: &Outcome, opm: &UpstreamOutcome, controller: &UpstreamOutcome) 
             (all && !joined.contains(error)).then(|| format!("controller says {error}\n  we say {joined}"))
         }
         (Err(findings), _) => {
-            Some(format!("the controller takes what we refuse:\n    {}", display_findings(findings)))
+            Some(format!("the controller accepts what we reject:\n    {}", display_findings(findings)))
         }
-        (_, UpstreamOutcome::Rendered(_)) => Some("controller: nonsense".to_owned()),
+        (_, UpstreamOutcome::Rendered(_)) => Some("controller: unexpected outcome".to_owned()),
     };
     match (opm, controller) {
         (None, None) => None,
@@ -153,13 +154,13 @@ fn generated_bundles_match_upstream() {
             mismatches.push(format!("seed {seed} {:?}: {difference}", case.mutations));
         }
     }
-    eprintln!("{count} bundles: opm takes {opm_accepts}, the controller takes {controller_accepts}");
-    eprintln!("refused by rule: {rejections:?}");
+    eprintln!("{count} bundles: opm accepts {opm_accepts}, the controller accepts {controller_accepts}");
+    eprintln!("rejected by rule: {rejections:?}");
     for item in mismatches.iter().take(12) {
         eprintln!("{item}\n");
     }
     assert!(mismatches.is_empty(), "{} of {count} differ", mismatches.len());
-    // Folders are always there in what is made up.
+    // Generated bundles always have both directories.
     let empty: Vec<_> = rejections.iter().filter(|(_, count)| **count == 0).map(|(id, _)| *id).collect();
     assert!(count < 1000 || empty.is_empty(), "no case for {empty:?}");
     assert!(count < 1000 || opm_accepts * 4 > count as usize && controller_accepts * 5 > count as usize);
@@ -187,7 +188,7 @@ fn record() {
     std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recorded/answers.txt"), lines).unwrap();
 }
 
-/// The folders below a folder that have a bundle.
+/// Finds the bundle directories below a directory.
 fn bundle_dirs(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut work = vec![root.to_path_buf()];
@@ -208,10 +209,10 @@ fn bundle_dirs(root: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-#[ignore = "needs a folder with bundles (PODIUM_BUNDLES) and the probe of tools/bundle"]
+#[ignore = "needs a directory with bundles (PODIUM_BUNDLES) and the probe of tools/bundle"]
 fn published_bundles_match_upstream() {
     let Some(root) = std::env::var_os("PODIUM_BUNDLES") else {
-        eprintln!("PODIUM_BUNDLES names no folder: nothing to compare");
+        eprintln!("PODIUM_BUNDLES is not set: nothing to compare");
         return;
     };
     let all = bundle_dirs(Path::new(&root));
@@ -259,7 +260,7 @@ fn published_bundles_match_upstream() {
         }
     }
     eprintln!(
-        "{checked} bundles: opm takes {opm_accepts}, the controller takes {controller_accepts}, {ties} differ in the order of \
+        "{checked} bundles: opm accepts {opm_accepts}, the controller accepts {controller_accepts}, {ties} differ in the order of \
          equal images alone, {} otherwise",
         mismatches.len()
     );

@@ -1,4 +1,4 @@
-//! The client of the program in `tools/bundle`.
+//! Client of the Go program in `tools/bundle`.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -8,26 +8,26 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use podium_bundle::render::{CertificateProvider, Options};
 use serde_json::{Value, json};
 
-/// What is asked about.
+/// The bundle to process.
 #[derive(Clone, Copy)]
 pub enum Input<'a> {
-    /// These files.
+    /// Files in memory.
     Files(&'a BTreeMap<String, Vec<u8>>),
-    /// Those of a folder.
+    /// A bundle directory.
     Dir(&'a Path),
 }
 
-/// What an original says.
+/// Result of the upstream implementation.
 pub enum UpstreamOutcome {
-    /// What opm prints.
+    /// Output of opm.
     Rendered(String),
-    /// What the controller applies.
+    /// Objects that operator-controller applies.
     Objects(Vec<String>),
-    /// Why it refuses.
+    /// Error message.
     Rejected(String),
 }
 
-/// The program, running.
+/// The running program.
 pub struct Probe {
     child: Child,
     stdin: BufWriter<ChildStdin>,
@@ -83,7 +83,7 @@ impl Probe {
         serde_json::from_str(&line).unwrap()
     }
 
-    /// What `opm render` prints.
+    /// Runs `opm render`.
     pub fn opm(&mut self, input: Input<'_>, image: &str, migrate: bool) -> UpstreamOutcome {
         let response = self.call(json!({"op": "opm", "image": image, "migrate": migrate}), input);
         match response["error"].as_str() {
@@ -94,7 +94,7 @@ impl Probe {
         }
     }
 
-    /// What the lifecycle controller applies.
+    /// Runs operator-controller's renderer.
     pub fn controller(&mut self, input: Input<'_>, options: &Options) -> UpstreamOutcome {
         let provider = match options.certificate_provider {
             None => "",

@@ -1,4 +1,4 @@
-//! Bundles that are made up, and what can be wrong with them.
+//! Generates bundles from a seed, with mutations.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use podium_bundle::render::{CertificateProvider, Options};
 use podium_goyaml::{Node, Pos, Value as YamlValue, emit};
 use serde_json::{Value, json};
 
-/// A random number generator that gives the same numbers everywhere.
+/// A deterministic random number generator (SplitMix64).
 pub struct Random(u64);
 
 impl Random {
-    /// One that begins at a seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Self {
-        // Mixed, so that neighbours do not give the same numbers one after the other.
+        // Mixes the seed, so that consecutive seeds do not give overlapping sequences.
         let mut random = Self(seed ^ 0x5851_f42d_4c95_7f2d);
         random.0 = random.next().rotate_left(17) ^ seed;
         random
@@ -39,17 +39,17 @@ impl Random {
     }
 }
 
-/// A case: a bundle, and how it is asked about.
+/// A generated bundle with the parameters to render it.
 pub struct Case {
-    /// The files.
+    /// Bundle files.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// The reference that opm is told.
+    /// Image reference for opm.
     pub image: String,
-    /// Whether opm is to migrate.
+    /// Whether opm migrates bundle objects.
     pub migrate: bool,
-    /// Where the controller installs.
+    /// Render options.
     pub options: Options,
-    /// What was done to the bundle.
+    /// Names of the applied mutations.
     pub mutations: Vec<&'static str>,
 }
 
@@ -66,7 +66,7 @@ struct BundleDraft {
     image: String,
 }
 
-/// The case of a seed.
+/// Generates the case of a seed.
 pub fn case(seed: u64) -> Case {
     let mut random = Random::new(seed);
     let mut draft = base_draft(&mut random);
@@ -184,7 +184,7 @@ fn base_draft(random: &mut Random) -> BundleDraft {
             {"type": "olm.constraint", "value": {"failureMessage": "<no>", "cel": {"rule": "true"}}}]})
     });
     let single_own_namespace = random.chance(40);
-    // Who may be confined may be told where to look.
+    // Target namespaces are only valid with the feature gate.
     let target_namespaces = if single_own_namespace && random.chance(20) {
         vec![(*random.pick(&["operators", "team-a"])).to_owned()]
     } else {
@@ -375,7 +375,7 @@ fn deployment_config(random: &mut Random) -> Value {
 
 type Mutation = fn(&mut BundleDraft, &mut Random);
 
-/// What can be wrong, or at least unusual.
+/// Mutations that make a bundle invalid or unusual.
 const MUTATIONS: &[(&str, Mutation)] = &[
     ("no package name", |d, _| {
         d.annotations["annotations"]["operators.operatorframework.io.bundle.package.v1"] = json!("")
@@ -385,10 +385,10 @@ const MUTATIONS: &[(&str, Mutation)] = &[
     ("package is a number", |d, _| {
         d.annotations["annotations"]["operators.operatorframework.io.bundle.package.v1"] = json!(5)
     }),
-    ("annotations are no YAML", |d, _| {
+    ("annotations are invalid YAML", |d, _| {
         d.extra_files.push(("metadata/annotations.yaml".to_owned(), b"a: [".to_vec()))
     }),
-    ("nothing at all", |d, _| {
+    ("empty manifests with hidden file", |d, _| {
         (d.crds, d.others, d.csv) = (Vec::new(), Vec::new(), Value::Null);
     }),
     ("no manifests", |d, _| {
@@ -402,10 +402,10 @@ const MUTATIONS: &[(&str, Mutation)] = &[
         let name = r.pick(&["a.yaml", "z.yaml"]);
         d.extra_files.push((format!("manifests/{name}"), second.to_string().into_bytes()));
     }),
-    ("a folder in manifests", |d, _| {
+    ("subdirectory in manifests", |d, _| {
         d.extra_files.push(("manifests/deeper/a.yaml".to_owned(), b"kind: ConfigMap\n".to_vec()))
     }),
-    ("a file that is no YAML", |d, _| {
+    ("invalid YAML file", |d, _| {
         d.extra_files.push(("manifests/bad.yaml".to_owned(), b"a: b: c\n- x".to_vec()))
     }),
     ("a file without a kind", |d, _| {
@@ -431,10 +431,10 @@ const MUTATIONS: &[(&str, Mutation)] = &[
         let text = format!("kind: ConfigMapList\napiVersion: v1\nitems:\n- metadata: {{name: one}}\n{inner}");
         d.extra_files.push(("manifests/list.yaml".to_owned(), text.into_bytes()));
     }),
-    ("JSON objects one after the other", |d, _| {
+    ("JSON stream", |d, _| {
         d.extra_files.push(("manifests/stream.json".to_owned(), b"{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"one\"}}\n{\"kind\":\"Secret\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"two\"}}\n".to_vec()))
     }),
-    ("values of YAML 1.1", |d, _| {
+    ("YAML 1.1 values", |d, _| {
         d.extra_files.push(("manifests/old.yaml".to_owned(), b"kind: ConfigMap\napiVersion: v1\nmetadata: {name: old}\ndata: {a: yes, b: 017, c: 0x1F, d: 1_000, e: 12:30:45, f: ~, on: off}\n".to_vec()))
     }),
     ("anchors and merges", |d, _| {
@@ -452,11 +452,11 @@ const MUTATIONS: &[(&str, Mutation)] = &[
     ("spec is null", |d, _| set(&mut d.csv, "/spec", Value::Null)),
     ("spec is a list", |d, _| set(&mut d.csv, "/spec", json!([]))),
     ("version is a number", |d, _| set(&mut d.csv, "/spec/version", json!(1.5))),
-    ("version is no version", |d, r| {
+    ("invalid version", |d, r| {
         set(&mut d.csv, "/spec/version", json!(r.pick(&["", "one", "1.2.3.4", "01.2.3", "1.2-rc"])))
     }),
     ("no version", |d, _| remove(&mut d.csv, "/spec", "version")),
-    ("release is odd", |d, r| {
+    ("unusual release", |d, r| {
         set(
             &mut d.csv,
             "/spec/release",
@@ -465,10 +465,10 @@ const MUTATIONS: &[(&str, Mutation)] = &[
     }),
     ("labels are numbers", |d, _| set(&mut d.csv, "/metadata/labels", json!({"a": 1}))),
     ("display name is a list", |d, _| set(&mut d.csv, "/spec/displayName", json!(["a"]))),
-    ("replicas are a text", |d, _| {
+    ("replicas are a string", |d, _| {
         set(&mut d.csv, "/spec/install/spec/deployments/0/spec/replicas", json!("1"))
     }),
-    ("a quantity is none", |d, _| {
+    ("invalid quantity", |d, _| {
         set(
             &mut d.csv,
             "/spec/install/spec/deployments/0/spec/template/spec/containers/0/resources",
@@ -479,26 +479,26 @@ const MUTATIONS: &[(&str, Mutation)] = &[
     ("another strategy", |d, _| set(&mut d.csv, "/spec/install/strategy", json!("image"))),
     ("no install", |d, _| remove(&mut d.csv, "/spec", "install")),
     ("no selector", |d, _| remove(&mut d.csv, "/spec/install/spec/deployments/0/spec", "selector")),
-    ("two deployments of a name", |d, r| {
+    ("duplicate deployment name", |d, r| {
         let second = deployment("manager", r);
         if let Some(all) = d.csv.pointer_mut("/spec/install/spec/deployments").and_then(Value::as_array_mut) {
             all.push(second);
         }
     }),
-    ("a deployment's name is none", |d, r| {
+    ("invalid deployment name", |d, r| {
         set(&mut d.csv, "/spec/install/spec/deployments/0/name", json!(r.pick(&["", "Big", "a_b", "-a"])))
     }),
-    ("an owned definition is missing", |d, _| {
+    ("missing owned CRD", |d, _| {
         push(
             &mut d.csv,
             "/spec/customresourcedefinitions/owned",
             json!({"name": "gone.example.com", "version": "v1", "kind": "Gone"}),
         )
     }),
-    ("an owned definition of another version", |d, _| {
+    ("owned CRD of another version", |d, _| {
         set(&mut d.csv, "/spec/customresourcedefinitions/owned/0/version", json!("v9"))
     }),
-    ("a definition's name has no group", |d, r| {
+    ("CRD name without group", |d, r| {
         let part = *r.pick(&["owned", "required"]);
         push(
             &mut d.csv,
@@ -506,36 +506,36 @@ const MUTATIONS: &[(&str, Mutation)] = &[
             json!({"name": "nogroup", "version": "v1", "kind": "No"}),
         );
     }),
-    ("a required definition", |d, _| {
+    ("required CRD", |d, _| {
         push(
             &mut d.csv,
             "/spec/customresourcedefinitions/required",
             json!({"name": "needs.example.com", "version": "v1", "kind": "Need"}),
         )
     }),
-    ("owned is a text", |d, _| set(&mut d.csv, "/spec/customresourcedefinitions", json!({"owned": "all"}))),
-    ("a definition twice", |d, _| {
+    ("owned is a string", |d, _| set(&mut d.csv, "/spec/customresourcedefinitions", json!({"owned": "all"}))),
+    ("duplicate CRD", |d, _| {
         if let Some(first) = d.crds.first().cloned() {
             d.crds.push(first);
         }
     }),
-    ("a definition of the old version", |d, _| {
+    ("v1beta1 CRD", |d, _| {
         if let Some(crd) = d.crds.first_mut() {
             crd["apiVersion"] = json!("apiextensions.k8s.io/v1beta1");
             crd["spec"]["version"] = json!("v1beta1");
         }
     }),
-    ("a definition of another group", |d, _| {
+    ("CRD of another API group", |d, _| {
         if let Some(crd) = d.crds.first_mut() {
             crd["apiVersion"] = json!("example.com/v1");
         }
     }),
-    ("a schema of the wrong shape", |d, _| {
+    ("malformed CRD schema", |d, _| {
         if let Some(crd) = d.crds.first_mut() {
             set(crd, "/spec/versions/0/schema/openAPIV3Schema/type", json!(["object"]));
         }
     }),
-    ("a definition that keeps everything", |d, _| {
+    ("CRD preserves unknown fields", |d, _| {
         if let Some(crd) = d.crds.first_mut() {
             crd["spec"]["preserveUnknownFields"] = json!(true);
         }
@@ -548,46 +548,46 @@ const MUTATIONS: &[(&str, Mutation)] = &[
         );
         set(&mut d.csv, "/spec/installModes", json!([{"type": "AllNamespaces", "supported": true}]));
     }),
-    ("a kind that bundles cannot have", |d, r| {
+    ("unsupported kind", |d, r| {
         let kind = *r.pick(&["Deployment", "Job", "Namespace", "Web0"]);
         d.others.push(json!({"apiVersion": "x/v1", "kind": kind, "metadata": {"name": "foreign"}}));
     }),
-    ("an API server", |d, _| {
+    ("owned API service", |d, _| {
         set(
             &mut d.csv,
             "/spec/apiservicedefinitions",
             json!({"owned": [{"name": "apis", "group": "api.example.com", "version": "v1", "kind": "Api", "deploymentName": "manager"}]}),
         )
     }),
-    ("an API server is needed", |d, _| {
+    ("required API service", |d, _| {
         set(
             &mut d.csv,
             "/spec/apiservicedefinitions",
             json!({"required": [{"name": "apis", "group": "api.example.com", "version": "v1", "kind": "Api"}]}),
         )
     }),
-    ("nobody makes certificates", |d, r| {
+    ("no certificate provider", |d, r| {
         d.options.certificate_provider = None;
         let webhook_value = webhook(0, r);
         set(&mut d.csv, "/spec/webhookdefinitions", json!([webhook_value]));
     }),
-    ("not everywhere", |d, _| {
+    ("AllNamespaces unsupported", |d, _| {
         set(
             &mut d.csv,
             "/spec/installModes",
             json!([{"type": "OwnNamespace", "supported": true}, {"type": "SingleNamespace", "supported": true}]),
         )
     }),
-    ("many namespaces only", |d, _| {
+    ("only MultiNamespace", |d, _| {
         set(&mut d.csv, "/spec/installModes", json!([{"type": "MultiNamespace", "supported": true}]))
     }),
     ("no install modes", |d, _| remove(&mut d.csv, "/spec", "installModes")),
-    ("a webhook without a deployment", |d, r| set_webhook_field(d, r, "deploymentName", json!("gone"))),
-    ("a webhook's name is none", |d, r| {
+    ("webhook of a missing deployment", |d, r| set_webhook_field(d, r, "deploymentName", json!("gone"))),
+    ("invalid webhook name", |d, r| {
         let name = json!(r.pick(&["hook-", "Hook", "", "a..b"]));
         set_webhook_field(d, r, "generateName", name);
     }),
-    ("a webhook for everything", |d, r| {
+    ("webhook with wildcard rules", |d, r| {
         set_webhook_field(
             d,
             r,
@@ -595,7 +595,7 @@ const MUTATIONS: &[(&str, Mutation)] = &[
             json!([{"apiGroups": ["*", "olm.operatorframework.io"], "apiVersions": ["*"], "resources": ["*"], "operations": ["*"]}]),
         )
     }),
-    ("a webhook for webhooks", |d, r| {
+    ("webhook on webhook configurations", |d, r| {
         set_webhook_field(
             d,
             r,
@@ -603,7 +603,7 @@ const MUTATIONS: &[(&str, Mutation)] = &[
             json!([{"apiGroups": ["admissionregistration.k8s.io"], "apiVersions": ["*"], "resources": ["ValidatingWebhookConfigurations"], "operations": ["*"]}]),
         )
     }),
-    ("two webhooks of a name", |d, r| {
+    ("duplicate webhook name", |d, r| {
         set_webhook_field(d, r, "webhookPath", json!("/a"));
         let again = d.csv.pointer("/spec/webhookdefinitions/0").cloned().unwrap_or_default();
         push(&mut d.csv, "/spec/webhookdefinitions", again);
@@ -616,17 +616,17 @@ const MUTATIONS: &[(&str, Mutation)] = &[
     ("a property without a value", |d, _| {
         d.properties = Some(json!({"properties": [{"type": "x"}, {"type": "y", "value": "z"}]}))
     }),
-    ("a kind that is a number", |d, _| {
+    ("GVK with a number", |d, _| {
         d.properties = Some(json!({"properties": [{"type": "olm.gvk", "value": {"group": 1}}]}))
     }),
-    ("properties are a text", |d, _| d.properties = Some(json!({"properties": "all"}))),
+    ("properties are a string", |d, _| d.properties = Some(json!({"properties": "all"}))),
     ("a dependency on a list", |d, _| {
         d.dependencies = Some(json!({"dependencies": [{"type": "olm.package", "value": []}]}))
     }),
-    ("a type that is a number", |d, _| {
+    ("property type is a number", |d, _| {
         d.dependencies = Some(json!({"dependencies": [{"type": 7, "value": "x"}]}))
     }),
-    ("properties in the annotation are none", |d, r| {
+    ("malformed properties annotation", |d, r| {
         let text = *r.pick(&[
             "[",
             "{}",
@@ -639,20 +639,20 @@ const MUTATIONS: &[(&str, Mutation)] = &[
         ]);
         set(&mut d.csv, "/metadata/annotations", json!({"olm.properties": text}));
     }),
-    ("images are texts", |d, _| set(&mut d.csv, "/spec/relatedImages", json!(["example.com/a:1"]))),
+    ("related images are strings", |d, _| set(&mut d.csv, "/spec/relatedImages", json!(["example.com/a:1"]))),
     ("an image is a number", |d, _| {
         set(&mut d.csv, "/spec/relatedImages", json!([{"name": "a", "image": 5}]))
     }),
-    ("images twice", |d, _| {
+    ("duplicate related images", |d, _| {
         set(
             &mut d.csv,
             "/spec/relatedImages",
             json!([{"name": "b", "image": "example.com/a:1"}, {"name": "a", "image": "example.com/a:1"}, null]),
         )
     }),
-    ("many images", |d, r| {
-        // All that Deployments use is there: what is missing opm adds in a random order. None is there twice: of more than
-        // twelve, opm's sort leaves equal ones in an order of its own.
+    ("many related images", |d, r| {
+        // Lists all images of the Deployments, because opm adds missing ones in random order, and each image
+        // once, because opm's sort is not stable for more than twelve.
         let pool =
             ["example.com/a:1", "example.com/web:1", "example.com/init:1", "example.com/q:1", "b:2", "c:3"];
         let mut all: Vec<Value> = pool.iter().map(|image| json!({"name": image, "image": image})).collect();
@@ -667,7 +667,7 @@ const MUTATIONS: &[(&str, Mutation)] = &[
         }
         set(&mut d.csv, "/spec/relatedImages", Value::Array(all));
     }),
-    ("somewhere that it cannot be", |d, r| {
+    ("unsupported target namespace", |d, r| {
         d.options.single_own_namespace = true;
         d.options.target_namespaces = vec![(*r.pick(&["operators", "team-b"])).to_owned()];
         set(
@@ -685,7 +685,7 @@ const MUTATIONS: &[(&str, Mutation)] = &[
     }),
 ];
 
-/// Gives the bundle a webhook with a field of this value.
+/// Adds a webhook and sets one of its fields.
 fn set_webhook_field(d: &mut BundleDraft, random: &mut Random, key: &str, value: Value) {
     if d.options.certificate_provider.is_none() {
         d.options.certificate_provider = Some(CertificateProvider::CertManager);
@@ -698,7 +698,7 @@ fn set_webhook_field(d: &mut BundleDraft, random: &mut Random, key: &str, value:
     set(&mut d.csv, "/spec/webhookdefinitions", json!([webhook_value]));
 }
 
-/// Sets what is at a path whose last step need not be there.
+/// Sets the value at a JSON pointer whose last segment may be missing.
 fn set(value: &mut Value, pointer: &str, new: Value) {
     let (parent, key) = pointer.rsplit_once('/').unwrap();
     match value.pointer_mut(parent) {
@@ -754,7 +754,7 @@ fn to_node(value: &Value) -> Node {
     Node::new(yaml, Pos::default())
 }
 
-/// A value as a file: YAML mostly, sometimes JSON.
+/// Encodes a value as YAML or, less often, as JSON.
 fn encode_file(value: &Value, random: &mut Random) -> Vec<u8> {
     let yaml = || emit::to_yaml(&&to_node(value)).unwrap();
     match random.below(10) {

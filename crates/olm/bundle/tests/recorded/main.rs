@@ -1,7 +1,7 @@
-//! Bundles whose fate with the originals was recorded: `opm render` and the lifecycle controller's renderer. The
-//! record is made by the test `record` of `originals`.
+//! Compares generated bundles with the recorded outcomes of `opm render` and operator-controller's renderer.
+//! The test `record` of `originals` writes the record.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "test helpers")]
 
 mod cases;
 mod outcome;
@@ -23,11 +23,11 @@ fn outcomes_match_recorded_upstream_outcomes() {
             mismatches.push(format!("{:?}: {ours}, recorded {expected}", case.mutations));
         }
     }
-    assert!(recorded.lines().count() >= 200, "the record is cut");
+    assert!(recorded.lines().count() >= 200, "the record is truncated");
     assert!(mismatches.is_empty(), "{}", mismatches.join("\n"));
 }
 
-/// Bytes that change what a text means.
+/// Bytes with a meaning in YAML or JSON syntax.
 const SYNTAX_BYTES: &[u8] = b"{}[]\"':,-#&*!|>%@`\n\t 0x\xff";
 
 #[test]
@@ -65,7 +65,7 @@ fn corrupted_bundles_never_panic() {
             |validator: Validator| findings.iter().any(|finding| finding.validator == validator);
         assert_eq!(ours.controller.is_err(), rejected_by(Validator::Controller), "{findings:?}");
         rejected += usize::from(!findings.is_empty());
-        // A bundle is its own equal.
+        // Comparing a bundle with itself gives no changes except for invalid CRDs.
         if let Ok(same) = compare::compare(&files, &files) {
             assert!(
                 same.changes.iter().all(|change| change.area == compare::Area::Crds),

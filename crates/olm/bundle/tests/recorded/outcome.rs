@@ -1,18 +1,18 @@
-//! What we make of a bundle, in the form in which the originals' answers are kept.
+//! Our outcome for a bundle, in the form in which upstream outcomes are recorded.
 
 use podium_bundle::render::{self, Options};
 use podium_bundle::{BundleFiles, Finding, RegistryV1, olm_bundle};
 
-/// An answer of opm and one of the lifecycle controller.
+/// Outcome of opm and of operator-controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// What `opm render` prints.
+    /// Output of `opm render`.
     pub opm: Result<String, Vec<Finding>>,
-    /// The objects that the controller applies, each in JSON.
+    /// Applied objects as JSON.
     pub controller: Result<Vec<String>, Vec<Finding>>,
 }
 
-/// Our answer.
+/// Computes our outcome.
 pub fn ours(files: &BundleFiles, image: &str, migrate: bool, options: &Options) -> Outcome {
     let opm =
         olm_bundle(files, image).and_then(|bundle| if migrate { bundle.migrated() } else { Ok(bundle) });
@@ -25,7 +25,7 @@ pub fn ours(files: &BundleFiles, image: &str, migrate: bool, options: &Options) 
     }
 }
 
-/// Objects in an order of their own: of some the original's is random.
+/// Sorts objects, because upstream's order is random for some kinds.
 pub fn sorted(mut objects: Vec<String>) -> Vec<String> {
     objects.sort();
     objects

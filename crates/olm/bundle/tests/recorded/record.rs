@@ -1,14 +1,14 @@
-//! A line of the record: the seed and what came of it, as hashes.
+//! Line format of the record: seed and outcome hashes.
 
 use crate::outcome::sorted;
 
-/// The hash of a text (FNV-1a): it only has to tell answers apart.
+/// FNV-1a hash of an outcome.
 fn hash(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The line of a seed.
+/// Formats the line of a seed.
 pub fn record_line(seed: u64, opm: Option<&str>, objects: Option<Vec<String>>) -> String {
     let hash_or_rejected =
         |text: Option<String>| text.map_or("refused".to_owned(), |text| format!("{:016x}", hash(&text)));

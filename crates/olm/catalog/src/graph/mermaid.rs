@@ -1,4 +1,4 @@
-//! The graph for mermaid, in opm's bytes.
+//! Renders the upgrade graph as mermaid, like opm.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
@@ -11,27 +11,27 @@ use crate::declcfg::{self, DeclarativeConfig, MetaKind};
 use crate::error::{CatalogError, quote};
 use crate::summary::{CatalogSummary, ChannelEntry, DeprecationEntry};
 
-/// What to draw.
+/// What to render.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The bundle below which nothing is drawn; empty for all.
+    /// Bundle below which nothing is rendered; empty for all.
     pub minimum_edge: String,
-    /// The package to draw; empty for all.
+    /// Package; empty for all.
     pub package: String,
-    /// Whether to mark what the older lifecycle manager would not use.
+    /// Whether to highlight bundles that OLM v0 would skip.
     pub v0_semantics: bool,
 }
 
-/// What is drawn, and what was left out.
+/// A rendered graph.
 #[derive(Clone, Debug, Default)]
 pub struct MermaidGraph {
-    /// The text for mermaid.
+    /// Mermaid text.
     pub text: String,
-    /// Warnings, in opm's words.
+    /// opm's warnings.
     pub warnings: Vec<String>,
 }
 
-/// Draws the channels of a catalog.
+/// Renders the channels of a catalog.
 pub fn mermaid(
     config: &DeclarativeConfig,
     options: &Options,
@@ -114,7 +114,7 @@ struct GraphWriter<'o> {
     packages: BTreeMap<String, String>,
     deprecated_package: String,
     deprecated_channels: Vec<String>,
-    /// The nodes of each class: deprecated, deprecatedskipped, skipped.
+    /// Nodes by class: deprecated, deprecatedskipped, skipped.
     classes: BTreeMap<&'static str, Vec<String>>,
     links: usize,
     skipped_links: Vec<String>,
@@ -130,7 +130,7 @@ impl GraphWriter<'_> {
         self.version(name).compare(&self.minimum_version).is_ge()
     }
 
-    /// The entries that are drawn, with the edges that are drawn.
+    /// Returns the entries and edges above the minimum edge.
     fn filter(&self, entries: &[ChannelEntry]) -> Vec<ChannelEntry> {
         let has_no_edges = |entry: &ChannelEntry| {
             entry.replaces.is_empty() && entry.skips.is_empty() && entry.skip_range.is_empty()
@@ -232,7 +232,7 @@ impl GraphWriter<'_> {
         }
     }
 
-    /// The entries whose versions an entry skips by range.
+    /// Returns the entries in the skipRange of an entry.
     fn skip_range_sources(
         &mut self,
         package: &str,
@@ -292,12 +292,12 @@ impl GraphWriter<'_> {
     }
 }
 
-fn write_edge(text: &mut String, id: &str, from: &str, how: &str, to: &str) {
-    let _ = writeln!(text, "      {id}-{from}[{}]-- {how} --> {id}-{to}[{}]", quote(from), quote(to));
+fn write_edge(text: &mut String, id: &str, from: &str, label: &str, to: &str) {
+    let _ = writeln!(text, "      {id}-{from}[{}]-- {label} --> {id}-{to}[{}]", quote(from), quote(to));
 }
 
 impl DeclarativeConfig {
-    /// The names of its packages, in order.
+    /// Returns the package names, sorted.
     pub fn package_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> =
             self.of_kind(MetaKind::Package).map(|meta| meta.header.name.as_str()).collect();

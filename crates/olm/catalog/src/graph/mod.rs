@@ -1,4 +1,4 @@
-//! The ways between versions, drawn.
+//! Renders upgrade graphs.
 
 mod mermaid;
 mod text;
@@ -15,7 +15,7 @@ use crate::declcfg::{DeclarativeConfig, MetaKind};
 use crate::error::{CatalogError, quote};
 use crate::summary::package_properties;
 
-/// The versions of all bundles by name; the first of equal names counts.
+/// Returns the versions of all bundles; the first of duplicate names wins.
 fn versions_by_bundle(
     config: &DeclarativeConfig,
     compat: OpmCompat,

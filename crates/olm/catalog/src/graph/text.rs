@@ -1,4 +1,4 @@
-//! The graph for a terminal: the newest version on top, and from each the ways down.
+//! Renders the upgrade graph for a terminal: highest version first, with the upgrade edges below each bundle.
 //!
 //! ```text
 //! stable-v1 (default)
@@ -19,7 +19,7 @@ use crate::declcfg::{self, DeclarativeConfig};
 use crate::error::CatalogError;
 use crate::summary::{CatalogSummary, ChannelEntry, ChannelSummary};
 
-/// Draws the channels of a package, or of all if the name is empty.
+/// Renders the channels of a package, or of all packages if the name is empty.
 pub fn text_graph(
     config: &DeclarativeConfig,
     package: &str,
@@ -103,7 +103,7 @@ fn write_channel(
             edges.push(match matching {
                 Ok(names) if names.is_empty() => format!("skips {}", entry.skip_range),
                 Ok(names) => format!("skips {} ({names})", entry.skip_range),
-                Err(_) => format!("skips {} (no range)", entry.skip_range),
+                Err(_) => format!("skips {} (invalid range)", entry.skip_range),
             });
         }
         for (number, edge) in edges.iter().enumerate() {

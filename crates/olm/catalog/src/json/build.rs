@@ -1,4 +1,4 @@
-//! Between tokens and trees.
+//! Conversion between token documents and YAML nodes.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use podium_goyaml::{List, Map, Node, Pos};
 use super::{Document, Token, TokenKind, Value, View, strings};
 
 impl Document {
-    /// The document of a tree; its lines are those of the nodes. None if it is too large or too deep.
+    /// Builds a document with the lines of the nodes. Returns nothing if it is too large.
     pub fn from_node(node: &Node) -> Option<Self> {
         let mut builder = TokenBuilder::default();
         builder.add_tree(node)?;
@@ -84,20 +84,21 @@ impl TokenBuilder {
         let mut encoded = Vec::with_capacity(value.len() + 2);
         strings::encode(&mut encoded, value);
         let literal = encoded.get(1..encoded.len().checked_sub(1)?)?;
-        // What Go wrote, Go writes; but a reader has to undo the escapes.
+        // The encoder has already escaped the string; the kind says how to decode it.
         let kind = strings::classify(literal);
         self.push_token(literal, kind, line)
     }
 }
 
-/// A container whose end has not been seen.
+/// A container under construction.
 enum OpenNode<'d> {
     List(Vec<Node>, super::Items<'d>, Pos),
     Map(Map, super::Entries<'d>, String, Pos),
 }
 
 impl Value<'_> {
-    /// The tree of a value, as Go reads it into `interface{}`. Numbers are floats, the last of equal keys counts.
+    /// Converts a value to a node like Go decodes into `interface{}`: numbers are floats and the last of
+    /// duplicate keys wins.
     pub fn to_node(self) -> Node {
         let mut open: Vec<OpenNode<'_>> = Vec::new();
         let mut current = self;

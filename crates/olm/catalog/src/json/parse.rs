@@ -1,4 +1,4 @@
-//! From a text to tokens.
+//! Parses JSON text into tokens.
 
 use std::sync::Arc;
 
@@ -7,46 +7,46 @@ use podium_goyaml::scan;
 use super::strings;
 use super::{Document, Token, TokenKind};
 
-/// As many containers may be open at once, as in Go.
+/// Maximum nesting depth, as in Go.
 const MAX_DEPTH: usize = 10_000;
 
 /// The text of a file.
 #[derive(Clone, Debug)]
 pub struct SourceText {
     pub(crate) bytes: Arc<Vec<u8>>,
-    /// Whether all of it is ASCII, so that no string has to be looked at twice.
+    /// Whether the text is ASCII, so that strings need no second scan.
     ascii: bool,
 }
 
 impl SourceText {
-    /// A text.
+    /// Creates a source text.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes = bytes.into();
         Self { ascii: bytes.is_ascii(), bytes: Arc::new(bytes) }
     }
 }
 
-/// Where a value ends.
+/// End of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueEnd {
-    /// The offset behind it.
+    /// Offset behind the value.
     pub at: usize,
-    /// The line there.
+    /// Line at the end.
     pub line: u32,
 }
 
-/// Why there are no tokens.
+/// Why no tokens were parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParseStop {
-    /// Only white space is left.
+    /// Only whitespace is left.
     End,
-    /// It is not JSON, or something that only the careful reader can judge.
+    /// Invalid JSON, or a case that needs the Go-compatible parser.
     Fallback,
 }
 
-/// Reads the value that begins at an offset, on a line. Gives the offset behind it.
+/// Parses the value at an offset and line, and returns its end.
 ///
-/// It takes what Go's decoder takes, and leaves the words for what it does not take to the careful reader.
+/// Accepts what Go's decoder accepts. For error messages the caller has to use the Go-compatible parser.
 pub fn parse(text: &SourceText, at: usize, line: u32) -> Result<(Document, ValueEnd), ParseStop> {
     if u32::try_from(text.bytes.len()).is_err() {
         return Err(ParseStop::Fallback);
@@ -93,7 +93,7 @@ impl TokenReader<'_> {
         if self.skip_whitespace().is_none() {
             return Err(ParseStop::End);
         }
-        // The open containers: the token of each.
+        // Token indexes of the open containers.
         let mut open: Vec<usize> = Vec::new();
         loop {
             let byte = self.skip_whitespace().ok_or(ParseStop::Fallback)?;
@@ -161,7 +161,7 @@ impl TokenReader<'_> {
     fn string(&mut self) -> Result<(), ParseStop> {
         let start = self.at + 1;
         let mut at = start;
-        // Whether there are escapes, and whether Go would write all of them so.
+        // Whether there are escapes, and whether all equal Go's encoding.
         let (mut escapes, mut canonical) = (false, true);
         loop {
             let rest = self.text.get(at..).unwrap_or_default();
@@ -170,7 +170,7 @@ impl TokenReader<'_> {
             match rest.get(found) {
                 Some(b'"') => break,
                 Some(b'\\') => {}
-                // A control character, which a string has to escape; or there is no end.
+                // A raw control character or the end of input.
                 _ => return Err(ParseStop::Fallback),
             }
             escapes = true;
@@ -221,7 +221,7 @@ impl TokenReader<'_> {
             rest.iter().take_while(|b| matches!(b, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')).count();
         let literal = rest.get(..len).unwrap_or_default();
         if !is_small_integer(literal) {
-            // Whether it is a number, and whether a float can hold it, is asked of Go's reader.
+            // The Go-compatible parser checks syntax and float64 range.
             podium_goyaml::json::parse(literal, 0).map_err(|_| ParseStop::Fallback)?;
         }
         self.push(start, len, TokenKind::Number)?;
@@ -230,12 +230,12 @@ impl TokenReader<'_> {
     }
 }
 
-/// Marks what ends a string, or what has to be looked at in one.
+/// Marks bytes that end a string or need handling within it.
 pub(super) fn string_stops(word: u64) -> u64 {
     scan::equal(word, b'"') | scan::equal(word, b'\\') | scan::below(word, 0x20)
 }
 
-/// Whether a number is written as Go would write it, without a look at its value.
+/// Reports whether a number literal equals Go's encoding without parsing it.
 pub(super) fn is_small_integer(literal: &[u8]) -> bool {
     let digits = literal.strip_prefix(b"-").unwrap_or(literal);
     let zero = digits.first() == Some(&b'0');

@@ -1,8 +1,8 @@
-//! JSON strings.
+//! Decoding and encoding of JSON strings.
 
 use super::TokenKind;
 
-/// What Go reads a literal (without its quotation marks) as: stray bytes and halves of surrogates become U+FFFD.
+/// Decodes a literal without quotation marks like Go: invalid UTF-8 and lone surrogates become U+FFFD.
 pub(super) fn decode(literal: &[u8]) -> String {
     let quoted = [b"\"", literal, b"\""].concat();
     match podium_goyaml::json::parse(&quoted, 0).map(|node| node.value) {
@@ -11,7 +11,7 @@ pub(super) fn decode(literal: &[u8]) -> String {
     }
 }
 
-/// What a literal stands for that has no escapes but those of one letter.
+/// Decodes a literal that has only single-character escapes.
 pub(super) fn unescape(literal: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(literal.len());
     let mut rest = literal;
@@ -32,7 +32,7 @@ pub(super) fn unescape(literal: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Appends a string, with its quotation marks, as Go writes it without regard to HTML.
+/// Appends a quoted string like Go's encoder without HTML escaping.
 pub(super) fn encode(out: &mut Vec<u8>, text: &str) {
     let node: podium_goyaml::Node = podium_goyaml::Value::from(text).into();
     if let Ok(written) = podium_goyaml::json::to_raw_string(&&node) {
@@ -40,7 +40,7 @@ pub(super) fn encode(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// How Go would write a literal that Go has written.
+/// Returns the token kind of a literal that Go has encoded.
 pub(super) fn classify(literal: &[u8]) -> TokenKind {
     let mut rest = literal;
     let mut escapes = false;
@@ -58,7 +58,7 @@ pub(super) fn classify(literal: &[u8]) -> TokenKind {
     }
 }
 
-/// Whether a text is UTF-8 without the two separators that Go escapes.
+/// Reports whether a literal is UTF-8 without U+2028 and U+2029, which Go escapes.
 pub(super) fn is_verbatim(literal: &[u8]) -> bool {
     literal.is_ascii()
         || (!literal.windows(3).any(|c| matches!(c, [0xe2, 0x80, 0xa8 | 0xa9]))

@@ -1,4 +1,4 @@
-//! From tokens to text, as Go's encoder writes what it read into `interface{}`: keys sorted, numbers as floats.
+//! Writes tokens like Go encodes an `interface{}`: keys sorted, numbers as floats.
 
 use std::borrow::Cow;
 
@@ -7,12 +7,12 @@ use podium_goyaml::scan;
 use super::parse::{is_small_integer, string_stops};
 use super::{Items, Pairs, TokenKind, Value, strings};
 
-/// How to write.
+/// Output style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// On one line.
     Compact,
-    /// With line breaks and four spaces per level; the number is the level of the value.
+    /// Indented by four spaces per level, starting at this level.
     Pretty(usize),
 }
 
@@ -72,7 +72,7 @@ pub fn write(out: &mut Vec<u8>, value: Value<'_>, style: Style) {
     }
 }
 
-/// The entries of an object as a Go map has them: sorted, the last of equal keys only.
+/// Returns the entries of an object like a Go map: sorted, with the last of duplicate keys.
 pub(crate) fn sorted_entries<'d>(pairs: Pairs<'d>) -> Vec<(Cow<'d, [u8]>, Value<'d>)> {
     let mut all: Vec<_> = pairs.map(|(key, value)| (key.bytes(), value)).collect();
     if !all.is_sorted_by(|a, b| a.0 < b.0) {
@@ -98,7 +98,7 @@ pub(crate) fn newline(out: &mut Vec<u8>, depth: usize, style: Style) {
     }
 }
 
-/// Appends a string that is UTF-8.
+/// Appends a UTF-8 string.
 pub(crate) fn write_string(out: &mut Vec<u8>, value: &[u8]) {
     let escaped = |word| string_stops(word) | scan::equal(word, 0x7f) | scan::wide(word);
     if scan::find(value, escaped) == value.len() {

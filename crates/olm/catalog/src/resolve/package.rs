@@ -1,4 +1,4 @@
-//! What the lifecycle controller keeps of a catalog, and what it reads of a bundle.
+//! The content of a package as operator-controller's catalog client returns it.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use crate::summary::{CatalogSummary, ChannelEntry, DeprecationSummary, PACKAGE_P
 
 /// A package of a catalog.
 pub(super) struct CatalogPackage<'c> {
-    /// Its bundles, in the order in which the controller reads them.
+    /// Bundles in the order in which operator-controller reads them.
     pub bundles: Vec<&'c Meta>,
-    /// What is known of the other documents.
+    /// Summary of the other metas.
     summary: CatalogSummary,
 }
 
 impl<'c> CatalogPackage<'c> {
-    /// The package as the controller has it; nothing if the catalog does not know it.
+    /// Collects the metas of a package; returns nothing if there are none.
     ///
-    /// The controller has one file for each document, named by schema and name: of equal names the last one counts, and
-    /// the order is that of the files.
+    /// operator-controller caches one file per meta, named by schema and name: the last of duplicate names
+    /// wins, and the order is that of the files.
     pub fn from_config(config: &'c DeclarativeConfig, name: &str) -> Option<Self> {
         let mut files: BTreeMap<Vec<&str>, &Meta> = BTreeMap::new();
         let mut names: Vec<String> = Vec::new();
@@ -43,21 +43,21 @@ impl<'c> CatalogPackage<'c> {
         Some(Self { bundles, summary })
     }
 
-    /// The entries of a bundle in the channels; in all channels, if none is given.
+    /// Returns the entries of a bundle in the given channels, or in all channels if none are given.
     pub fn entries(&self, channels: &[String], bundle: &str) -> Vec<&ChannelEntry> {
         let selected =
             self.summary.channels.iter().filter(|c| channels.is_empty() || channels.contains(&c.name));
         selected.flat_map(|channel| &channel.entries).filter(|entry| entry.name == bundle).collect()
     }
 
-    /// Whether a bundle is deprecated.
+    /// Reports whether a bundle is deprecated.
     pub fn is_deprecated(&self, bundle: &str) -> bool {
         let mut entries = self.deprecations().flat_map(|summary| &summary.entries);
         entries.any(|entry| entry.schema == declcfg::SCHEMA_BUNDLE && entry.name == bundle)
     }
 
-    /// What the controller tells those who have installed the bundle from the channels: of the package, of the channels,
-    /// of the bundle. Who deprecates without a word is not heard.
+    /// Returns the messages of operator-controller's deprecation conditions for package, channels and bundle.
+    /// Empty messages are skipped.
     pub fn deprecation(&self, channels: &[String], bundle: &str) -> Option<String> {
         let mut messages = Vec::new();
         for schema in [declcfg::SCHEMA_PACKAGE, declcfg::SCHEMA_CHANNEL, declcfg::SCHEMA_BUNDLE] {
@@ -74,14 +74,14 @@ impl<'c> CatalogPackage<'c> {
         (!messages.is_empty()).then(|| messages.join("\n"))
     }
 
-    /// Only the first document of deprecations counts.
+    /// Only the first `olm.deprecations` is considered.
     fn deprecations(&self) -> impl Iterator<Item = &DeprecationSummary> {
         self.summary.deprecations.iter().take(1)
     }
 }
 
-/// The version of a bundle as it is written, and what it is or why it is none, in the controller's words. It is that of
-/// the first property of its type; what the other properties are does not matter.
+/// Returns the version text of a bundle and the parsed version or operator-controller's error message. Only
+/// the first `olm.package` property is read.
 pub(super) fn bundle_version(meta: &Meta) -> (String, Result<VersionRelease, String>) {
     let Some(property) = meta.properties().find(|property| property.ty == PACKAGE_PROPERTY) else {
         let name = quote(&meta.header.name);

@@ -1,4 +1,4 @@
-//! Cases in which the choice once differed from the controller's.
+//! Regressions: cases in which the resolved bundle differed from operator-controller's.
 
 use super::*;
 use crate::compat::OpmCompat;
@@ -43,13 +43,13 @@ fn last_meta_of_a_name_wins() {
 
 #[test]
 fn first_file_wins_for_equal_versions() {
-    // The files are called a.json and a-b.json, and a hyphen comes before a dot.
+    // The files are a.json and a-b.json, and a hyphen sorts before a dot.
     let documents = [bundle("a", "1.0.0", ""), bundle("a-b", "1.0.0", "")];
     let resolution = resolve_with(&config(&documents), |_| ());
     assert_eq!(resolution.bundle.unwrap().bundle, "a-b");
     assert_eq!(
         resolution.candidates[1].rejection.as_deref(),
-        Some("a-b has the same version, and a name that comes first")
+        Some("a-b has the same version and sorts first")
     );
 }
 

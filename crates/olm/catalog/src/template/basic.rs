@@ -1,4 +1,4 @@
-//! `olm.template.basic`: a catalog in which a bundle is only its image.
+//! `olm.template.basic`: a catalog whose bundles are given as images.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::header::read_header;
 use crate::json::Document;
 use crate::stream::DecodedMeta;
 
-/// The schema of such a template.
+/// Schema of basic templates.
 pub const SCHEMA: &str = "olm.template.basic";
 
-/// Makes a catalog: every bundle is replaced by what its image renders to.
+/// Renders a catalog: replaces each bundle by the blob that its image renders to.
 pub fn render(
     text: &[u8],
     compat: OpmCompat,
@@ -44,7 +44,7 @@ pub fn render(
     Ok(config)
 }
 
-/// The entries of a template.
+/// Decodes the entries of a template.
 fn parse_entries(text: &[u8], compat: OpmCompat) -> Result<Vec<Meta>, CatalogError> {
     let ty = if compat == OpmCompat::V151 { "BasicTemplate" } else { "BasicTemplateData" };
     let (node, _) = first_document(text).map_err(|error| error.prefixed("decoding template schema: "))?;

@@ -1,4 +1,4 @@
-//! The edges of a semver template, by both generations of rules.
+//! Upgrade edges of semver templates, for both opm compatibility levels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +7,14 @@ use podium_versions::blang::Version;
 use super::semver::StreamType;
 use crate::summary::ChannelEntry;
 
-/// An entry that has no edges yet.
+/// A channel entry without upgrade edges.
 pub(super) struct VersionedEntry {
-    /// Which of candidate, fast and stable.
+    /// Index of the channel archetype.
     pub archetype: usize,
     pub stream_type: StreamType,
-    /// The channel.
+    /// Channel name.
     pub channel: String,
-    /// The place in the channel.
+    /// Index in the channel.
     pub index: usize,
     pub version: Version,
 }
@@ -25,9 +25,9 @@ fn major_minor(version: &Version) -> (u64, u64) {
     (version.major, version.minor)
 }
 
-/// opm 1.61 and later. In each stream, and for channels of majors and of minors apart, the entries of a major form a
-/// row; the highest patch of each minor replaces the highest patch of the minor before it, and skips everything else in
-/// the row before it. In channels of minors, what is replaced may thus be in another channel.
+/// opm 1.61 and later. Entries are grouped by archetype, stream type and major version. The highest patch of
+/// each minor replaces the highest patch of the previous minor and skips all other lower entries of the
+/// group. In minor-version channels the replaced bundle may thus be in another channel.
 pub(super) fn link_v173(channels: &mut Channels, mut unlinked: Vec<VersionedEntry>) {
     unlinked.sort_by(|a, b| {
         (a.archetype, a.stream_type)
@@ -40,8 +40,7 @@ pub(super) fn link_v173(channels: &mut Channels, mut unlinked: Vec<VersionedEntr
         let mut replaces = String::new();
         let mut lower_names: BTreeSet<String> = BTreeSet::new();
         for same_minor in same_major.chunk_by(|a, b| major_minor(&a.version) == major_minor(&b.version)) {
-            let names: Vec<String> =
-                same_minor.iter().map(|unlinked| entry_name(channels, unlinked)).collect();
+            let names: Vec<String> = same_minor.iter().map(|entry| entry_name(channels, entry)).collect();
             let Some((last, lower)) = same_minor.last().zip(names.split_last()) else { continue };
             lower_names.extend(lower.1.iter().cloned());
             if let Some(entry) =
@@ -61,8 +60,8 @@ fn entry_name(channels: &Channels, unlinked: &VersionedEntry) -> String {
     entry.map(|entry| entry.name.clone()).unwrap_or_default()
 }
 
-/// opm up to 1.60. In each channel the highest patch of a minor replaces the highest patch of the minor before it, skips
-/// it too, and skips the lower patches of its own minor.
+/// opm up to 1.60. In each channel the highest patch of a minor replaces the highest patch of the previous
+/// minor, skips it too, and skips the lower patches of its own minor.
 pub(super) fn link_v151(channels: &mut Channels, unlinked: &[VersionedEntry]) {
     let versions: BTreeMap<(&str, usize), &Version> = unlinked
         .iter()

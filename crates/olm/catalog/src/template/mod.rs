@@ -1,4 +1,4 @@
-//! Templates: short files from which catalogs are made.
+//! Catalog templates.
 
 pub mod basic;
 mod link;
@@ -12,17 +12,17 @@ use crate::declcfg::{DeclarativeConfig, Meta};
 use crate::error::{CatalogError, SourceSpan};
 use crate::stream::is_json;
 
-/// The kinds of templates.
+/// Kind of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TemplateKind {
-    /// `olm.semver`: channels and edges follow from the versions.
+    /// `olm.semver`: channels and upgrade edges are derived from versions.
     Semver,
-    /// `olm.template.basic`: a catalog whose bundles are images.
+    /// `olm.template.basic`: a catalog whose bundles are given as images.
     Basic,
 }
 
 impl TemplateKind {
-    /// The kind of a name, as on opm's command line.
+    /// Returns the kind by the name on opm's command line.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "semver" => Some(Self::Semver),
@@ -32,10 +32,10 @@ impl TemplateKind {
     }
 }
 
-/// Gives the documents that an image renders to; for a bundle that is one `olm.bundle`.
+/// Returns the metas that an image renders to: one `olm.bundle` for a bundle image.
 pub type RenderImage<'r> = &'r mut dyn FnMut(&str) -> Result<Vec<Meta>, CatalogError>;
 
-/// Makes a catalog from a template. Its kind is in its `schema`, unless it is given.
+/// Renders a template to a catalog. Without `kind` the `schema` decides.
 pub fn render(
     text: &[u8],
     kind: Option<TemplateKind>,
@@ -56,12 +56,12 @@ pub fn render(
     }
 }
 
-/// Whether a text is a template.
+/// Reports whether a text is a template.
 pub fn is_template(text: &[u8]) -> bool {
     detect_kind(text).is_ok()
 }
 
-/// The kind of a template, by its schema.
+/// Returns the kind of a template by its schema.
 fn detect_kind(text: &[u8]) -> Result<TemplateKind, CatalogError> {
     let (node, _) = first_document(text).map_err(|error| error.prefixed("decoding template input: "))?;
     let map = match &node.value {
@@ -77,7 +77,7 @@ fn detect_kind(text: &[u8]) -> Result<TemplateKind, CatalogError> {
             )));
         }
     };
-    // Go takes the last of the spellings.
+    // The last matching key wins in Go.
     let schema = map.iter().rfind(|(key, _)| crate::fold::eq_fold(key, "schema"));
     match schema.map(|(_, value)| &value.value) {
         None | Some(Value::Null) => Err(CatalogError::new("template input missing required 'schema' field")),
@@ -94,7 +94,7 @@ fn detect_kind(text: &[u8]) -> Result<TemplateKind, CatalogError> {
     }
 }
 
-/// What Go calls a value.
+/// Returns Go's name for the JSON type of a value.
 fn go_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -106,7 +106,7 @@ fn go_kind(value: &Value) -> &'static str {
     }
 }
 
-/// The first document of a text, be it JSON or YAML, and whether it is JSON.
+/// Decodes the first document and reports whether it is JSON.
 fn first_document(text: &[u8]) -> Result<(Node, bool), CatalogError> {
     let mut json_error = None;
     if is_json(text.get(..4096.min(text.len())).unwrap_or_default()) {

@@ -1,4 +1,4 @@
-//! `olm.semver`: lists of images from which channels, edges and the default channel follow.
+//! `olm.semver`: derives channels, upgrade edges and the default channel from bundle versions.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -16,32 +16,32 @@ use crate::error::{CatalogError, SourceSpan, quote};
 use crate::go_types;
 use crate::summary::{ChannelEntry, package_properties};
 
-/// The schema of such a template.
+/// Schema of semver templates.
 pub const SCHEMA: &str = "olm.semver";
 
-/// The lists of a template, the least stable first.
+/// Channel archetypes, least stable first.
 pub const CHANNEL_ARCHETYPES: [&str; 3] = ["candidate", "fast", "stable"];
 
-/// Which channels a version belongs to.
+/// Granularity of generated channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum StreamType {
-    /// `stable-v1`.
+    /// Per major version: `stable-v1`.
     Major,
-    /// `stable-v1.2`.
+    /// Per minor version: `stable-v1.2`.
     Minor,
 }
 
-/// A template that has been read.
+/// A parsed template.
 #[derive(Clone, Debug)]
 pub struct Template {
     generate_major: bool,
     generate_minor: bool,
     preference: StreamType,
-    /// The images of each stream.
+    /// Bundle images by channel archetype.
     pub images: [Vec<String>; 3],
 }
 
-/// Reads a template. Only the fields of a template may be there, in any case.
+/// Parses a template. Unknown fields are rejected; keys match case-insensitively.
 pub fn read(text: &[u8], compat: OpmCompat) -> Result<Template, CatalogError> {
     let ty = if compat == OpmCompat::V151 { &go_types::V151_SEMVER } else { &go_types::SEMVER };
     let parse_error = |error: YamlError| {
@@ -83,7 +83,7 @@ pub fn read(text: &[u8], compat: OpmCompat) -> Result<Template, CatalogError> {
     Ok(Template { generate_major, generate_minor, preference, images })
 }
 
-/// Makes a catalog.
+/// Renders a template to a catalog.
 pub fn render(
     text: &[u8],
     compat: OpmCompat,
@@ -138,17 +138,17 @@ pub fn render(
 
 struct VersionReader<'t> {
     template: &'t Template,
-    /// The image that each image of the template says it is.
+    /// Image of the rendered bundle, by image in the template.
     rendered: BTreeMap<&'t str, String>,
     compat: OpmCompat,
     package: Option<String>,
 }
 
-/// A bundle of a stream.
+/// Bundle names and versions of a channel archetype.
 pub(super) type Versions = Vec<(String, Version)>;
 
 impl VersionReader<'_> {
-    /// The bundles of each stream, with their versions, the lowest first.
+    /// Returns the bundle versions of each channel archetype, sorted.
     fn read_versions(&mut self, config: &DeclarativeConfig) -> Result<[Versions; 3], CatalogError> {
         let mut all = [Vec::new(), Vec::new(), Vec::new()];
         for (images, versions) in self.template.images.iter().zip(&mut all) {
@@ -210,7 +210,7 @@ impl VersionReader<'_> {
     }
 }
 
-/// Refuses versions that differ in nothing but build metadata.
+/// Rejects versions that differ only in build metadata.
 fn reject_build_metadata_ties(versions: &Versions) -> Result<(), CatalogError> {
     let mut seen = BTreeMap::new();
     let mut errors = Vec::new();
@@ -232,8 +232,8 @@ fn reject_build_metadata_ties(versions: &Versions) -> Result<(), CatalogError> {
     Err(CatalogError::new(format!("{context}{text}")))
 }
 
-/// The channel that is the best so far: stable before fast before candidate, then the higher version, then the kind that
-/// is preferred. A channel counts with the lowest version in it, because that is when it comes up.
+/// The best default channel so far: by archetype, then by the lowest version in the channel, then by
+/// preferred stream type.
 struct HighwaterChannel {
     archetype: usize,
     stream_type: Option<StreamType>,
@@ -254,7 +254,7 @@ impl HighwaterChannel {
     }
 }
 
-/// The channels by name, with their entries, and the default one.
+/// Generates the channels with their entries, and the name of the default channel.
 fn channels(
     template: &Template,
     versions_by_archetype: [Versions; 3],
@@ -322,7 +322,7 @@ fn entry_node(entry: &ChannelEntry) -> Node {
     Value::Map(map).into()
 }
 
-/// Takes description and icon from the ClusterServiceVersion of a bundle.
+/// Copies description and icon from the CSV of a bundle.
 fn copy_description_and_icon(package: &mut Node, config: &DeclarativeConfig, bundle: &str) {
     let csv = config.of_kind(MetaKind::Bundle).find(|meta| meta.header.name == bundle).and_then(Meta::csv);
     let spec = csv.as_ref().and_then(|csv| csv.get("spec")).filter(|spec| spec.as_map().is_some());

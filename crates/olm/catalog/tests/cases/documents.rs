@@ -1,4 +1,4 @@
-//! Catalogs that are fine.
+//! Generates valid catalogs.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::Random;
 
 const PACKAGE_NAMES: &[&str] = &["demo", "inference", "vector-db", "a", "queue-9", "x1"];
 
-/// A catalog of one to three packages.
+/// Generates a catalog with one to three packages.
 pub fn catalog(random: &mut Random) -> Vec<Value> {
     let mut all = Vec::new();
     let count = 1 + random.below(3);
@@ -56,17 +56,17 @@ fn package(name: &str, random: &mut Random) -> Vec<Value> {
     }
     let mut all = vec![package];
     for (at, channel) in channels.iter().enumerate() {
-        // The first channel has every version, so that no bundle is outside of all.
+        // The first channel has all versions, so that every bundle is in a channel.
         let chosen: Vec<&String> = versions.iter().filter(|_| at == 0 || random.chance(70)).collect();
         let chosen = if chosen.is_empty() { vec![&versions[0]] } else { chosen };
         let mut entries = Vec::new();
-        for (span, version) in chosen.iter().enumerate() {
+        for (position, version) in chosen.iter().enumerate() {
             let mut entry = json!({ "name": bundle(version) });
-            if span > 0 {
-                entry["replaces"] = json!(bundle(chosen[span - 1]));
-                if span > 1 && random.chance(40) {
-                    // What is before a skipped one has to be skipped too.
-                    entry["skips"] = chosen[..span - 1].iter().map(|version| bundle(version)).collect();
+            if position > 0 {
+                entry["replaces"] = json!(bundle(chosen[position - 1]));
+                if position > 1 && random.chance(40) {
+                    // Bundles below a skipped one have to be skipped too.
+                    entry["skips"] = chosen[..position - 1].iter().map(|version| bundle(version)).collect();
                 }
                 if random.chance(20) {
                     entry["skipRange"] = json!(format!(">=0.0.1 <{version}"));
@@ -153,12 +153,12 @@ pub fn properties(name: &str, version: &str, random: &mut Random) -> Value {
     all.into()
 }
 
-/// Base64 with padding.
+/// Encodes base64 with padding.
 pub fn base64(data: &[u8]) -> String {
     String::from_utf8(podium_sprig::encoding::base64_encode(data)).unwrap()
 }
 
-/// A document of a schema of one's own.
+/// Generates a meta with a custom schema.
 pub fn custom_meta(package: &str, random: &mut Random) -> Value {
     let mut document = json!({ "schema": random.pick(&["own.schema", "a.b", "olm.template.x"]), "zeta": value(random, 0), "alpha": value(random, 0) });
     if !package.is_empty() {
@@ -170,7 +170,7 @@ pub fn custom_meta(package: &str, random: &mut Random) -> Value {
     document
 }
 
-/// A text with traps.
+/// Generates a text with characters that need escaping in JSON or YAML.
 pub fn text(random: &mut Random) -> String {
     let parts = [
         "plain",
@@ -203,7 +203,7 @@ pub fn text(random: &mut Random) -> String {
     chosen.join(if random.chance(50) { "" } else { " " })
 }
 
-/// Any value.
+/// Generates any value.
 pub fn value(random: &mut Random, depth: usize) -> Value {
     match random.below(if depth > 2 { 8 } else { 11 }) {
         0 => Value::Null,

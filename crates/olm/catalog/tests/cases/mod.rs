@@ -1,6 +1,6 @@
-//! Catalogs and templates for tests: made from a seed, each broken by at most one rule.
+//! Generates catalogs and templates from a seed, each with one mutation.
 
-#![allow(dead_code, unused_imports, clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
+#![allow(dead_code, unused_imports, clippy::unwrap_used, clippy::expect_used, reason = "test helpers")]
 
 mod documents;
 mod mutations;
@@ -12,11 +12,11 @@ pub use templates::{TEMPLATE_MUTATIONS, Template, template};
 
 use serde_json::Value;
 
-/// Chance that can be repeated (SplitMix64).
+/// A deterministic random number generator (SplitMix64).
 pub struct Random(u64);
 
 impl Random {
-    /// The chance of one case.
+    /// Creates the generator of a case.
     pub fn for_case(seed: u64, case: u64) -> Self {
         let mut random = Self(seed ^ case.wrapping_mul(0xd6e8_feb8_6659_fd93));
         random.next();
@@ -44,22 +44,22 @@ impl Random {
     }
 }
 
-/// A catalog.
+/// A generated catalog.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What is wrong with it.
+    /// Name of the mutation.
     pub mutation: &'static str,
-    /// How it is written: `json` or `yaml`.
+    /// Format: `json` or `yaml`.
     pub format: &'static str,
-    /// Its files.
+    /// Files.
     pub files: Vec<(String, Vec<u8>)>,
-    /// The name of a bundle, for graphs.
+    /// A bundle name, for graphs.
     pub bundle: String,
-    /// The name of a package, for graphs.
+    /// A package name, for graphs.
     pub package: String,
 }
 
-/// The case of a number: the rules take turns, and each comes in both forms.
+/// Generates a case: cycles through the mutations, each in both formats.
 pub fn case(seed: u64, number: u64) -> Case {
     let mut random = Random::for_case(seed, number);
     let (mutation, mutate) = MUTATIONS[number as usize % MUTATIONS.len()];
@@ -78,7 +78,7 @@ pub fn case(seed: u64, number: u64) -> Case {
     Case { mutation, format, files, bundle, package }
 }
 
-/// Writes documents to one to three files.
+/// Writes documents to one or two files.
 fn write(documents: &[Value], format: &str, random: &mut Random) -> Vec<(String, Vec<u8>)> {
     let names = [["catalog", "x"], ["a/b", "b"], ["z", "deep/er/f"]];
     let [first, second] = *random.pick(&names);
@@ -92,7 +92,7 @@ fn write(documents: &[Value], format: &str, random: &mut Random) -> Vec<(String,
     files
 }
 
-/// Documents as a text.
+/// Encodes documents.
 pub fn encode(documents: &[Value], format: &str, random: &mut Random) -> Vec<u8> {
     let mut out = Vec::new();
     for document in documents {
@@ -100,7 +100,7 @@ pub fn encode(documents: &[Value], format: &str, random: &mut Random) -> Vec<u8>
             "yaml" => {
                 out.extend_from_slice(b"---\n");
                 let node = podium_goyaml::json::parse(document.to_string().as_bytes(), 0).unwrap();
-                // Go cannot write a control character in YAML; JSON is YAML too.
+                // Go cannot encode control characters in YAML; JSON is valid YAML too.
                 let json = || format!("{document}\n").into_bytes();
                 out.extend_from_slice(&podium_goyaml::emit::to_yaml(&&node).unwrap_or_else(|_| json()));
             }

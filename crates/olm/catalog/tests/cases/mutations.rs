@@ -1,14 +1,14 @@
-//! One way each to break a catalog, or to write a good one oddly.
+//! Mutations that make a catalog invalid or unusual.
 
 use serde_json::{Value, json};
 
 use super::documents::{base64, text, value};
 use super::{Random, encode};
 
-/// Changes the documents, or gives the files as they are.
+/// Mutates the documents, or returns the files to use instead.
 pub type Mutation = fn(&mut Vec<Value>, &mut Random) -> Option<Vec<(String, Vec<u8>)>>;
 
-/// A random document of a schema; one is made if there is none.
+/// Picks a random document of a schema, or adds one.
 fn pick_meta<'d>(all: &'d mut Vec<Value>, schema: &str, random: &mut Random) -> &'d mut Value {
     let found: Vec<usize> = (0..all.len()).filter(|&at| all[at]["schema"] == schema).collect();
     if found.is_empty() {
@@ -25,7 +25,7 @@ fn single_file(name: &str, text: impl Into<Vec<u8>>) -> Option<Vec<(String, Vec<
     Some(vec![(name.to_owned(), text.into())])
 }
 
-/// An `olm.package` property of a bundle.
+/// Returns the `olm.package` property of a bundle.
 fn package_property(bundle: &mut Value) -> &mut Value {
     let all = bundle["properties"].as_array_mut().unwrap();
     &mut all.iter_mut().find(|p| p["type"] == "olm.package").unwrap()["value"]
@@ -36,7 +36,7 @@ fn add_property(all: &mut Vec<Value>, random: &mut Random, ty: &str, value: Valu
     bundle["properties"].as_array_mut().unwrap().push(json!({ "type": ty, "value": value }));
 }
 
-/// A channel with at least so many entries, made if there is none.
+/// Picks a channel and adds entries up to a minimum.
 fn channel<'d>(all: &'d mut Vec<Value>, least: usize, random: &mut Random) -> &'d mut Value {
     let channel = pick_meta(all, "olm.channel", random);
     let package = channel["package"].as_str().unwrap().to_owned();
@@ -80,20 +80,20 @@ fn deprecation(
     None
 }
 
-/// The rules.
+/// All mutations.
 pub const MUTATIONS: &[(&str, Mutation)] = &[
-    ("fine", |_, _| None),
-    ("fine again", |_, _| None),
+    ("unchanged", |_, _| None),
+    ("unchanged again", |_, _| None),
     ("package without name", |all, r| {
         pick_meta(all, "olm.package", r)["name"] = json!("");
         None
     }),
-    ("package twice", |all, r| {
+    ("duplicate package", |all, r| {
         let d = pick_meta(all, "olm.package", r).clone();
         all.push(d);
         None
     }),
-    ("package name", |all, r| {
+    ("invalid package name", |all, r| {
         pick_meta(all, "olm.package", r)["name"] = json!(r.pick(&["A", "a_b", "-a", "a.b", "é", "a b"]));
         None
     }),
@@ -121,7 +121,7 @@ pub const MUTATIONS: &[(&str, Mutation)] = &[
         pick_meta(all, "olm.channel", r)["name"] = json!("");
         None
     }),
-    ("channel twice", |all, r| {
+    ("duplicate channel", |all, r| {
         let d = pick_meta(all, "olm.channel", r).clone();
         all.push(d);
         None
@@ -134,7 +134,7 @@ pub const MUTATIONS: &[(&str, Mutation)] = &[
         pick_meta(all, "olm.channel", r)["entries"] = Value::Null;
         None
     }),
-    ("entry twice", |all, r| {
+    ("duplicate entry", |all, r| {
         let c = channel(all, 1, r);
         let e = entry(c, 0).clone();
         c["entries"].as_array_mut().unwrap().push(e);
@@ -151,7 +151,7 @@ pub const MUTATIONS: &[(&str, Mutation)] = &[
         c["entries"].as_array_mut().unwrap().push(json!({ "skips": [] }));
         None
     }),
-    ("two heads", |all, r| {
+    ("two channel heads", |all, r| {
         let c = channel(all, 3, r);
         let last = c["entries"].as_array().unwrap().len() - 1;
         let e = entry(c, last).as_object_mut().unwrap();
@@ -159,27 +159,27 @@ pub const MUTATIONS: &[(&str, Mutation)] = &[
         e.remove("skips");
         None
     }),
-    ("no head", |all, r| {
+    ("no channel head", |all, r| {
         let c = channel(all, 2, r);
         let last = c["entries"].as_array().unwrap().len() - 1;
         let n = entry(c, last)["name"].clone();
         entry(c, 0)["replaces"] = n;
         None
     }),
-    ("circle", |all, r| {
+    ("replaces cycle", |all, r| {
         let c = channel(all, 4, r);
         let n = entry(c, 2)["name"].clone();
         entry(c, 0)["replaces"] = n;
         None
     }),
-    ("circle through a skipped one", |all, r| {
+    ("replaces cycle through skipped bundle", |all, r| {
         let c = channel(all, 4, r);
         let n = entry(c, 2)["name"].clone();
         entry(c, 0)["replaces"] = n.clone();
         entry(c, 3)["skips"] = json!([n]);
         None
     }),
-    ("stranded", |all, r| {
+    ("stranded bundle", |all, r| {
         let c = channel(all, 4, r);
         let n = entry(c, 0)["name"].clone();
         let m = entry(c, 1)["name"].clone();
@@ -194,7 +194,7 @@ pub const MUTATIONS: &[(&str, Mutation)] = &[
         entry(c, 0)["replaces"] = n;
         None
     }),
-    ("skips nothing", |all, r| {
+    ("empty skip", |all, r| {
         let c = channel(all, 2, r);
         entry(c, 0)["skips"] = json!(["", "x"]);
         None
@@ -213,7 +213,7 @@ pub const MUTATIONS: &[(&str, Mutation)] = &[
         pick_meta(all, "olm.bundle", r)["package"] = json!("nobody");
         None
     }),
-    ("bundle twice", |all, r| {
+    ("duplicate bundle", |all, r| {
         let d = pick_meta(all, "olm.bundle", r).clone();
         all.push(d);
         None
@@ -237,7 +237,7 @@ pub const MUTATIONS: &[(&str, Mutation)] = &[
         pick_meta(all, "olm.bundle", r).as_object_mut().unwrap().remove("properties");
         None
     }),
-    ("image name", |all, r| {
+    ("image reference", |all, r| {
         pick_meta(all, "olm.bundle", r)["image"] = json!(r.pick(&[
             "a b",
             "UPPER/x",
@@ -256,19 +256,19 @@ pub const MUTATIONS: &[(&str, Mutation)] = &[
         ]));
         None
     }),
-    ("related image name", |all, r| {
+    ("related image reference", |all, r| {
         let b = pick_meta(all, "olm.bundle", r);
         b["relatedImages"] =
             json!([{ "name": "a", "image": "fine" }, { "image": r.pick(&["a b", "", "x:y:z", "A"]) }]);
         None
     }),
-    ("package property twice", |all, r| {
+    ("duplicate package property", |all, r| {
         let b = pick_meta(all, "olm.bundle", r);
         let v = package_property(b).clone();
         b["properties"].as_array_mut().unwrap().push(json!({ "type": "olm.package", "value": v }));
         None
     }),
-    ("package property of another", |all, r| {
+    ("package property of another package", |all, r| {
         package_property(pick_meta(all, "olm.bundle", r))["packageName"] = json!("other");
         None
     }),
@@ -288,7 +288,7 @@ pub const MUTATIONS: &[(&str, Mutation)] = &[
         ]));
         None
     }),
-    ("version twice", |all, r| {
+    ("duplicate version", |all, r| {
         let c = channel(all, 3, r);
         let p = c["package"].clone();
         let names = [entry(c, 0)["name"].clone(), entry(c, 1)["name"].clone()];
@@ -358,7 +358,7 @@ pub const MUTATIONS: &[(&str, Mutation)] = &[
         add_property(all, r, "olm.csv.metadata", v);
         None
     }),
-    ("object", |all, r| {
+    ("bundle object", |all, r| {
         let v = r
             .pick(&[
                 json!({ "data": "!!" }),
@@ -389,7 +389,7 @@ pub const MUTATIONS: &[(&str, Mutation)] = &[
         pick_meta(all, "olm.bundle", r)["properties"].as_array_mut().unwrap().push(Value::Null);
         None
     }),
-    ("object instead of image", |all, r| {
+    ("bundle object instead of image", |all, r| {
         let b = pick_meta(all, "olm.bundle", r);
         b["image"] = json!("");
         b["properties"]
@@ -406,29 +406,31 @@ pub const MUTATIONS: &[(&str, Mutation)] = &[
         pick_meta(all, "olm.deprecations", r)["package"] = json!("nobody");
         None
     }),
-    ("deprecation twice", |all, r| {
+    ("duplicate deprecations", |all, r| {
         let d = pick_meta(all, "olm.deprecations", r).clone();
         all.push(d);
         None
     }),
     ("deprecation without schema", |all, r| deprecation(all, r, json!({ "name": "x" }), "m")),
-    ("deprecated twice", |all, r| {
+    ("duplicate deprecation entry", |all, r| {
         let d = pick_meta(all, "olm.deprecations", r);
         let e = d["entries"][0].clone();
         d["entries"].as_array_mut().unwrap().push(e);
         None
     }),
-    ("deprecated bundle unknown", |all, r| {
+    ("deprecated bundle is unknown", |all, r| {
         deprecation(all, r, json!({ "schema": "olm.bundle", "name": "ghost" }), "m")
     }),
-    ("deprecated channel unknown", |all, r| {
+    ("deprecated channel is unknown", |all, r| {
         deprecation(all, r, json!({ "schema": "olm.channel", "name": "ghost" }), "m")
     }),
-    ("deprecated package named", |all, r| {
+    ("deprecated package has a name", |all, r| {
         deprecation(all, r, json!({ "schema": "olm.package", "name": "x" }), "m")
     }),
-    ("deprecated what", |all, r| deprecation(all, r, json!({ "schema": "olm.thing", "name": "x\"y" }), "m")),
-    ("deprecated without message", |all, r| {
+    ("deprecation of unknown schema", |all, r| {
+        deprecation(all, r, json!({ "schema": "olm.thing", "name": "x\"y" }), "m")
+    }),
+    ("deprecation without message", |all, r| {
         pick_meta(all, "olm.deprecations", r)["entries"][0]["message"] = json!("");
         None
     }),
@@ -470,7 +472,7 @@ pub const MUTATIONS: &[(&str, Mutation)] = &[
         d.insert(b.to_owned(), json!("2"));
         None
     }),
-    ("head no string", |all, r| {
+    ("header field is not a string", |all, r| {
         let n = r.below(all.len());
         let key = *r.pick(&["schema", "package", "name"]);
         all[n][key] = r
@@ -497,7 +499,7 @@ pub const MUTATIONS: &[(&str, Mutation)] = &[
         all[n]["schema"] = json!("");
         None
     }),
-    ("no object", |all, r| {
+    ("document is not an object", |all, r| {
         all.push(
             r.pick(&[
                 json!([1, "x"]),
@@ -561,7 +563,7 @@ pub const MUTATIONS: &[(&str, Mutation)] = &[
         list.push(json!({ "type": "last", "value": 0.0 }));
         None
     }),
-    ("left out", |all, r| {
+    ("indexignore", |all, r| {
         let ignore =
             *r.pick(&["*.md\n", "/docs\n", "docs/**/no.json\n", "# no\n\n!x\nREADME*\n", "d*s\n", "docs/\n"]);
         let mut files = super::write(all, "json", r);
@@ -573,14 +575,14 @@ pub const MUTATIONS: &[(&str, Mutation)] = &[
         }
         Some(files)
     }),
-    ("cut off", |all, r| {
+    ("truncated file", |all, r| {
         let form = *r.pick(&["json", "yaml"]);
         let mut t = encode(all, form, r);
         let n = r.below(t.len());
         t.truncate(n);
         single_file("c", t)
     }),
-    ("a byte changed", |all, r| {
+    ("corrupted byte", |all, r| {
         let form = *r.pick(&["json", "yaml"]);
         let mut t = encode(all, form, r);
         let n = r.below(t.len());
@@ -613,7 +615,7 @@ pub const MUTATIONS: &[(&str, Mutation)] = &[
         t.extend(encode(b, "yaml", r));
         single_file("c", t)
     }),
-    ("yaml in braces", |_, r| {
+    ("yaml flow mapping", |_, r| {
         single_file(
             "c",
             *r.pick(&[
@@ -624,7 +626,7 @@ pub const MUTATIONS: &[(&str, Mutation)] = &[
             ]),
         )
     }),
-    ("yaml of its own kind", |_, r| {
+    ("yaml syntax", |_, r| {
         single_file(
             "c.yaml",
             *r.pick(&[
@@ -704,7 +706,7 @@ pub const MUTATIONS: &[(&str, Mutation)] = &[
             ),
         )
     }),
-    ("bytes", |_, r| {
+    ("invalid utf-8", |_, r| {
         let mut t = b"{\"schema\":\"own\",\"s\":\"a".to_vec();
         t.extend_from_slice(r.pick::<&[u8]>(&[
             &b"\xff"[..],
@@ -716,7 +718,7 @@ pub const MUTATIONS: &[(&str, Mutation)] = &[
         t.extend_from_slice(b"b\"}");
         single_file("c.json", t)
     }),
-    ("keys twice", |_, r| {
+    ("duplicate keys", |_, r| {
         single_file("c.json", *r.pick(&["{\"schema\":\"a\",\"schema\":\"own\"}", "{\"schema\":\"own\",\"x\":{\"a\":1,\"a\":2,\"b\":3}}", "{\"schema\":1,\"schema\":\"own\"}", "{\"schema\":\"own\",\"schema\":1}", "{\"schema\":\"olm.package\",\"name\":\"a\",\"name\":\"b\",\"icon\":{\"mediatype\":\"x\",\"mediatype\":\"y\"}}"]))
     }),
 ];

@@ -1,4 +1,4 @@
-//! Templates and the bundles that their images hold.
+//! Generates templates and the bundles of their images.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 use super::documents::properties;
 use super::{Random, encode};
 
-/// A template.
+/// A generated template.
 #[derive(Clone, Debug)]
 pub struct Template {
-    /// What is wrong with it.
+    /// Name of the mutation.
     pub mutation: &'static str,
-    /// `semver`, `basic`, or nothing for one that is to be detected.
+    /// `semver`, `basic`, or empty to detect the kind.
     pub kind: &'static str,
-    /// Its text.
+    /// Template text.
     pub text: Vec<u8>,
-    /// What the images hold.
+    /// Rendered bundle by image.
     pub bundles: BTreeMap<String, Vec<u8>>,
 }
 
@@ -44,13 +44,13 @@ fn rename(document: &mut Value, from: &str, to: &str) {
     }
 }
 
-/// The rules.
+/// All mutations, with the template kind.
 pub const TEMPLATE_MUTATIONS: &[(&str, &str, TemplateMutation)] = &[
-    ("fine", "semver", |_, _| {}),
-    ("fine again", "semver", |_, _| {}),
-    ("fine, once more", "semver", |_, _| {}),
-    ("fine and detected", "", |_, _| {}),
-    ("in the guide's case", "semver", |d, _| {
+    ("unchanged", "semver", |_, _| {}),
+    ("unchanged again", "semver", |_, _| {}),
+    ("unchanged, third time", "semver", |_, _| {}),
+    ("unchanged and detected", "", |_, _| {}),
+    ("capitalized keys", "semver", |d, _| {
         for (a, b) in [
             ("schema", "Schema"),
             ("stable", "Stable"),
@@ -91,7 +91,7 @@ pub const TEMPLATE_MUTATIONS: &[(&str, &str, TemplateMutation)] = &[
     ("unknown field inside", "semver", |d, _| {
         d.document["stable"] = json!({ "bundle": [] });
     }),
-    ("key twice", "semver", |d, r| {
+    ("duplicate key", "semver", |d, r| {
         let t = String::from_utf8(encode(std::slice::from_ref(&d.document), "yaml", r)).unwrap();
         d.raw = Some(t + "schema: olm.semver\n");
     }),
@@ -132,10 +132,10 @@ pub const TEMPLATE_MUTATIONS: &[(&str, &str, TemplateMutation)] = &[
             d.document.as_object_mut().unwrap().remove(s);
         }
     }),
-    ("image that is not there", "semver", |d, _| {
+    ("missing image", "semver", |d, _| {
         d.document = json!({ "schema": "olm.semver", "stable": { "bundles": [{ "image": "nowhere" }] } });
     }),
-    ("image twice in a list", "semver", |d, _| {
+    ("duplicate image", "semver", |d, _| {
         let list =
             ["stable", "fast", "candidate"].into_iter().find(|s| d.document.get(*s).is_some()).unwrap();
         let list = d.document[list]["bundles"].as_array_mut().unwrap();
@@ -171,7 +171,7 @@ pub const TEMPLATE_MUTATIONS: &[(&str, &str, TemplateMutation)] = &[
         d.document = json!({ "schema": "olm.semver", "fast": { "bundles": [{ "image": d.bundles.keys().next().unwrap() }] } });
         first(d)[0]["properties"].as_array_mut().unwrap().push(json!({ "type": "olm.gvk", "value": 1 }));
     }),
-    ("versions that cannot be compared", "semver", |d, _| {
+    ("versions differ only in build metadata", "semver", |d, _| {
         let name = d.bundles.keys().next().unwrap().clone();
         let mut b = first(d)[0].clone();
         package_property(&mut first(d)[0])["version"] = json!("1.0.0+a");
@@ -183,10 +183,10 @@ pub const TEMPLATE_MUTATIONS: &[(&str, &str, TemplateMutation)] = &[
     }),
     ("basic", "basic", |_, _| {}),
     ("basic and detected", "", |d, _| basic(d)),
-    ("basic of another schema", "basic", |d, r| {
+    ("basic with wrong schema", "basic", |d, r| {
         d.document["schema"] = json!(r.pick(&["olm.semver", "", "x"]));
     }),
-    ("basic with more in a bundle", "basic", |d, r| {
+    ("basic with extra bundle fields", "basic", |d, r| {
         let (k, v) = r
             .pick(&[
                 ("package", json!("x")),
@@ -215,7 +215,7 @@ pub const TEMPLATE_MUTATIONS: &[(&str, &str, TemplateMutation)] = &[
             ])
             .clone();
     }),
-    ("basic that is no object", "basic", |d, r| {
+    ("basic is not an object", "basic", |d, r| {
         d.raw = Some((*r.pick(&["[]", "x", "{", "1", "a: b: c"])).to_owned());
     }),
     ("basic with an unknown image", "basic", |d, _| {
@@ -236,7 +236,7 @@ fn basic(draft: &mut TemplateDraft) {
     draft.document = json!({ "schema": "olm.template.basic", "entries": entries });
 }
 
-/// The template of a number: the rules take turns.
+/// Generates a template: cycles through the mutations.
 pub fn template(seed: u64, number: u64) -> Template {
     let mut random = Random::for_case(seed ^ 0x5eed, number);
     let random = &mut random;

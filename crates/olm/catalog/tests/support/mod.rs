@@ -1,6 +1,6 @@
-//! Both sides of a comparison: what opm's packages answer, and what we answer.
+//! Runs cases against opm's Go packages and against our implementation.
 
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests")]
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test helpers")]
 
 pub mod resolution;
 pub mod resolution_cases;
@@ -24,14 +24,14 @@ use serde_json::{Value, json};
 
 use crate::cases::{Case, Template};
 
-/// The seed of the cases whose answers are recorded, and how many catalogs there are for each generation.
+/// Seed of the recorded cases, and number of catalogs per compatibility level.
 pub const SEED: u64 = 6;
 pub const RECORDED: u64 = 480;
 
-/// Answers by name; an error begins with `error: `.
+/// Outputs by name; an error starts with `error: `.
 pub type Outputs = BTreeMap<String, Vec<u8>>;
 
-/// The program that asks opm's packages.
+/// The Go program that calls opm's packages.
 pub struct Probe {
     child: Child,
     stdin: BufWriter<ChildStdin>,
@@ -39,17 +39,17 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Starts the probe of a generation, on one core: then opm reads files in order.
+    /// Starts the probe of a compatibility level on one core, so that opm reads files in order.
     pub fn start(compat: OpmCompat) -> Self {
         Self::start_named(if compat == OpmCompat::V151 { "probe-opm151" } else { "probe-opm173" })
     }
 
-    /// Starts a probe, on one core.
+    /// Starts a probe on one core.
     pub fn start_named(name: &str) -> Self {
         let dir = std::env::var("PODIUM_TOOLS")
             .unwrap_or_else(|_| format!("{}/.cache/podium/tools", std::env::var("HOME").unwrap_or_default()));
         let program = format!("{dir}/{name}");
-        // What a probe writes is read at once and forgotten: memory is quicker than a disk.
+        // The probe's files are temporary: memory is faster than a disk.
         let shm = std::path::Path::new("/dev/shm");
         let scratch = if shm.is_dir() { shm.to_owned() } else { std::env::temp_dir() };
         let mut child = Command::new("taskset")
@@ -64,7 +64,7 @@ impl Probe {
         Self { child, stdin, stdout }
     }
 
-    /// Asks one thing.
+    /// Sends a request.
     pub fn call(&mut self, request: &Value) -> Value {
         serde_json::to_writer(&mut self.stdin, request).unwrap();
         self.stdin.write_all(b"\n").unwrap();
@@ -96,14 +96,14 @@ fn graph_options(case: &Case) -> Vec<(String, String, bool)> {
 }
 
 fn add_output(outputs: &mut Outputs, name: &str, text: &Value) {
-    let answer = match text["error"].as_str() {
+    let output = match text["error"].as_str() {
         Some(error) => [b"error: ", error.as_bytes()].concat(),
         None => base64_decode(text["out"].as_str().unwrap_or_default().as_bytes()).unwrap(),
     };
-    outputs.insert(name.to_owned(), answer);
+    outputs.insert(name.to_owned(), output);
 }
 
-/// What opm says to a catalog.
+/// Returns opm's output for a catalog.
 pub fn upstream(probe: &mut Probe, case: &Case) -> Outputs {
     let files: BTreeMap<&str, String> =
         case.files.iter().map(|(name, data)| (name.as_str(), encode_base64(data))).collect();
@@ -111,38 +111,38 @@ pub fn upstream(probe: &mut Probe, case: &Case) -> Outputs {
         .into_iter()
         .map(|(min, package, v0)| json!({ "minEdge": min, "package": package, "v0": v0 }))
         .collect();
-    let answer = probe.call(&json!({ "op": "catalog", "files": files, "graphs": graph_options }));
-    assert!(answer["bad"].is_null(), "{answer}");
+    let output = probe.call(&json!({ "op": "catalog", "files": files, "graphs": graph_options }));
+    assert!(output["bad"].is_null(), "{output}");
     let mut outputs = Outputs::new();
     for name in ["validate", "json", "yaml"] {
-        add_output(&mut outputs, name, &answer[name]);
+        add_output(&mut outputs, name, &output[name]);
     }
-    for (at, graph) in answer["graphs"].as_array().unwrap().iter().enumerate() {
+    for (at, graph) in output["graphs"].as_array().unwrap().iter().enumerate() {
         add_output(&mut outputs, &format!("graph {at}"), graph);
     }
     outputs
 }
 
-/// What opm says to a template.
+/// Returns opm's output for a template.
 pub fn upstream_template(probe: &mut Probe, template: &Template) -> Outputs {
     let bundles: BTreeMap<&str, String> =
         template.bundles.iter().map(|(image, data)| (image.as_str(), encode_base64(data))).collect();
     let request = json!({ "op": "template", "type": template.kind, "text": encode_base64(&template.text), "bundles": bundles });
-    let answer = probe.call(&request);
+    let output = probe.call(&request);
     let mut outputs = Outputs::new();
-    if !answer["bad"].is_null() {
-        outputs.insert("json".to_owned(), format!("crash: {}", answer["bad"]).into_bytes());
+    if !output["bad"].is_null() {
+        outputs.insert("json".to_owned(), format!("crash: {}", output["bad"]).into_bytes());
         return outputs;
     }
     for name in ["json", "yaml"] {
-        add_output(&mut outputs, name, &answer[name]);
+        add_output(&mut outputs, name, &output[name]);
     }
     outputs
 }
 
-/// Reads the files of a case as the program reads a folder.
+/// Loads the files of a case like a catalog directory.
 fn load_config(case: &Case, compat: OpmCompat) -> Result<DeclarativeConfig, CatalogError> {
-    // By name, folder by folder, as a walk finds them.
+    // Sorts files in the order of a directory walk.
     let mut files: Vec<&(String, Vec<u8>)> = case.files.iter().collect();
     files.sort_by(|a, b| a.0.split('/').cmp(b.0.split('/')));
     let is_ignore = |name: &str| name.rsplit('/').next() == Some(FILE_NAME);
@@ -159,17 +159,17 @@ fn output_or_error(result: Result<Vec<u8>, String>) -> Vec<u8> {
     result.unwrap_or_else(|error| [b"error: ", error.as_bytes()].concat())
 }
 
-/// What we say to a catalog.
+/// Returns our output for a catalog.
 pub fn ours(case: &Case, compat: OpmCompat) -> Outputs {
     let mut outputs = Outputs::new();
     let loaded = load_config(case, compat).map_err(|error| {
-        assert!(!error.spans.is_empty(), "{error} has no place");
+        assert!(!error.spans.is_empty(), "{error} has no span");
         error.message
     });
     let checked = loaded.clone().and_then(|config| {
         convert_to_model(&CatalogSummary::from_config(&config, compat), compat).map_err(|error| {
             let spans = error.spans.iter().all(|(span, _)| span.line > 0);
-            assert!(!error.spans.is_empty() && spans, "{error} has no place: {:?}", error.spans);
+            assert!(!error.spans.is_empty() && spans, "{error} has no span: {:?}", error.spans);
             error.message
         })
     });
@@ -192,7 +192,7 @@ pub fn ours(case: &Case, compat: OpmCompat) -> Outputs {
     outputs
 }
 
-/// What we say to a template.
+/// Returns our output for a template.
 pub fn ours_template(case: &Template, compat: OpmCompat) -> Outputs {
     let mut render = |image: &str| {
         let text = case.bundles.get(image).ok_or_else(|| CatalogError::new(format!("no image {image:?}")))?;
@@ -210,13 +210,12 @@ pub fn ours_template(case: &Template, compat: OpmCompat) -> Outputs {
     outputs
 }
 
-/// An answer with everything in one order that opm says in any order: siblings in a tree of errors, and which of two
-/// versions cannot be compared.
-pub fn normalize(answer: &[u8]) -> String {
-    let text = String::from_utf8_lossy(answer).into_owned();
+/// Sorts what opm reports in random order: sibling errors, and which of two versions cannot be compared.
+pub fn normalize(output: &[u8]) -> String {
+    let text = String::from_utf8_lossy(output).into_owned();
     if text.starts_with("error: invalid index:") {
         let mut lines: Vec<String> = Vec::new();
-        // Every line with all that is around it.
+        // Each line with its ancestors.
         let mut ancestors: Vec<String> = Vec::new();
         for line in text.lines().skip(1) {
             let body = line.trim_start_matches(['│', ' ', '├', '└', '─']);
@@ -234,18 +233,18 @@ pub fn normalize(answer: &[u8]) -> String {
     }
 }
 
-/// A short mark of answers (FNV-1a).
+/// Hashes outputs (FNV-1a).
 pub fn fingerprint(outputs: &Outputs) -> u64 {
-    let mut word = 0xcbf2_9ce4_8422_2325_u64;
-    for (name, answer) in outputs {
-        for byte in [name.as_bytes(), b"\0", normalize(answer).as_bytes(), b"\0"].concat() {
-            word = (word ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for (name, output) in outputs {
+        for byte in [name.as_bytes(), b"\0", normalize(output).as_bytes(), b"\0"].concat() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
     }
-    word
+    hash
 }
 
-/// Whether opm takes it.
+/// Reports whether the input is accepted.
 pub fn accepted(outputs: &Outputs) -> bool {
-    outputs.values().all(|answer| !answer.starts_with(b"error: ") && !answer.starts_with(b"crash: "))
+    outputs.values().all(|output| !output.starts_with(b"error: ") && !output.starts_with(b"crash: "))
 }

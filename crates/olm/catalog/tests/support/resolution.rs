@@ -1,4 +1,4 @@
-//! Both sides of the choice of a bundle: what the controller's resolver answers, and what we answer.
+//! Runs resolutions against operator-controller's resolver and against our implementation.
 
 use podium_catalog::compat::OpmCompat;
 use podium_catalog::declcfg::DeclarativeConfig;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::resolution_cases::ResolutionCase;
 use super::{Outputs, Probe, encode_base64};
 
-/// The seed of the choices whose answers are recorded, and how many there are.
+/// Seed and number of the recorded resolutions.
 pub const SEED: u64 = 11;
 pub const RECORDED: u64 = 600;
 
@@ -24,24 +24,24 @@ fn call(probe: &mut Probe, case: &ResolutionCase, only: Option<&str>) -> Value {
     let request = &case.request;
     let installed = request.installed.as_ref().map(|i| json!({ "name": i.name, "version": i.version }));
     let policy = if request.self_certified { "SelfCertified" } else { "CatalogProvided" };
-    let answer = probe.call(&json!({ "op": "resolve", "wish": {
+    let output = probe.call(&json!({ "op": "resolve", "wish": {
         "catalogs": catalogs, "package": request.package, "channels": request.channels, "version": request.version,
         "policy": policy, "installed": installed,
     }}));
-    assert!(answer["panic"].is_null(), "{answer}");
-    answer
+    assert!(output["panic"].is_null(), "{output}");
+    output
 }
 
-/// What the controller would take.
+/// Returns operator-controller's resolution.
 pub fn upstream_resolution(probe: &mut Probe, case: &ResolutionCase) -> Outputs {
-    let answer = call(probe, case, None);
-    if let Some(error) = answer["error"].as_str() {
+    let output = call(probe, case, None);
+    if let Some(error) = output["error"].as_str() {
         return error_output(error);
     }
-    let image = answer["choice"]["image"].as_str().unwrap();
+    let image = output["choice"]["image"].as_str().unwrap();
     let catalog = image.split('/').nth(1).unwrap();
-    // The resolver tells the deprecations of the catalog that it read last, even if it takes the bundle of another:
-    // those of the right one are told by the resolver that knows no other.
+    // The resolver returns the deprecations of the catalog that it read last, even if the bundle comes from
+    // another one. Resolving from one catalog gives the right ones.
     let single = call(probe, case, Some(catalog));
     let choice = &single["choice"];
     assert_eq!(choice["image"], image, "alone, the catalog gives another bundle");
@@ -52,7 +52,7 @@ pub fn upstream_resolution(probe: &mut Probe, case: &ResolutionCase) -> Outputs 
     )
 }
 
-/// What the controller makes of deprecations, once the bundle is installed: for the package, the channels, the bundle.
+/// Returns the messages of operator-controller's deprecation conditions for package, channels and bundle.
 fn deprecation_message(case: &ResolutionCase, choice: &Value) -> String {
     let entries = choice["deprecated"].as_array().cloned().unwrap_or_default();
     let mut messages = Vec::new();
@@ -74,7 +74,7 @@ fn deprecation_message(case: &ResolutionCase, choice: &Value) -> String {
     messages.join("\n")
 }
 
-/// What we would take.
+/// Returns our resolution.
 pub fn our_resolution(case: &ResolutionCase) -> Outputs {
     let read = |data: &[u8]| {
         let mut config = DeclarativeConfig::default();
@@ -110,25 +110,25 @@ fn outputs(parts: [String; 5], deprecation: String) -> Outputs {
     outputs
 }
 
-/// A way for a choice to end: its name, and how to know it.
+/// Name and predicate of an outcome.
 type OutcomeClass = (&'static str, fn(&ResolutionCase, &str, &Outputs) -> bool);
 
 fn field<'a>(outputs: &'a Outputs, key: &str) -> &'a [u8] {
     outputs.get(key).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The ways for a choice to end. Several may be true at once.
+/// Outcomes that the cases have to cover; several may apply at once.
 pub const OUTCOME_CLASSES: &[OutcomeClass] = &[
-    ("chosen", |_, error, _| error.is_empty()),
-    ("chosen, of several catalogs", |case, error, _| error.is_empty() && case.catalogs.len() > 1),
-    ("chosen, a prerelease", |_, _, a| field(a, "version").contains(&b'-')),
-    ("chosen, with a release", |_, _, a| !field(a, "release").is_empty()),
-    ("chosen, with build metadata", |_, _, a| {
+    ("resolved", |_, error, _| error.is_empty()),
+    ("resolved, of several catalogs", |case, error, _| error.is_empty() && case.catalogs.len() > 1),
+    ("resolved, a prerelease", |_, _, a| field(a, "version").contains(&b'-')),
+    ("resolved, with a release", |_, _, a| !field(a, "release").is_empty()),
+    ("resolved, with build metadata", |_, _, a| {
         field(a, "release").is_empty() && field(a, "version").contains(&b'+')
     }),
-    ("chosen, something is deprecated", |_, _, a| !field(a, "deprecation").is_empty()),
-    ("chosen, in a range", |case, error, _| error.is_empty() && !case.request.version.is_empty()),
-    ("chosen, in channels", |case, error, _| error.is_empty() && !case.request.channels.is_empty()),
+    ("resolved, something is deprecated", |_, _, a| !field(a, "deprecation").is_empty()),
+    ("resolved, in a range", |case, error, _| error.is_empty() && !case.request.version.is_empty()),
+    ("resolved, in channels", |case, error, _| error.is_empty() && !case.request.channels.is_empty()),
     ("upgrade", |case, _, a| {
         let installed = case.request.installed.as_ref().filter(|_| !case.request.self_certified);
         installed.is_some_and(|i| a.contains_key("image") && field(a, "version") != i.version.as_bytes())
@@ -145,7 +145,7 @@ pub const OUTCOME_CLASSES: &[OutcomeClass] = &[
         error.contains("failed to get version and release of installed")
     }),
     ("nothing found", |_, error, _| error.starts_with("no bundles found for package \"demo\"")),
-    ("no such package", |_, error, _| error.contains("no bundles found for package \"nobody\"")),
+    ("unknown package", |_, error, _| error.contains("no bundles found for package \"nobody\"")),
     ("nothing found to upgrade to", |_, error, _| error.contains(": no bundles found for package \"demo\"")),
     ("nothing found in the range", |_, error, _| {
         error.contains("no bundles") && error.contains(" matching version ")
@@ -155,15 +155,13 @@ pub const OUTCOME_CLASSES: &[OutcomeClass] = &[
     }),
     ("found in several catalogs", |_, error, _| error.starts_with("found bundles for package ")),
     ("upgrades in several catalogs", |_, error, _| error.contains(": found bundles for package ")),
-    ("the version is broken", |_, error, _| {
+    ("invalid version", |_, error, _| {
         error.starts_with("error getting resolved bundle version for bundle ")
             && !error.contains(": no package property")
     }),
-    ("the package property is broken", |_, error, _| {
-        error.contains("error unmarshalling package property: ")
-    }),
-    ("there is no package property", |_, error, _| error.contains("no package property found in bundle ")),
-    ("needs a package", |_, error, _| error.contains("property \"olm.package.required\" which")),
-    ("needs a kind", |_, error, _| error.contains("property \"olm.gvk.required\" which")),
+    ("malformed package property", |_, error, _| error.contains("error unmarshalling package property: ")),
+    ("missing package property", |_, error, _| error.contains("no package property found in bundle ")),
+    ("requires a package", |_, error, _| error.contains("property \"olm.package.required\" which")),
+    ("requires a GVK", |_, error, _| error.contains("property \"olm.gvk.required\" which")),
     ("has a constraint", |_, error, _| error.contains("property \"olm.constraint\" which")),
 ];

@@ -1,5 +1,5 @@
-//! Catalogs to choose from, and what is wanted of them. What is asked for is often there, so that the later rules of
-//! the choice have something to do.
+//! Generates catalogs and resolve requests. Most requests match something, to reach the later resolution
+//! steps.
 
 use podium_catalog::resolve::{InstalledBundle, ResolveRequest};
 use serde_json::{Value, json};
@@ -88,19 +88,19 @@ const SKIP_RANGES: &[&str] = &[
     "=1.0.0+1",
 ];
 
-/// Catalogs in the order in which they are read, and the wish.
+/// Catalogs in read order, and a request.
 #[derive(Clone, Debug)]
 pub struct ResolutionCase {
-    /// The name, the priority and the documents of each.
+    /// Name, priority and content.
     pub catalogs: Vec<(String, i32, Vec<u8>)>,
-    /// What is wanted.
+    /// Request.
     pub request: ResolveRequest,
 }
 
-/// A bundle that more than one catalog may have.
+/// Name and version of a bundle that several catalogs may have.
 type KnownBundle = (String, String);
 
-/// The case of a number.
+/// Generates a case.
 pub fn resolution_case(seed: u64, number: u64) -> ResolutionCase {
     let mut random = Random::for_case(seed ^ 0x7265_736f_6c76_6500, number);
     let known = bundles(&mut random);
@@ -128,7 +128,7 @@ fn version(random: &mut Random) -> String {
         return (*random.pick(INVALID_VERSIONS)).to_owned();
     }
     if random.chance(1) {
-        // Longer than a version of Masterminds may be that is read from a text.
+        // Longer than Masterminds accepts when parsing a version.
         return format!("1.0.{}-{}", random.below(3), "long.".repeat(60) + "end");
     }
     let [major, minor, patch] = [random.below(3), random.below(3), random.below(2)];
@@ -140,7 +140,8 @@ fn bundles(random: &mut Random) -> Vec<KnownBundle> {
         .map(|at| {
             let version = version(random);
             let name = match random.below(20) {
-                // The controller has a file of the name, which can be no longer than a file system allows.
+                // operator-controller caches a file with the bundle name, whose length the file system
+                // limits.
                 _ if version.len() > 200 => format!("{PACKAGE}.long{at}"),
                 0 => format!("{PACKAGE}.{at}"),
                 1 => format!("{PACKAGE}/v{version}"),
@@ -199,7 +200,7 @@ fn catalog(
 ) -> Vec<Value> {
     let mut all = Vec::new();
     if random.chance(8) {
-        // The package is not there; and something of another one, or of none.
+        // Metas of other packages or of none.
         all.push(json!({ "schema": "olm.package", "name": "else", "defaultChannel": "stable" }));
         all.push(json!({ "schema": "x", "name": "y" }));
         if random.chance(30) {
