@@ -1,7 +1,7 @@
-//! What changes for users between two versions of an operator, and the least step of the version that is honest.
+//! Compares two versions of an operator and derives the minimum semantic version of the new one.
 //!
-//! Channels are cut by major versions, and a new version of a channel is installed by itself: what breaks somebody
-//! needs a new major version, also before 1.0.0.
+//! Channels are split by major version and upgrades within a channel are automatic, so a breaking change
+//! needs a new major version, even before 1.0.0.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,58 +9,58 @@ use std::fmt;
 use podium_versions::blang::Version;
 use serde_json::{Value, json};
 
-use crate::generate::{KINDS_FILE, suffixed};
-use crate::grants::{Grant, grants, more};
-use crate::registry::Registry;
+use crate::generate::{KINDS_FILE, versioned_name};
+use crate::policy_rules::{Grant, expand_rules, uncovered};
+use crate::registry_v1::RegistryV1;
 use crate::report::Finding;
-use crate::value::{list, plain, text};
-use crate::{Tree, check, decode};
+use crate::value::{array_at, string_at, to_json};
+use crate::{BundleFiles, decode, validation};
 
-/// How large a step is.
+/// The semantic version component that a change has to increment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
-    /// No user sees it.
+pub enum VersionBump {
+    /// Not visible to users.
     Patch,
-    /// Something is new.
+    /// New functionality.
     Minor,
-    /// Something that worked may not.
+    /// A breaking change.
     Major,
 }
 
-impl Step {
-    /// In a word.
-    pub fn word(self) -> &'static str {
+impl VersionBump {
+    /// Name in output.
+    pub fn as_str(self) -> &'static str {
         match self {
-            Step::Patch => "patch",
-            Step::Minor => "minor",
-            Step::Major => "major",
+            VersionBump::Patch => "patch",
+            VersionBump::Minor => "minor",
+            VersionBump::Major => "major",
         }
     }
 }
 
-/// What is different.
+/// What a change affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Area {
-    /// The kinds and the values that their resources take.
-    Kinds,
-    /// What the operator is allowed.
-    Rights,
-    /// What runs.
+    /// CRDs and the chart values behind them.
+    Crds,
+    /// Permissions of the operator.
+    Rbac,
+    /// Container images.
     Images,
-    /// Objects beside the operator.
+    /// Objects of the bundle besides CSV and CRDs.
     Objects,
-    /// Where and with what it can be installed.
+    /// Install modes, Kubernetes version and required APIs.
     Installation,
-    /// What is asked before objects are written.
+    /// Admission and conversion webhooks.
     Webhooks,
 }
 
 impl Area {
-    /// In a word.
-    pub fn word(self) -> &'static str {
+    /// Name in output.
+    pub fn as_str(self) -> &'static str {
         match self {
-            Area::Kinds => "kinds",
-            Area::Rights => "rights",
+            Area::Crds => "kinds",
+            Area::Rbac => "rights",
             Area::Images => "images",
             Area::Objects => "objects",
             Area::Installation => "installation",
@@ -69,278 +69,290 @@ impl Area {
     }
 }
 
-/// One difference.
+/// A change between two bundles.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Change {
-    /// The step that it needs.
-    pub step: Step,
-    /// What it is about.
+    /// Required version bump.
+    pub bump: VersionBump,
+    /// What the change affects.
     pub area: Area,
-    /// What changed.
-    pub text: String,
+    /// Description.
+    pub message: String,
 }
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:<5} {:<12} {}", self.step.word(), self.area.word(), self.text)
+        write!(f, "{:<5} {:<12} {}", self.bump.as_str(), self.area.as_str(), self.message)
     }
 }
 
 /// Why two bundles cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// One cannot be read.
-    #[error("the {which} bundle cannot be read: {finding}")]
+    /// A bundle cannot be parsed.
+    #[error("the {side} bundle is invalid: {finding}")]
     Bundle {
-        /// Which of the two.
-        which: &'static str,
-        /// Why.
+        /// `old` or `new`.
+        side: &'static str,
+        /// Reason.
         finding: Finding,
     },
-    /// They are of different packages.
-    #[error("the old bundle is of the package {0:?}, the new one of {1:?}: compare versions of one package")]
+    /// The bundles belong to different packages.
+    #[error(
+        "the old bundle belongs to package {0:?}, the new one to {1:?}: compare versions of the same package"
+    )]
     Packages(String, String),
-    /// A version is none.
-    #[error("the version {version:?} of the {which} bundle is no semantic version: {error}")]
+    /// A bundle has no valid version.
+    #[error("the version {version:?} of the {side} bundle is not a semantic version: {error}")]
     Version {
-        /// Which of the two.
-        which: &'static str,
-        /// What it says.
+        /// `old` or `new`.
+        side: &'static str,
+        /// The invalid version.
         version: String,
-        /// Why.
+        /// Parse error.
         error: String,
     },
 }
 
-/// Two versions beside each other.
+/// The result of comparing two bundles.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    /// The package.
+    /// Package name.
     pub package: String,
-    /// The old version.
+    /// Old version.
     pub old: Version,
-    /// The new version.
+    /// New version.
     pub new: Version,
-    /// What changed, the largest first.
+    /// Changes, largest bump first.
     pub changes: Vec<Change>,
 }
 
 impl Comparison {
-    /// The least step that is honest; nothing if nobody can tell the two apart.
-    pub fn needed(&self) -> Option<Step> {
-        self.changes.iter().map(|change| change.step).max()
+    /// Returns the bump that the changes require, or nothing if there are no changes.
+    pub fn required_bump(&self) -> Option<VersionBump> {
+        self.changes.iter().map(|change| change.bump).max()
     }
 
-    /// The step that the versions make; nothing if the new one is not newer.
-    pub fn made(&self) -> Option<Step> {
+    /// Returns the bump from the old to the new version, or nothing if the new version is not higher.
+    pub fn actual_bump(&self) -> Option<VersionBump> {
         let (old, new) = (&self.old, &self.new);
         if new.compare(old) != std::cmp::Ordering::Greater {
             None
         } else if new.major > old.major {
-            Some(Step::Major)
+            Some(VersionBump::Major)
         } else if new.minor > old.minor {
-            Some(Step::Minor)
+            Some(VersionBump::Minor)
         } else {
-            Some(Step::Patch)
+            Some(VersionBump::Patch)
         }
     }
 
-    /// Whether the version says at least as much as has changed.
-    pub fn is_honest(&self) -> bool {
-        match self.made() {
+    /// Reports whether the new version is at least the required bump.
+    pub fn satisfies_semver(&self) -> bool {
+        match self.actual_bump() {
             None => false,
-            Some(made) => self.needed().is_none_or(|needed| made >= needed),
+            Some(actual_bump) => {
+                self.required_bump().is_none_or(|required_bump| actual_bump >= required_bump)
+            }
         }
     }
 
-    /// The least version that is honest.
-    pub fn least(&self) -> String {
+    /// Returns the lowest version that the changes allow.
+    pub fn minimum_version(&self) -> String {
         let Version { major, minor, patch, .. } = &self.old;
-        match self.needed() {
-            Some(Step::Major) => format!("{}.0.0", major + 1),
-            Some(Step::Minor) => format!("{major}.{}.0", minor + 1),
+        match self.required_bump() {
+            Some(VersionBump::Major) => format!("{}.0.0", major + 1),
+            Some(VersionBump::Minor) => format!("{major}.{}.0", minor + 1),
             _ => format!("{major}.{minor}.{}", patch + 1),
         }
     }
 }
 
-/// One of the two bundles.
-struct Side {
-    registry: Registry,
+/// A parsed bundle with the data to compare.
+struct ComparedBundle {
+    bundle: RegistryV1,
     version: Version,
     crds: BTreeMap<String, Value>,
-    /// What the charts' values would be, where that is not what the definitions say.
+    /// CRDs derived from chart values, where they differ from the CRDs themselves.
     values: BTreeMap<String, Value>,
 }
 
-impl Side {
-    fn new(tree: &Tree, which: &'static str) -> Result<Self, Error> {
-        let registry = Registry::new(tree).map_err(|finding| Error::Bundle { which, finding })?;
-        let said = text(&registry.csv.value, "/spec/version");
-        let version = Version::parse_tolerant(said).map_err(|error| Error::Version {
-            which,
-            version: said.to_owned(),
+impl ComparedBundle {
+    fn new(files: &BundleFiles, side: &'static str) -> Result<Self, Error> {
+        let bundle = RegistryV1::new(files).map_err(|finding| Error::Bundle { side, finding })?;
+        let version_text = string_at(&bundle.csv.value, "/spec/version");
+        let version = Version::parse_tolerant(version_text).map_err(|error| Error::Version {
+            side,
+            version: version_text.to_owned(),
             error: error.to_string(),
         })?;
         let mut crds = BTreeMap::new();
-        let beside =
-            tree.get(KINDS_FILE).and_then(|text| decode::first(text).ok().flatten()).map(|node| plain(&node));
-        let list_of = |key: &str| beside.as_ref().map(|value| list(value, key)).unwrap_or_default();
-        for crd in list_of("/kinds").iter().chain(registry.crds.iter().map(|placed| &placed.value)) {
-            crds.insert(text(crd, "/metadata/name").to_owned(), crd.clone());
+        let kinds_file = files
+            .get(KINDS_FILE)
+            .and_then(|text| decode::first_document(text).ok().flatten())
+            .map(|node| to_json(&node));
+        let kinds_file_list =
+            |key: &str| kinds_file.as_ref().map(|value| array_at(value, key)).unwrap_or_default();
+        for crd in kinds_file_list("/kinds").iter().chain(bundle.crds.iter().map(|manifest| &manifest.value))
+        {
+            crds.insert(string_at(crd, "/metadata/name").to_owned(), crd.clone());
         }
-        let named = |crd: &Value| (text(crd, "/metadata/name").to_owned(), crd.clone());
-        let values = list_of("/values").iter().map(named).collect();
-        Ok(Side { registry, version, crds, values })
+        let by_name = |crd: &Value| (string_at(crd, "/metadata/name").to_owned(), crd.clone());
+        let values = kinds_file_list("/values").iter().map(by_name).collect();
+        Ok(ComparedBundle { bundle, version, crds, values })
     }
 
-    fn bare(&self, name: &str) -> String {
-        bare(&self.registry, name)
+    fn unversioned_name(&self, name: &str) -> String {
+        unversioned_name(&self.bundle, name)
     }
 
     fn csv(&self) -> &Value {
-        &self.registry.csv.value
+        &self.bundle.csv.value
     }
 
-    fn rules<'s>(&'s self, which: &str) -> impl Iterator<Item = &'s Value> {
-        list(self.csv(), &format!("/spec/install/spec/{which}")).iter().flat_map(|one| list(one, "/rules"))
+    fn rules<'s>(&'s self, section: &str) -> impl Iterator<Item = &'s Value> {
+        array_at(self.csv(), &format!("/spec/install/spec/{section}"))
+            .iter()
+            .flat_map(|one| array_at(one, "/rules"))
     }
 
     fn images(&self) -> BTreeSet<String> {
         let mut images = BTreeSet::new();
-        for deployment in check::deployments(&self.registry) {
+        for deployment in validation::strategy_deployments(&self.bundle) {
             for key in ["containers", "initContainers"] {
-                let all = list(deployment, &format!("/spec/template/spec/{key}"));
-                images.extend(all.iter().map(|one| text(one, "/image").to_owned()));
+                let all = array_at(deployment, &format!("/spec/template/spec/{key}"));
+                images.extend(all.iter().map(|one| string_at(one, "/image").to_owned()));
             }
         }
-        images
-            .extend(list(self.csv(), "/spec/relatedImages").iter().map(|one| text(one, "/image").to_owned()));
+        images.extend(
+            array_at(self.csv(), "/spec/relatedImages").iter().map(|one| string_at(one, "/image").to_owned()),
+        );
         images.remove("");
         images
     }
 
-    /// The objects beside the operator, by kind and name.
+    /// Returns the additional objects and the Deployments, by kind and name.
     fn objects(&self) -> BTreeMap<(String, String), Value> {
         let mut objects = BTreeMap::new();
-        for placed in &self.registry.others {
-            let key =
-                (text(&placed.value, "/kind").to_owned(), self.bare(text(&placed.value, "/metadata/name")));
-            objects.insert(key, placed.value.clone());
+        for manifest in &self.bundle.others {
+            let key = (
+                string_at(&manifest.value, "/kind").to_owned(),
+                self.unversioned_name(string_at(&manifest.value, "/metadata/name")),
+            );
+            objects.insert(key, manifest.value.clone());
         }
-        for deployment in check::deployments(&self.registry) {
-            let key = ("Deployment".to_owned(), self.bare(text(deployment, "/name")));
+        for deployment in validation::strategy_deployments(&self.bundle) {
+            let key = ("Deployment".to_owned(), self.unversioned_name(string_at(deployment, "/name")));
             objects.insert(key, deployment.clone());
         }
         objects
     }
 }
 
-/// A name without the version of its bundle in it.
-pub(crate) fn bare(registry: &Registry, name: &str) -> String {
-    let said = text(&registry.csv.value, "/spec/version");
-    if said.is_empty() {
+/// Removes the bundle version from a name.
+pub(crate) fn unversioned_name(bundle: &RegistryV1, name: &str) -> String {
+    let version_text = string_at(&bundle.csv.value, "/spec/version");
+    if version_text.is_empty() {
         return name.to_owned();
     }
-    name.replace(&suffixed("", said), "").replace(&format!(".v{said}"), "")
+    name.replace(&versioned_name("", version_text), "").replace(&format!(".v{version_text}"), "")
 }
 
-/// Compares two bundles of a package.
-pub fn compare(old: &Tree, new: &Tree) -> Result<Comparison, Error> {
-    let (old, new) = (Side::new(old, "old")?, Side::new(new, "new")?);
-    if old.registry.package != new.registry.package {
-        return Err(Error::Packages(old.registry.package, new.registry.package));
+/// Compares two bundles of the same package.
+pub fn compare(old: &BundleFiles, new: &BundleFiles) -> Result<Comparison, Error> {
+    let (old, new) = (ComparedBundle::new(old, "old")?, ComparedBundle::new(new, "new")?);
+    if old.bundle.package != new.bundle.package {
+        return Err(Error::Packages(old.bundle.package, new.bundle.package));
     }
     let mut changes = Vec::new();
-    kinds(&old, &new, &mut changes);
-    rights(&old, &new, &mut changes);
-    images(&old, &new, &mut changes);
-    objects(&old, &new, &mut changes);
-    installation(&old, &new, &mut changes);
-    webhooks(&old, &new, &mut changes);
+    compare_crds(&old, &new, &mut changes);
+    compare_permissions(&old, &new, &mut changes);
+    compare_images(&old, &new, &mut changes);
+    compare_objects(&old, &new, &mut changes);
+    compare_install_requirements(&old, &new, &mut changes);
+    compare_webhooks(&old, &new, &mut changes);
     changes.sort_by(|a, b| {
-        (std::cmp::Reverse(a.step), a.area, &a.text).cmp(&(std::cmp::Reverse(b.step), b.area, &b.text))
+        (std::cmp::Reverse(a.bump), a.area, &a.message).cmp(&(std::cmp::Reverse(b.bump), b.area, &b.message))
     });
     changes.dedup();
-    Ok(Comparison { package: new.registry.package, old: old.version, new: new.version, changes })
+    Ok(Comparison { package: new.bundle.package, old: old.version, new: new.version, changes })
 }
 
-fn add(changes: &mut Vec<Change>, step: Step, area: Area, text: impl Into<String>) {
-    changes.push(Change { step, area, text: text.into() });
+fn push(changes: &mut Vec<Change>, bump: VersionBump, area: Area, message: impl Into<String>) {
+    changes.push(Change { bump, area, message: message.into() });
 }
 
-fn kinds(old: &Side, new: &Side, changes: &mut Vec<Change>) {
+fn compare_crds(old: &ComparedBundle, new: &ComparedBundle, changes: &mut Vec<Change>) {
     for (name, crd) in &old.crds {
         let Some(other) = new.crds.get(name) else {
-            add(
+            push(
                 changes,
-                Step::Major,
-                Area::Kinds,
-                format!("{name} is no longer there: its resources are nobody's"),
+                VersionBump::Major,
+                Area::Crds,
+                format!("CRD {name} is removed: its resources are no longer reconciled"),
             );
             continue;
         };
         match podium_schema::upgrade(crd, other) {
             Err(problems) => {
                 for problem in problems {
-                    add(changes, Step::Major, Area::Kinds, problem.to_string());
+                    push(changes, VersionBump::Major, Area::Crds, problem.to_string());
                 }
             }
-            Ok(()) if surface(crd) != surface(other) => {
-                add(changes, Step::Minor, Area::Kinds, format!("{name} takes more than before"));
+            Ok(()) if without_descriptions(crd) != without_descriptions(other) => {
+                push(changes, VersionBump::Minor, Area::Crds, format!("CRD {name} accepts more than before"));
             }
             Ok(()) => {}
         }
     }
     for name in new.crds.keys().filter(|name| !old.crds.contains_key(*name)) {
-        add(changes, Step::Minor, Area::Kinds, format!("{name} is new"));
+        push(changes, VersionBump::Minor, Area::Crds, format!("CRD {name} is new"));
     }
-    for (name, was) in &old.values {
-        // Where the two agree now, the definition has been compared already.
-        let Some(is) = new.values.get(name).or_else(|| new.crds.get(name)) else { continue };
-        match podium_schema::upgrade(was, is) {
+    for (name, before) in &old.values {
+        // A new bundle without a values schema uses the CRD for its values.
+        let Some(after) = new.values.get(name).or_else(|| new.crds.get(name)) else { continue };
+        match podium_schema::upgrade(before, after) {
             Err(problems) => {
                 for problem in problems {
-                    add(changes, Step::Major, Area::Kinds, format!("values of the chart: {problem}"));
+                    push(changes, VersionBump::Major, Area::Crds, format!("chart values: {problem}"));
                 }
             }
-            Ok(()) if surface(was) != surface(is) => {
-                add(
+            Ok(()) if without_descriptions(before) != without_descriptions(after) => {
+                push(
                     changes,
-                    Step::Minor,
-                    Area::Kinds,
-                    format!("the chart behind {name} takes more values than before"),
+                    VersionBump::Minor,
+                    Area::Crds,
+                    format!("the chart of {name} accepts more values than before"),
                 );
             }
             Ok(()) => {}
         }
     }
-    let owns = |side: &Side| -> BTreeSet<String> {
-        side.registry.crds.iter().map(|crd| text(&crd.value, "/metadata/name").to_owned()).collect()
+    let owns = |bundle: &ComparedBundle| -> BTreeSet<String> {
+        bundle.bundle.crds.iter().map(|crd| string_at(&crd.value, "/metadata/name").to_owned()).collect()
     };
-    let (was, is) = (owns(old), owns(new));
-    for name in was.difference(&is).filter(|name| new.crds.contains_key(*name)) {
-        let words = format!(
-            "{name} is no longer installed by the bundle: an upgrade deletes it with all its resources"
+    let (before, after) = (owns(old), owns(new));
+    for name in before.difference(&after).filter(|name| new.crds.contains_key(*name)) {
+        let message = format!(
+            "CRD {name} is no longer part of the bundle: an upgrade deletes it with all its resources"
         );
-        add(changes, Step::Major, Area::Kinds, words);
+        push(changes, VersionBump::Major, Area::Crds, message);
     }
-    for name in is.difference(&was).filter(|name| old.crds.contains_key(*name)) {
-        let words = format!(
-            "{name} is now installed by the bundle: an upgrade fails where somebody else has installed it"
-        );
-        add(changes, Step::Major, Area::Kinds, words);
+    for name in after.difference(&before).filter(|name| old.crds.contains_key(*name)) {
+        let message =
+            format!("CRD {name} is now part of the bundle: an upgrade fails if the CRD has another owner");
+        push(changes, VersionBump::Major, Area::Crds, message);
     }
 }
 
-/// What users see of a definition: its versions without what people read.
-fn surface(crd: &Value) -> Value {
+/// Returns the CRD's `spec` without descriptions.
+fn without_descriptions(crd: &Value) -> Value {
     let mut value = crd.get("spec").cloned().unwrap_or_default();
     let mut work = vec![&mut value];
     while let Some(value) = work.pop() {
         match value {
             Value::Object(map) => {
-                // A field may be called so: then it is an object.
+                // A property named `description` is an object, not a string.
                 if map.get("description").is_some_and(Value::is_string) {
                     map.remove("description");
                 }
@@ -353,23 +365,22 @@ fn surface(crd: &Value) -> Value {
     value
 }
 
-fn rights(old: &Side, new: &Side, changes: &mut Vec<Change>) {
-    for (which, place) in
-        [("permissions", "in watched namespaces"), ("clusterPermissions", "in the whole cluster")]
+fn compare_permissions(old: &ComparedBundle, new: &ComparedBundle, changes: &mut Vec<Change>) {
+    for (section, scope) in
+        [("permissions", "in target namespaces"), ("clusterPermissions", "in the cluster")]
     {
-        let (was, is) = (grants(old.rules(which)), grants(new.rules(which)));
-        for (text, step) in summed(&more(&was, &is), "may", Step::Minor).into_iter().chain(summed(
-            &more(&is, &was),
-            "may no longer",
-            Step::Patch,
-        )) {
-            add(changes, step, Area::Rights, format!("{text} {place}"));
+        let (before, after) = (expand_rules(old.rules(section)), expand_rules(new.rules(section)));
+        for (text, bump) in summarize_grants(&uncovered(&before, &after), "may", VersionBump::Minor)
+            .into_iter()
+            .chain(summarize_grants(&uncovered(&after, &before), "may no longer", VersionBump::Patch))
+        {
+            push(changes, bump, Area::Rbac, format!("{text} {scope}"));
         }
     }
 }
 
-/// Grants in lines, one for each resource.
-fn summed(all: &[Grant], may: &str, step: Step) -> Vec<(String, Step)> {
+/// Formats grants as one line per resource.
+fn summarize_grants(all: &[Grant], phrase: &str, bump: VersionBump) -> Vec<(String, VersionBump)> {
     let mut lines: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for grant in all {
         let (what, verb) = match grant {
@@ -381,14 +392,14 @@ fn summed(all: &[Grant], may: &str, step: Step) -> Vec<(String, Step)> {
         };
         lines.entry(what).or_default().insert(verb);
     }
-    let line = |(what, verbs): (String, BTreeSet<&str>)| {
+    let summary_line = |(what, verbs): (String, BTreeSet<&str>)| {
         let verbs = verbs.into_iter().collect::<Vec<_>>().join(", ");
-        (format!("the operator {may} {verbs} {what}"), step)
+        (format!("the operator {phrase} {verbs} {what}"), bump)
     };
-    lines.into_iter().map(line).collect()
+    lines.into_iter().map(summary_line).collect()
 }
 
-/// The repository of a reference.
+/// Returns the repository of an image reference.
 fn repository(image: &str) -> &str {
     let image = image.split('@').next().unwrap_or(image);
     match image.rsplit_once(':') {
@@ -397,64 +408,67 @@ fn repository(image: &str) -> &str {
     }
 }
 
-fn images(old: &Side, new: &Side, changes: &mut Vec<Change>) {
-    let (was, is) = (old.images(), new.images());
-    let mut gone: Vec<&String> = was.difference(&is).collect();
-    for image in is.difference(&was) {
-        let before = gone.iter().position(|old| repository(old) == repository(image));
-        let words = match before {
-            Some(at) => format!("{} becomes {image}", gone.remove(at)),
+fn compare_images(old: &ComparedBundle, new: &ComparedBundle, changes: &mut Vec<Change>) {
+    let (before, after) = (old.images(), new.images());
+    let mut removed: Vec<&String> = before.difference(&after).collect();
+    for image in after.difference(&before) {
+        let previous = removed.iter().position(|old| repository(old) == repository(image));
+        let message = match previous {
+            Some(at) => format!("{} becomes {image}", removed.remove(at)),
             None => format!("{image} is new"),
         };
-        add(changes, Step::Patch, Area::Images, words);
+        push(changes, VersionBump::Patch, Area::Images, message);
     }
-    for image in gone {
-        add(changes, Step::Patch, Area::Images, format!("{image} is no longer used"));
+    for image in removed {
+        push(changes, VersionBump::Patch, Area::Images, format!("{image} is no longer used"));
     }
 }
 
-/// Kinds whose objects others refer to by name.
-const REFERRED: [&str; 6] = ["ClusterRole", "Role", "ConfigMap", "Secret", "Service", "PriorityClass"];
+/// Kinds whose objects are referenced by name from outside the bundle.
+const REFERENCED_KINDS: [&str; 6] =
+    ["ClusterRole", "Role", "ConfigMap", "Secret", "Service", "PriorityClass"];
 
-fn objects(old: &Side, new: &Side, changes: &mut Vec<Change>) {
-    let (was, is) = (old.objects(), new.objects());
-    for (key @ (kind, name), object) in &was {
-        if is.contains_key(key) {
+fn compare_objects(old: &ComparedBundle, new: &ComparedBundle, changes: &mut Vec<Change>) {
+    let (before, after) = (old.objects(), new.objects());
+    for (key @ (kind, name), object) in &before {
+        if after.contains_key(key) {
             continue;
         }
-        let same = |other: &Value| content(other) == content(object);
-        let renamed =
-            is.iter().find(|(other, value)| other.0 == *kind && !was.contains_key(*other) && same(value));
-        let words = match renamed {
-            Some(((_, other), _)) => format!("{kind} {name} is now called {other}"),
-            None => format!("{kind} {name} is no longer there"),
+        let same = |other: &Value| without_identity(other) == without_identity(object);
+        let renamed = after
+            .iter()
+            .find(|(other, value)| other.0 == *kind && !before.contains_key(*other) && same(value));
+        let message = match renamed {
+            Some(((_, other), _)) => format!("{kind} {name} is renamed to {other}"),
+            None => format!("{kind} {name} is removed"),
         };
-        let step = if REFERRED.contains(&kind.as_str()) { Step::Major } else { Step::Minor };
-        add(changes, step, Area::Objects, words);
+        let bump =
+            if REFERENCED_KINDS.contains(&kind.as_str()) { VersionBump::Major } else { VersionBump::Minor };
+        push(changes, bump, Area::Objects, message);
     }
-    for (kind, name) in is.keys().filter(|key| !was.contains_key(*key)) {
-        add(changes, Step::Minor, Area::Objects, format!("{kind} {name} is new"));
+    for (kind, name) in after.keys().filter(|key| !before.contains_key(*key)) {
+        push(changes, VersionBump::Minor, Area::Objects, format!("{kind} {name} is new"));
     }
-    for (key @ (kind, name), object) in &is {
-        // Images and arguments of the operator itself are not what users build on.
-        let Some(before) = was.get(key).filter(|_| kind != "Deployment") else { continue };
-        if content(before) != content(object) {
+    for (key @ (kind, name), object) in &after {
+        // Images and arguments of the operator's own Deployments are not part of its API.
+        let Some(previous) = before.get(key).filter(|_| kind != "Deployment") else { continue };
+        if without_identity(previous) != without_identity(object) {
             let fewer = matches!(kind.as_str(), "ClusterRole" | "Role") && {
-                let set = |value: &Value| grants(list(value, "/rules").iter());
-                !more(&set(object), &set(before)).is_empty()
+                let set = |value: &Value| expand_rules(array_at(value, "/rules").iter());
+                !uncovered(&set(object), &set(previous)).is_empty()
             };
-            let (step, words) = if fewer {
-                (Step::Major, format!("{kind} {name} allows less than before"))
+            let (bump, message) = if fewer {
+                (VersionBump::Major, format!("{kind} {name} allows less than before"))
             } else {
-                (Step::Minor, format!("{kind} {name} is different"))
+                (VersionBump::Minor, format!("{kind} {name} has changed"))
             };
-            add(changes, step, Area::Objects, words);
+            push(changes, bump, Area::Objects, message);
         }
     }
 }
 
-/// An object without its name and labels, in which versions stand.
-fn content(object: &Value) -> Value {
+/// Removes name and metadata, which contain the version.
+fn without_identity(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(map) = object.as_object_mut() {
         map.remove("metadata");
@@ -463,75 +477,86 @@ fn content(object: &Value) -> Value {
     object
 }
 
-fn installation(old: &Side, new: &Side, changes: &mut Vec<Change>) {
-    let (was, is) = (check::modes(&old.registry), check::modes(&new.registry));
-    for mode in was.difference(&is) {
-        add(
+fn compare_install_requirements(old: &ComparedBundle, new: &ComparedBundle, changes: &mut Vec<Change>) {
+    let (before, after) =
+        (validation::supported_install_modes(&old.bundle), validation::supported_install_modes(&new.bundle));
+    for mode in before.difference(&after) {
+        push(
             changes,
-            Step::Major,
+            VersionBump::Major,
             Area::Installation,
             format!("the install mode {mode} is no longer supported"),
         );
     }
-    for mode in is.difference(&was) {
-        add(changes, Step::Minor, Area::Installation, format!("the install mode {mode} is supported"));
+    for mode in after.difference(&before) {
+        push(
+            changes,
+            VersionBump::Minor,
+            Area::Installation,
+            format!("the install mode {mode} is supported"),
+        );
     }
-    let least = |side: &Side| text(side.csv(), "/spec/minKubeVersion").to_owned();
-    let (was, is) = (least(old), least(new));
-    if was != is {
+    let min_kube_version =
+        |bundle: &ComparedBundle| string_at(bundle.csv(), "/spec/minKubeVersion").to_owned();
+    let (before, after) = (min_kube_version(old), min_kube_version(new));
+    if before != after {
         let parsed = |text: &str| Version::parse_tolerant(text).unwrap_or_default();
-        let raised = parsed(&is).compare(&parsed(&was)) == std::cmp::Ordering::Greater;
-        let step = if raised { Step::Major } else { Step::Minor };
+        let raised = parsed(&after).compare(&parsed(&before)) == std::cmp::Ordering::Greater;
+        let bump = if raised { VersionBump::Major } else { VersionBump::Minor };
         let shown = |text: &str| if text.is_empty() { "any".to_owned() } else { text.to_owned() };
-        let words = format!("it needs Kubernetes {} instead of {}", shown(&is), shown(&was));
-        add(changes, step, Area::Installation, words);
+        let message =
+            format!("the minimum Kubernetes version is {} instead of {}", shown(&after), shown(&before));
+        push(changes, bump, Area::Installation, message);
     }
-    let required = |side: &Side| -> BTreeSet<String> {
+    let required = |bundle: &ComparedBundle| -> BTreeSet<String> {
         let all = ["customresourcedefinitions", "apiservicedefinitions"];
-        let all = all.iter().flat_map(|key| list(side.csv(), &format!("/spec/{key}/required")));
-        all.map(|one| format!("{} {}", text(one, "/name"), text(one, "/version"))).collect()
+        let all = all.iter().flat_map(|key| array_at(bundle.csv(), &format!("/spec/{key}/required")));
+        all.map(|one| format!("{} {}", string_at(one, "/name"), string_at(one, "/version"))).collect()
     };
     for name in required(new).difference(&required(old)) {
-        add(
+        push(
             changes,
-            Step::Major,
+            VersionBump::Major,
             Area::Installation,
-            format!("it needs {name}, which nobody installs for it"),
+            format!("{name} is required and has to be installed separately"),
         );
     }
 }
 
-fn webhooks(old: &Side, new: &Side, changes: &mut Vec<Change>) {
-    let all = |side: &Side| -> BTreeMap<(String, String), Value> {
+fn compare_webhooks(old: &ComparedBundle, new: &ComparedBundle, changes: &mut Vec<Change>) {
+    let all = |bundle: &ComparedBundle| -> BTreeMap<(String, String), Value> {
         let one = |webhook: &Value| {
-            let key = (text(webhook, "/type").to_owned(), side.bare(text(webhook, "/generateName")));
+            let key = (
+                string_at(webhook, "/type").to_owned(),
+                bundle.unversioned_name(string_at(webhook, "/generateName")),
+            );
             let part = json!({"rules": webhook.get("rules"), "failurePolicy": webhook.get("failurePolicy"),
                 "objectSelector": webhook.get("objectSelector"), "conversionCRDs": webhook.get("conversionCRDs")});
             (key, part)
         };
-        check::webhooks(&side.registry).iter().map(one).collect()
+        validation::webhook_definitions(&bundle.bundle).iter().map(one).collect()
     };
-    let (was, is) = (all(old), all(new));
-    for (key @ (ty, name), webhook) in &is {
-        match was.get(key) {
+    let (before, after) = (all(old), all(new));
+    for (key @ (ty, name), webhook) in &after {
+        match before.get(key) {
             None if ty.starts_with("Validating") => {
-                add(
+                push(
                     changes,
-                    Step::Major,
+                    VersionBump::Major,
                     Area::Webhooks,
-                    format!("{name} is asked too, and may refuse what was fine"),
+                    format!("the {ty} {name} is new and may reject objects that were accepted"),
                 );
             }
-            None => add(changes, Step::Minor, Area::Webhooks, format!("the {ty} {name} is new")),
-            Some(before) if before != webhook => {
-                let step = if ty.starts_with("Validating") { Step::Major } else { Step::Minor };
-                add(changes, step, Area::Webhooks, format!("the {ty} {name} is asked about other objects"));
+            None => push(changes, VersionBump::Minor, Area::Webhooks, format!("the {ty} {name} is new")),
+            Some(previous) if previous != webhook => {
+                let bump = if ty.starts_with("Validating") { VersionBump::Major } else { VersionBump::Minor };
+                push(changes, bump, Area::Webhooks, format!("the {ty} {name} intercepts other objects"));
             }
             Some(_) => {}
         }
     }
-    for (ty, name) in was.keys().filter(|key| !is.contains_key(*key)) {
-        add(changes, Step::Minor, Area::Webhooks, format!("the {ty} {name} is no longer there"));
+    for (ty, name) in before.keys().filter(|key| !after.contains_key(*key)) {
+        push(changes, VersionBump::Minor, Area::Webhooks, format!("the {ty} {name} is removed"));
     }
 }
 

@@ -1,45 +1,44 @@
-//! What is different between the objects of two bundles, field by field.
+//! Field-by-field diff of the objects that two bundles render to.
 //!
-//! What is the same thing is laid beside each other, whatever it is called: the names of roles end in a hash of their
-//! rules and are cut to fit, so a role is known by whom it is for; and the parts of a list that have names, or are rules,
-//! are known by that and not by their place.
+//! Names of generated roles end in a hash of their rules, so roles and their bindings are matched by service
+//! account. List elements that have a name or are policy rules are matched by that, not by index.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde_json::Value;
 
-use crate::compare::bare;
-use crate::registry::Registry;
-use crate::render::Object;
-use crate::value::{list, text};
+use crate::compare::unversioned_name;
+use crate::registry_v1::RegistryV1;
+use crate::render::RenderedObject;
+use crate::value::{array_at, string_at};
 
-/// One difference.
+/// A changed field or object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Difference {
-    /// The kind and the name of the object.
+    /// Kind and name of the object.
     pub object: String,
-    /// The field; empty for the whole object.
+    /// Field path; empty for the whole object.
     pub path: String,
-    /// What was there; nothing for what is new.
+    /// Old value; nothing if added.
     pub old: Option<String>,
-    /// What is there; nothing for what is gone.
+    /// New value; nothing if removed.
     pub new: Option<String>,
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what =
+        let subject =
             if self.path.is_empty() { self.object.clone() } else { format!("{} {}", self.object, self.path) };
         match (&self.old, &self.new) {
-            (None, Some(_)) if self.path.is_empty() => write!(f, "+ {what}"),
-            (Some(_), None) if self.path.is_empty() => write!(f, "- {what}"),
-            (None, Some(new)) => write!(f, "+ {what}: {new}"),
-            (Some(old), None) => write!(f, "- {what}: {old}"),
+            (None, Some(_)) if self.path.is_empty() => write!(f, "+ {subject}"),
+            (Some(_), None) if self.path.is_empty() => write!(f, "- {subject}"),
+            (None, Some(new)) => write!(f, "+ {subject}: {new}"),
+            (Some(old), None) => write!(f, "- {subject}: {old}"),
             (old, new) => {
                 write!(
                     f,
-                    "~ {what}: {} -> {}",
+                    "~ {subject}: {} -> {}",
                     old.as_deref().unwrap_or("null"),
                     new.as_deref().unwrap_or("null")
                 )
@@ -48,37 +47,42 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The longest value that is shown whole, in characters.
-const LONGEST: usize = 200;
+/// Longer values are truncated to this many characters.
+const MAX_VALUE_CHARS: usize = 200;
 
-fn shown(value: &Value) -> String {
+fn truncated(value: &Value) -> String {
     let text = value.to_string();
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_VALUE_CHARS) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text,
     }
 }
 
-/// Compares what two bundles put into a cluster. Objects whose names differ in the version only are the same.
-pub fn diff(was: &Registry, old: &[Object], is: &Registry, new: &[Object]) -> Vec<Difference> {
-    let by_name = |registry: &Registry, objects: &[Object]| -> BTreeMap<String, Value> {
-        let accounts = accounts(objects);
+/// Diffs the rendered objects of two bundles. Names that differ only in the bundle version match.
+pub fn diff(
+    old_bundle: &RegistryV1,
+    old: &[RenderedObject],
+    new_bundle: &RegistryV1,
+    new: &[RenderedObject],
+) -> Vec<Difference> {
+    let by_name = |bundle: &RegistryV1, objects: &[RenderedObject]| -> BTreeMap<String, Value> {
+        let service_accounts_by_role = service_accounts_by_role(objects);
         let mut out = BTreeMap::new();
         for object in objects {
-            let name = bare(registry, &known(object, &accounts));
-            out.insert(free(&out, name), object.value.clone());
+            let name = unversioned_name(bundle, &object_identity(object, &service_accounts_by_role));
+            out.insert(unique_key(&out, name), object.value.clone());
         }
         out
     };
-    let (old, new) = (by_name(was, old), by_name(is, new));
+    let (old, new) = (by_name(old_bundle, old), by_name(new_bundle, new));
     let mut out = Vec::new();
     for (name, value) in &old {
         match new.get(name) {
-            Some(other) => fields(name, (was, value), (is, other), &mut out),
+            Some(other) => diff_fields(name, (old_bundle, value), (new_bundle, other), &mut out),
             None => out.push(Difference {
                 object: name.clone(),
                 path: String::new(),
-                old: Some(shown(value)),
+                old: Some(truncated(value)),
                 new: None,
             }),
         }
@@ -88,48 +92,52 @@ pub fn diff(was: &Registry, old: &[Object], is: &Registry, new: &[Object]) -> Ve
             object: name.clone(),
             path: String::new(),
             old: None,
-            new: Some(shown(value)),
+            new: Some(truncated(value)),
         });
     }
     out.sort();
     out
 }
 
-/// Whether a name ends in a hash, and so is new whenever what it stands for is.
+/// Reports whether a name ends in a hash of the object's content.
 fn is_hashed(name: &str) -> bool {
     let hash = name.rsplit_once('-').map_or("", |(_, hash)| hash);
     (40..=44).contains(&hash.len()) && hash.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
 }
 
-/// Whom roles are for, by the names of the roles.
-fn accounts(objects: &[Object]) -> BTreeMap<&str, &str> {
+/// Returns the service account of each bound role.
+fn service_accounts_by_role(objects: &[RenderedObject]) -> BTreeMap<&str, &str> {
     let bindings = objects.iter().filter(|object| object.value.get("roleRef").is_some());
     bindings
-        .map(|object| (text(&object.value, "/roleRef/name"), text(&object.value, "/subjects/0/name")))
+        .map(|object| {
+            (string_at(&object.value, "/roleRef/name"), string_at(&object.value, "/subjects/0/name"))
+        })
         .collect()
 }
 
-/// What an object is known by: its kind and name; a role whose name is made, and its binding, by whom it is for.
-fn known(object: &Object, accounts: &BTreeMap<&str, &str>) -> String {
-    let name = text(&object.value, "/metadata/name");
-    match accounts.get(name).filter(|_| is_hashed(name)) {
-        Some(account) => format!("{}/{account}", text(&object.value, "/kind")),
-        None => object.name(),
+/// Returns the key to match an object by: kind and name, or kind and service account for generated roles and
+/// bindings.
+fn object_identity(object: &RenderedObject, service_accounts_by_role: &BTreeMap<&str, &str>) -> String {
+    let name = string_at(&object.value, "/metadata/name");
+    match service_accounts_by_role.get(name).filter(|_| is_hashed(name)) {
+        Some(account) => format!("{}/{account}", string_at(&object.value, "/kind")),
+        None => object.kind_and_name(),
     }
 }
 
-/// What a part of a list is known by: a rule by what it is about, a verb by itself, other parts by their name.
-fn identity(path: &str, part: &Value) -> Option<String> {
+/// Returns the key to match a list element by: policy rules by resource, verbs by themselves, other elements
+/// by name.
+fn element_identity(path: &str, element: &Value) -> Option<String> {
     if path.ends_with(".verbs") {
-        return part.as_str().map(str::to_owned);
+        return element.as_str().map(str::to_owned);
     }
-    if part.get("verbs").is_some() {
-        let words = |key: &str| {
-            let all = list(part, key).iter();
+    if element.get("verbs").is_some() {
+        let join = |key: &str| {
+            let all = array_at(element, key).iter();
             all.map(|word| word.as_str().unwrap_or_default()).collect::<Vec<_>>().join(",")
         };
-        let (groups, names) = (words("/apiGroups"), words("/resourceNames"));
-        let mut out = format!("{}{}", words("/resources"), words("/nonResourceURLs"));
+        let (groups, names) = (join("/apiGroups"), join("/resourceNames"));
+        let mut out = format!("{}{}", join("/resources"), join("/nonResourceURLs"));
         if !groups.is_empty() {
             out.push_str(&format!(".{groups}"));
         }
@@ -138,53 +146,58 @@ fn identity(path: &str, part: &Value) -> Option<String> {
         }
         return Some(out);
     }
-    part.get("name").and_then(Value::as_str).map(str::to_owned)
+    element.get("name").and_then(Value::as_str).map(str::to_owned)
 }
 
-/// The parts of a list by what they are known by; nothing where they are not.
-fn parts<'v>(registry: &Registry, path: &str, list: &'v [Value]) -> Option<BTreeMap<String, &'v Value>> {
+/// Keys list elements by identity; returns nothing if an element has none.
+fn keyed_elements<'v>(
+    bundle: &RegistryV1,
+    path: &str,
+    list: &'v [Value],
+) -> Option<BTreeMap<String, &'v Value>> {
     let mut out = BTreeMap::new();
-    for part in list {
-        out.insert(free(&out, bare(registry, &identity(path, part)?)), part);
+    for element in list {
+        out.insert(unique_key(&out, unversioned_name(bundle, &element_identity(path, element)?)), element);
     }
     Some(out)
 }
 
-/// A key that is not taken: the name itself, or with a number behind it.
-fn free<T>(taken: &BTreeMap<String, T>, name: String) -> String {
+/// Returns the name itself, or with a number if it is already used.
+fn unique_key<T>(existing: &BTreeMap<String, T>, name: String) -> String {
     let mut key = name.clone();
     let mut number = 1;
-    while taken.contains_key(&key) {
+    while existing.contains_key(&key) {
         number += 1;
         key = format!("{name}#{number}");
     }
     key
 }
 
-/// Whether two values of a field are names that are made of the rules, which are compared themselves.
-fn follow(path: &str, old: &Value, new: &Value) -> bool {
-    let made = |name: &Value| name.as_str().is_some_and(is_hashed);
-    matches!(path, ".metadata.name" | ".roleRef.name") && made(old) && made(new)
+/// Reports whether both values are generated names, which change with the rules that are compared anyway.
+fn is_generated_rename(path: &str, old: &Value, new: &Value) -> bool {
+    let is_generated = |name: &Value| name.as_str().is_some_and(is_hashed);
+    matches!(path, ".metadata.name" | ".roleRef.name") && is_generated(old) && is_generated(new)
 }
 
-/// The differences of two values; objects are as deep as their reader allows.
-fn fields(
+/// Diffs two values. The decoder has bounded the nesting depth.
+fn diff_fields(
     name: &str,
-    (was, old): (&Registry, &Value),
-    (is, new): (&Registry, &Value),
+    (old_bundle, old): (&RegistryV1, &Value),
+    (new_bundle, new): (&RegistryV1, &Value),
     out: &mut Vec<Difference>,
 ) {
     let mut work = vec![(String::new(), Some(old), Some(new))];
     while let Some((path, old, new)) = work.pop() {
         match (old, new) {
-            (Some(old), Some(new)) if old == new || follow(&path, old, new) => {}
+            (Some(old), Some(new)) if old == new || is_generated_rename(&path, old, new) => {}
             (Some(Value::Object(a)), Some(Value::Object(b))) => {
                 for key in a.keys().chain(b.keys().filter(|key| !a.contains_key(*key))) {
                     work.push((format!("{path}.{key}"), a.get(key), b.get(key)));
                 }
             }
             (Some(Value::Array(a)), Some(Value::Array(b)))
-                if let (Some(a), Some(b)) = (parts(was, &path, a), parts(is, &path, b)) =>
+                if let (Some(a), Some(b)) =
+                    (keyed_elements(old_bundle, &path, a), keyed_elements(new_bundle, &path, b)) =>
             {
                 let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
                 for name in names {
@@ -200,8 +213,8 @@ fn fields(
                 out.push(Difference {
                     object: name.to_owned(),
                     path,
-                    old: old.map(shown),
-                    new: new.map(shown),
+                    old: old.map(truncated),
+                    new: new.map(truncated),
                 });
             }
         }
@@ -211,40 +224,40 @@ fn fields(
 #[cfg(test)]
 mod tests {
     use super::diff;
-    use crate::render::Object;
-    use crate::{Registry, Tree};
+    use crate::render::RenderedObject;
+    use crate::{BundleFiles, RegistryV1};
     use serde_json::json;
 
-    fn registry(version: &str) -> Registry {
+    fn registry_v1(version: &str) -> RegistryV1 {
         let csv =
             json!({"kind": "ClusterServiceVersion", "metadata": {"name": "a"}, "spec": {"version": version}});
         let files = [
             ("manifests/csv.yaml".to_owned(), csv.to_string().into_bytes()),
             ("metadata/annotations.yaml".to_owned(), b"annotations: {}".to_vec()),
         ];
-        Registry::new(&Tree::new(files).unwrap()).unwrap()
+        RegistryV1::new(&BundleFiles::new(files).unwrap()).unwrap()
     }
 
     #[test]
-    fn a_role_is_known_by_whom_it_is_for_and_its_rules_by_what_they_are_about() {
-        let made = |version: &str, hash: char, rules: serde_json::Value| {
-            // As long names are cut, the version is only partly in them.
+    fn matches_generated_roles_by_service_account_and_rules_by_resource() {
+        let rendered = |version: &str, hash: char, rules: serde_json::Value| {
+            // Truncation leaves only a part of the version in the name.
             let name = format!("shop-operator.v{}-{}", &version[..3], hash.to_string().repeat(43));
             let account = format!("shop-operator-{}", version.replace('.', "-"));
             let role = json!({"kind": "ClusterRole", "metadata": {"name": name}, "rules": rules});
             let binding = json!({"kind": "ClusterRoleBinding", "metadata": {"name": name},
                 "subjects": [{"kind": "ServiceAccount", "name": account}],
                 "roleRef": {"kind": "ClusterRole", "name": name}});
-            [Object::plain(role), Object::plain(binding)]
+            [RenderedObject::untyped(role), RenderedObject::untyped(binding)]
         };
         let rule = |group: &str, resource: &str, verbs: &[&str]| json!({"apiGroups": [group], "resources": [resource], "verbs": verbs});
         let kept = rule("", "pods", &["get"]);
-        let (was, is) =
+        let (narrow, wide) =
             (rule("apps", "deployments", &["get"]), rule("apps", "deployments", &["get", "list"]));
         let (gone, new) = (rule("", "secrets", &["get"]), rule("", "configmaps", &["get"]));
-        let old = made("1.0.0", 'a', json!([kept, was, gone]));
-        let after = made("1.1.0", 'b', json!([new, is, kept]));
-        let all = diff(&registry("1.0.0"), &old, &registry("1.1.0"), &after);
+        let old = rendered("1.0.0", 'a', json!([kept, narrow, gone]));
+        let after = rendered("1.1.0", 'b', json!([new, wide, kept]));
+        let all = diff(&registry_v1("1.0.0"), &old, &registry_v1("1.1.0"), &after);
         let text: Vec<String> = all.iter().map(ToString::to_string).collect();
         assert_eq!(
             text,
@@ -258,13 +271,13 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_named() {
+    fn reports_changed_field_paths() {
         let object = |name: &str, value: serde_json::Value| {
-            Object::plain(json!({"kind": "ConfigMap", "metadata": {"name": name}, "data": value}))
+            RenderedObject::untyped(json!({"kind": "ConfigMap", "metadata": {"name": name}, "data": value}))
         };
         let old = [object("a-1-0-0", json!({"x": [1, 2], "gone": true})), object("b-1-0-0", json!({}))];
         let new = [object("a-2-0-0", json!({"x": [1, 3], "new": null})), object("c-2-0-0", json!({}))];
-        let all = diff(&registry("1.0.0"), &old, &registry("2.0.0"), &new);
+        let all = diff(&registry_v1("1.0.0"), &old, &registry_v1("2.0.0"), &new);
         let text: Vec<String> = all.iter().map(ToString::to_string).collect();
         assert_eq!(
             text,

@@ -1,116 +1,119 @@
-//! The bundle of an operator project: a ClusterServiceVersion and what belongs to it, every name with its version.
+//! Generates the bundle of an operator project: CSV, CRDs, roles and annotations, with versioned names.
 
 use std::collections::BTreeMap;
 
 use podium_versions::blang::Version;
 use serde_json::{Map, Value, json};
 
-use crate::value::{list, text, to_yaml};
-use crate::{ANNOTATIONS_FILE, CHANNELS, CSV, DEFAULT_CHANNEL, MANIFESTS, PACKAGE};
+use crate::value::{array_at, string_at, to_yaml};
+use crate::{
+    ANNOTATIONS_FILE, CHANNELS_LABEL, CSV_KIND, DEFAULT_CHANNEL_LABEL, MANIFESTS_DIR, PACKAGE_LABEL,
+};
 
-/// The label and annotation with the form of a bundle.
-pub const MEDIA_TYPE: &str = "operators.operatorframework.io.bundle.mediatype.v1";
-/// The label and annotation with the folder of the objects.
-pub const MANIFESTS_FOLDER: &str = "operators.operatorframework.io.bundle.manifests.v1";
-/// The label and annotation with the folder of what is said about them.
-pub const METADATA_FOLDER: &str = "operators.operatorframework.io.bundle.metadata.v1";
-/// The definitions of the kinds that the operator serves, also of those that the bundle does not own. Neither opm nor
-/// the lifecycle controller looks at it; versions are compared by it.
+/// Label and annotation with the bundle format.
+pub const MEDIA_TYPE_LABEL: &str = "operators.operatorframework.io.bundle.mediatype.v1";
+/// Label and annotation with the manifests directory.
+pub const MANIFESTS_LABEL: &str = "operators.operatorframework.io.bundle.manifests.v1";
+/// Label and annotation with the metadata directory.
+pub const METADATA_LABEL: &str = "operators.operatorframework.io.bundle.metadata.v1";
+/// CRDs that the operator watches, including those that the bundle does not own. opm and operator-controller
+/// ignore the file; [`compare`](mod@crate::compare) reads it.
 pub const KINDS_FILE: &str = "metadata/kinds.yaml";
 
-/// A kind that the operator serves.
+/// A kind that the operator watches.
 #[derive(Debug, Clone)]
-pub struct Served {
-    /// The CustomResourceDefinition.
+pub struct WatchedKind {
+    /// CustomResourceDefinition.
     pub crd: Value,
-    /// The definition that the values of the chart would have, if that is another one.
+    /// CRD derived from the chart values, if it differs from `crd`.
     pub values: Option<Value>,
-    /// The version that the operator asks for.
+    /// API version that the operator watches.
     pub version: String,
-    /// The labels that a resource needs for this operator to care.
+    /// Labels that the watch selector requires.
     pub labels: BTreeMap<String, String>,
 }
 
-/// What a bundle is made from.
+/// Input of [`generate`].
 #[derive(Debug, Clone)]
-pub struct Plan {
-    /// The package.
+pub struct BundleSpec {
+    /// Package name.
     pub package: String,
-    /// The version.
+    /// Version.
     pub version: String,
-    /// The channels that the author wishes.
+    /// Channels of the bundle.
     pub channels: Vec<String>,
-    /// The channel that is the usual one, if the author wishes one.
+    /// Default channel, if set.
     pub default_channel: Option<String>,
-    /// The kinds that it serves.
-    pub kinds: Vec<Served>,
-    /// Whether the bundle installs their definitions. Only one extension of a cluster can.
+    /// Watched kinds.
+    pub kinds: Vec<WatchedKind>,
+    /// Whether the bundle contains the CRDs. Only one ClusterExtension per cluster can own a CRD.
     pub owns_kinds: bool,
-    /// Rules for every namespace that it watches.
+    /// Policy rules for each target namespace.
     pub permissions: Vec<Value>,
-    /// Rules for the whole cluster.
+    /// Policy rules for the whole cluster.
     pub cluster_permissions: Vec<Value>,
-    /// The Deployment, under the name that [`suffixed`] gives.
+    /// The operator's Deployment, named by [`versioned_name`].
     pub deployment: Value,
-    /// A ClusterServiceVersion with what people read: names, descriptions, icons, links; null for none.
+    /// CSV with display name, description, icons and links to start from; null for none.
     pub base: Value,
 }
 
-/// Why there is no bundle.
+/// Why no bundle can be generated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The version is none.
-    #[error("the version {version:?} is no semantic version ({error}): write it as 1.2.3")]
+    /// The version is not a semantic version.
+    #[error("the version {version:?} is not a semantic version ({error}): write it as 1.2.3")]
     Version {
-        /// What was given.
+        /// The given version.
         version: String,
-        /// Why.
+        /// Parse error.
         error: String,
     },
-    /// The name of the package is none.
-    #[error("the package name {0:?} is no DNS label: use small letters, digits and '-', at most 63 of them")]
+    /// The package name is not a DNS label.
+    #[error("the package name {0:?} is not a DNS label: use at most 63 lower-case letters, digits and '-'")]
     Package(String),
-    /// A name with its version is too long.
-    #[error("{0:?} is longer than 63 signs: choose a shorter package name (--package)")]
-    Long(String),
-    /// No channel at all.
-    #[error("a bundle is in at least one channel: --channels stable")]
+    /// A versioned name exceeds 63 characters.
+    #[error("{0:?} is longer than 63 characters: choose a shorter package name (--package)")]
+    NameTooLong(String),
+    /// The bundle has no channel.
+    #[error("a bundle needs at least one channel: --channels stable")]
     NoChannel,
-    /// The usual channel is none of the channels.
-    #[error("the default channel {0:?} is none of the channels: add it to --channels")]
+    /// The default channel is not one of the channels.
+    #[error("the default channel {0:?} is not one of the channels: add it to --channels")]
     DefaultChannel(String),
-    /// The base is something else.
+    /// The base object is not a ClusterServiceVersion.
     #[error("the base is a {0:?}, not a ClusterServiceVersion")]
-    Base(String),
+    BaseKind(String),
 }
 
-/// A name with a version behind it, so that several versions can be in one cluster.
-pub fn suffixed(name: &str, version: &str) -> String {
-    let sign = |sign: char| if sign.is_ascii_alphanumeric() { sign.to_ascii_lowercase() } else { '-' };
-    format!("{name}-{}", version.chars().map(sign).collect::<String>())
+/// Appends a version to a name, so that several versions can run in one cluster.
+pub fn versioned_name(name: &str, version: &str) -> String {
+    let c = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    format!("{name}-{}", version.chars().map(c).collect::<String>())
 }
 
-fn is_label(name: &str) -> bool {
-    name.len() <= 63 && !name.contains('.') && crate::names::subdomain(name).is_empty()
+fn is_dns1123_label(name: &str) -> bool {
+    name.len() <= 63 && !name.contains('.') && crate::names::validate_dns1123_subdomain(name).is_empty()
 }
 
-/// The files of the bundle.
-pub fn generate(plan: &Plan) -> Result<BTreeMap<String, Vec<u8>>, Error> {
-    check(plan)?;
+/// Generates the files of the bundle.
+pub fn generate(spec: &BundleSpec) -> Result<BTreeMap<String, Vec<u8>>, Error> {
+    validate_spec(spec)?;
     let mut files = BTreeMap::new();
-    let csv_file = format!("{MANIFESTS}/{}.clusterserviceversion.yaml", plan.package);
-    files.insert(csv_file, to_yaml(&csv(plan)));
-    for served in &plan.kinds {
-        let (group, plural) = (text(&served.crd, "/spec/group"), text(&served.crd, "/spec/names/plural"));
-        if plan.owns_kinds {
-            files.insert(format!("{MANIFESTS}/{group}_{plural}.yaml"), to_yaml(&served.crd));
+    let csv_file = format!("{MANIFESTS_DIR}/{}.clusterserviceversion.yaml", spec.package);
+    files.insert(csv_file, to_yaml(&build_csv(spec)));
+    for watched in &spec.kinds {
+        let (group, plural) =
+            (string_at(&watched.crd, "/spec/group"), string_at(&watched.crd, "/spec/names/plural"));
+        if spec.owns_kinds {
+            files.insert(format!("{MANIFESTS_DIR}/{group}_{plural}.yaml"), to_yaml(&watched.crd));
         }
         for (role, verbs) in [
             ("editor", &["create", "delete", "get", "list", "patch", "update", "watch"][..]),
             ("viewer", &["get", "list", "watch"]),
         ] {
-            let name = suffixed(&format!("{plural}.{group}-{role}"), &plan.version);
-            let labels = json!({"app.kubernetes.io/name": plan.package, "app.kubernetes.io/version": label(&plan.version)});
+            let name = versioned_name(&format!("{plural}.{group}-{role}"), &spec.version);
+            let labels = json!({"app.kubernetes.io/name": spec.package, "app.kubernetes.io/version": label_value(&spec.version)});
             let object = json!({
                 "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
                 "metadata": {"name": name, "labels": labels},
@@ -119,14 +122,17 @@ pub fn generate(plan: &Plan) -> Result<BTreeMap<String, Vec<u8>>, Error> {
                     {"apiGroups": [group], "resources": [format!("{plural}/status")], "verbs": ["get"]},
                 ],
             });
-            files.insert(format!("{MANIFESTS}/{plural}.{group}-{role}.clusterrole.yaml"), to_yaml(&object));
+            files.insert(
+                format!("{MANIFESTS_DIR}/{plural}.{group}-{role}.clusterrole.yaml"),
+                to_yaml(&object),
+            );
         }
     }
-    files.insert(ANNOTATIONS_FILE.to_owned(), to_yaml(&json!({"annotations": labels(plan)})));
-    if !plan.kinds.is_empty() {
-        let crds: Vec<&Value> = plan.kinds.iter().map(|served| &served.crd).collect();
+    files.insert(ANNOTATIONS_FILE.to_owned(), to_yaml(&json!({"annotations": labels(spec)})));
+    if !spec.kinds.is_empty() {
+        let crds: Vec<&Value> = spec.kinds.iter().map(|watched| &watched.crd).collect();
         let mut kinds = json!({"kinds": crds});
-        let values: Vec<&Value> = plan.kinds.iter().filter_map(|served| served.values.as_ref()).collect();
+        let values: Vec<&Value> = spec.kinds.iter().filter_map(|watched| watched.values.as_ref()).collect();
         if !values.is_empty() {
             kinds["values"] = json!(values);
         }
@@ -135,153 +141,154 @@ pub fn generate(plan: &Plan) -> Result<BTreeMap<String, Vec<u8>>, Error> {
     Ok(files)
 }
 
-/// A version as the value of a label.
-fn label(version: &str) -> String {
-    version.chars().map(|sign| if sign == '+' { '_' } else { sign }).take(63).collect()
+/// Converts a version to a label value.
+fn label_value(version: &str) -> String {
+    version.chars().map(|c| if c == '+' { '_' } else { c }).take(63).collect()
 }
 
-/// The labels of the image of a bundle, which are also its annotations.
-pub fn labels(plan: &Plan) -> Map<String, Value> {
+/// Returns the labels of the bundle image, which are also the bundle annotations.
+pub fn labels(spec: &BundleSpec) -> Map<String, Value> {
     let mut labels = Map::new();
     for (key, value) in [
-        (MEDIA_TYPE, "registry+v1"),
-        (MANIFESTS_FOLDER, "manifests/"),
-        (METADATA_FOLDER, "metadata/"),
-        (PACKAGE, &plan.package),
-        (CHANNELS, &plan.channels.join(",")),
+        (MEDIA_TYPE_LABEL, "registry+v1"),
+        (MANIFESTS_LABEL, "manifests/"),
+        (METADATA_LABEL, "metadata/"),
+        (PACKAGE_LABEL, &spec.package),
+        (CHANNELS_LABEL, &spec.channels.join(",")),
     ] {
         labels.insert(key.to_owned(), Value::from(value));
     }
-    if let Some(channel) = &plan.default_channel {
-        labels.insert(DEFAULT_CHANNEL.to_owned(), Value::from(channel.as_str()));
+    if let Some(channel) = &spec.default_channel {
+        labels.insert(DEFAULT_CHANNEL_LABEL.to_owned(), Value::from(channel.as_str()));
     }
     labels
 }
 
-fn check(plan: &Plan) -> Result<(), Error> {
-    Version::parse(&plan.version)
-        .map_err(|error| Error::Version { version: plan.version.clone(), error: error.to_string() })?;
-    if !is_label(&plan.package) {
-        return Err(Error::Package(plan.package.clone()));
+fn validate_spec(spec: &BundleSpec) -> Result<(), Error> {
+    Version::parse(&spec.version)
+        .map_err(|error| Error::Version { version: spec.version.clone(), error: error.to_string() })?;
+    if !is_dns1123_label(&spec.package) {
+        return Err(Error::Package(spec.package.clone()));
     }
-    let name = suffixed(&plan.package, &plan.version);
+    let name = versioned_name(&spec.package, &spec.version);
     if name.len() > 63 {
-        return Err(Error::Long(name));
+        return Err(Error::NameTooLong(name));
     }
-    if plan.channels.is_empty() {
+    if spec.channels.is_empty() {
         return Err(Error::NoChannel);
     }
-    if let Some(channel) = plan.default_channel.as_ref().filter(|channel| !plan.channels.contains(channel)) {
+    if let Some(channel) = spec.default_channel.as_ref().filter(|channel| !spec.channels.contains(channel)) {
         return Err(Error::DefaultChannel(channel.clone()));
     }
-    match text(&plan.base, "/kind") {
-        "" | CSV => Ok(()),
-        other => Err(Error::Base(other.to_owned())),
+    match string_at(&spec.base, "/kind") {
+        "" | CSV_KIND => Ok(()),
+        other => Err(Error::BaseKind(other.to_owned())),
     }
 }
 
-/// The images of a Deployment.
+/// Returns the container images of a Deployment.
 fn images(deployment: &Value) -> Vec<Value> {
-    let pods =
-        ["containers", "initContainers"].map(|key| list(deployment, &format!("/spec/template/spec/{key}")));
+    let pods = ["containers", "initContainers"]
+        .map(|key| array_at(deployment, &format!("/spec/template/spec/{key}")));
     let all = pods.into_iter().flatten();
-    all.map(|one| json!({"name": text(one, "/name"), "image": text(one, "/image")})).collect()
+    all.map(|one| json!({"name": string_at(one, "/name"), "image": string_at(one, "/image")})).collect()
 }
 
-fn csv(plan: &Plan) -> Value {
-    let name = suffixed(&plan.package, &plan.version);
-    let examples: Vec<Value> = plan.kinds.iter().map(example).collect();
+fn build_csv(spec: &BundleSpec) -> Value {
+    let name = versioned_name(&spec.package, &spec.version);
+    let examples: Vec<Value> = spec.kinds.iter().map(minimal_resource).collect();
     let mut annotations = json!({
         "alm-examples": serde_json::to_string_pretty(&examples).unwrap_or_default(),
         "capabilities": "Basic Install",
     });
-    if let Some(image) = images(&plan.deployment).first() {
+    if let Some(image) = images(&spec.deployment).first() {
         annotations["containerImage"] = image["image"].clone();
     }
-    let owned = plan.kinds.iter().filter(|_| plan.owns_kinds).map(|served| {
-        let kind = text(&served.crd, "/spec/names/kind");
-        json!({"name": text(&served.crd, "/metadata/name"), "version": served.version, "kind": kind, "displayName": kind})
+    let owned = spec.kinds.iter().filter(|_| spec.owns_kinds).map(|watched| {
+        let kind = string_at(&watched.crd, "/spec/names/kind");
+        json!({"name": string_at(&watched.crd, "/metadata/name"), "version": watched.version, "kind": kind, "displayName": kind})
     });
     let permission = |rules: &[Value]| json!([{"serviceAccountName": name, "rules": rules}]);
-    let mut strategy = json!({"deployments": [{
-        "name": text(&plan.deployment, "/metadata/name"),
-        "label": plan.deployment.pointer("/metadata/labels"),
-        "spec": plan.deployment.get("spec"),
+    let mut install_spec = json!({"deployments": [{
+        "name": string_at(&spec.deployment, "/metadata/name"),
+        "label": spec.deployment.pointer("/metadata/labels"),
+        "spec": spec.deployment.get("spec"),
     }]});
     for (key, rules) in
-        [("permissions", &plan.permissions), ("clusterPermissions", &plan.cluster_permissions)]
+        [("permissions", &spec.permissions), ("clusterPermissions", &spec.cluster_permissions)]
     {
         if !rules.is_empty() {
-            strategy[key] = permission(rules);
+            install_spec[key] = permission(rules);
         }
     }
-    let mode = |mode: &str| json!({"type": mode, "supported": mode == "AllNamespaces"});
-    let modes: Vec<Value> =
-        ["OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces"].map(mode).into();
+    let install_mode =
+        |install_mode: &str| json!({"type": install_mode, "supported": install_mode == "AllNamespaces"});
+    let install_modes: Vec<Value> =
+        ["OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces"].map(install_mode).into();
     let mut csv = json!({
-        "apiVersion": "operators.coreos.com/v1alpha1", "kind": CSV,
-        "metadata": {"name": format!("{}.v{}", plan.package, plan.version), "annotations": annotations},
-        "spec": {"displayName": plan.package, "description": format!("The operator of {}.", plan.package),
-            "installModes": modes, "relatedImages": images(&plan.deployment)},
+        "apiVersion": "operators.coreos.com/v1alpha1", "kind": CSV_KIND,
+        "metadata": {"name": format!("{}.v{}", spec.package, spec.version), "annotations": annotations},
+        "spec": {"displayName": spec.package, "description": format!("The operator of {}.", spec.package),
+            "installModes": install_modes, "relatedImages": images(&spec.deployment)},
     });
-    // What people read is theirs; what is computed is not.
+    // The base overrides descriptive fields but not computed ones.
     for section in ["annotations", "labels"] {
-        let given = plan.base.pointer(&format!("/metadata/{section}")).and_then(Value::as_object);
-        for (key, value) in given.into_iter().flatten() {
+        let base_entries = spec.base.pointer(&format!("/metadata/{section}")).and_then(Value::as_object);
+        for (key, value) in base_entries.into_iter().flatten() {
             csv["metadata"][section][key] = value.clone();
         }
     }
-    for (key, value) in plan.base.get("spec").and_then(Value::as_object).into_iter().flatten() {
+    for (key, value) in spec.base.get("spec").and_then(Value::as_object).into_iter().flatten() {
         csv["spec"][key] = value.clone();
     }
-    csv["spec"]["version"] = Value::from(plan.version.as_str());
-    csv["spec"]["install"] = json!({"strategy": "deployment", "spec": strategy});
+    csv["spec"]["version"] = Value::from(spec.version.as_str());
+    csv["spec"]["install"] = json!({"strategy": "deployment", "spec": install_spec});
     csv["spec"]["customresourcedefinitions"] = json!({"owned": owned.collect::<Vec<_>>()});
     csv
 }
 
-/// The least resource of a kind that this operator cares for.
-fn example(served: &Served) -> Value {
-    let kind = text(&served.crd, "/spec/names/kind");
+/// Returns a minimal custom resource that the operator watches.
+fn minimal_resource(watched: &WatchedKind) -> Value {
+    let kind = string_at(&watched.crd, "/spec/names/kind");
     let mut metadata = json!({"name": format!("my-{}", kind.to_lowercase())});
-    if !served.labels.is_empty() {
-        metadata["labels"] = json!(served.labels);
+    if !watched.labels.is_empty() {
+        metadata["labels"] = json!(watched.labels);
     }
-    let api_version = format!("{}/{}", text(&served.crd, "/spec/group"), served.version);
+    let api_version = format!("{}/{}", string_at(&watched.crd, "/spec/group"), watched.version);
     json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": {}})
 }
 
-/// The Dockerfile that makes the image of a bundle in a folder, for those who build with Docker.
-pub fn dockerfile(labels: &Map<String, Value>, folder: &str) -> String {
+/// Returns a Dockerfile for the bundle image, for builds with Docker.
+pub fn dockerfile(labels: &Map<String, Value>, dir: &str) -> String {
     let mut out = String::from("FROM scratch\n\n");
     for (key, value) in labels {
         out.push_str(&format!("LABEL {key}={}\n", value.as_str().unwrap_or_default()));
     }
-    out.push_str(&format!("\nCOPY {folder}/manifests /manifests/\nCOPY {folder}/metadata /metadata/\n"));
+    out.push_str(&format!("\nCOPY {dir}/manifests /manifests/\nCOPY {dir}/metadata /metadata/\n"));
     out
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Error, Plan, Served, generate, suffixed};
-    use crate::render::{Certificates, Options};
-    use crate::{Tree, olm_bundle, validate};
+    use super::{BundleSpec, Error, WatchedKind, generate, versioned_name};
+    use crate::render::{CertificateProvider, Options};
+    use crate::{BundleFiles, olm_bundle, validate};
     use serde_json::{Value, json};
 
-    fn plan() -> Plan {
-        let name = suffixed("web", "1.2.3-rc.1");
+    fn spec() -> BundleSpec {
+        let name = versioned_name("web", "1.2.3-rc.1");
         let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
             "metadata": {"name": "webs.example.com"},
             "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Web", "plural": "webs"},
                 "versions": [{"name": "v1", "served": true, "storage": true}]}});
         let pod = json!({"containers": [{"name": "operator", "image": "example.com/web:1"}], "serviceAccountName": name});
         let labels = json!({"app": name});
-        Plan {
+        BundleSpec {
             package: "web".to_owned(),
             version: "1.2.3-rc.1".to_owned(),
             channels: vec!["stable".to_owned()],
             default_channel: None,
-            kinds: vec![Served {
+            kinds: vec![WatchedKind {
                 crd,
                 values: None,
                 version: "v1".to_owned(),
@@ -300,43 +307,46 @@ mod tests {
 
     fn options() -> Options {
         Options {
-            namespace: "x".to_owned(),
-            certificates: Some(Certificates::CertManager),
+            install_namespace: "x".to_owned(),
+            certificate_provider: Some(CertificateProvider::CertManager),
             ..Options::default()
         }
     }
 
     #[test]
-    fn what_is_generated_is_valid_and_says_its_version() {
+    fn generates_valid_bundle_with_versioned_names() {
         for owns_kinds in [false, true] {
-            let plan = Plan { owns_kinds, ..plan() };
-            let tree = Tree::new(generate(&plan).unwrap()).unwrap();
-            assert_eq!(validate(&tree, &options()), []);
-            let bundle = olm_bundle(&tree, "example.com/web-bundle:1").unwrap();
+            let spec = BundleSpec { owns_kinds, ..spec() };
+            let files = BundleFiles::new(generate(&spec).unwrap()).unwrap();
+            assert_eq!(validate(&files, &options()), []);
+            let bundle = olm_bundle(&files, "example.com/web-bundle:1").unwrap();
             assert_eq!((bundle.name.as_str(), bundle.version().as_str()), ("web.v1.2.3-rc.1", "1.2.3-rc.1"));
-            let registry = crate::Registry::new(&tree).unwrap();
-            let objects = crate::render::render(&registry, &options()).unwrap();
+            let bundle = crate::RegistryV1::new(&files).unwrap();
+            let objects = crate::render::render(&bundle, &options()).unwrap();
             let versioned = |name: &str| {
                 name.contains("1-2-3-rc-1")
                     || name.contains("v1.2.3-rc.1")
                     || name.contains("webs.example.com")
             };
-            assert!(objects.iter().all(|object| versioned(&object.name())), "{objects:?}");
+            assert!(objects.iter().all(|object| versioned(&object.kind_and_name())), "{objects:?}");
         }
     }
 
     #[test]
-    fn mistakes_are_told_before_anything_is_made() {
-        let bad = |change: fn(&mut Plan)| {
-            let mut plan = plan();
-            change(&mut plan);
-            generate(&plan).unwrap_err()
+    fn rejects_invalid_spec() {
+        let error_for = |change: fn(&mut BundleSpec)| {
+            let mut spec = spec();
+            change(&mut spec);
+            generate(&spec).unwrap_err()
         };
-        assert!(matches!(bad(|plan| plan.version = "1.2".to_owned()), Error::Version { .. }));
-        assert!(matches!(bad(|plan| plan.package = "a.b".to_owned()), Error::Package(_)));
-        assert!(matches!(bad(|plan| plan.package = "a".repeat(60)), Error::Long(_)));
-        assert!(matches!(bad(|plan| plan.channels.clear()), Error::NoChannel));
-        assert!(matches!(bad(|plan| plan.default_channel = Some("x".to_owned())), Error::DefaultChannel(_)));
-        assert!(matches!(bad(|plan| plan.base = json!({"kind": "Pod"})), Error::Base(_)));
+        assert!(matches!(error_for(|spec| spec.version = "1.2".to_owned()), Error::Version { .. }));
+        assert!(matches!(error_for(|spec| spec.package = "a.b".to_owned()), Error::Package(_)));
+        assert!(matches!(error_for(|spec| spec.package = "a".repeat(60)), Error::NameTooLong(_)));
+        assert!(matches!(error_for(|spec| spec.channels.clear()), Error::NoChannel));
+        assert!(matches!(
+            error_for(|spec| spec.default_channel = Some("x".to_owned())),
+            Error::DefaultChannel(_)
+        ));
+        assert!(matches!(error_for(|spec| spec.base = json!({"kind": "Pod"})), Error::BaseKind(_)));
     }
 }

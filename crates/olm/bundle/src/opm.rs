@@ -1,105 +1,108 @@
-//! A bundle as opm reads it: the first document of each file of `manifests/`, and whatever in `metadata/` looks like
-//! annotations, properties or dependencies.
+//! Parses a bundle like opm: the first document of each file of `manifests/`, and every file of `metadata/`
+//! that decodes as annotations, properties or dependencies.
 //!
-//! opm is lenient: files that it cannot read are left out, folders are not looked into, and of several
-//! ClusterServiceVersions the first counts.
+//! opm is lenient: it skips files that do not decode and subdirectories, and takes the first of several
+//! ClusterServiceVersions.
 
 use std::collections::BTreeSet;
 
-use podium_goyaml::{Map, Node, Value as Written, json};
+use podium_goyaml::{Map, Node, Value as YamlValue, json};
 use serde_json::Value;
 
-use crate::decode::{self, Metadata};
-use crate::report::{Finding, Refuser, Rule};
-use crate::types::{self, name};
-use crate::value::{list, marshal, quoted, text};
-use crate::{CHANNELS, CRD, CSV, DEFAULT_CHANNEL, MANIFESTS, METADATA, PACKAGE, PROPERTIES, raw};
+use crate::decode::{self, MetadataFile};
+use crate::report::{Finding, Rule, Validator};
+use crate::types::{self, type_name};
+use crate::value::{array_at, marshal_json, quote_json, string_at};
+use crate::{
+    CHANNELS_LABEL, CRD_KIND, CSV_KIND, DEFAULT_CHANNEL_LABEL, MANIFESTS_DIR, METADATA_DIR, PACKAGE_LABEL,
+    PROPERTIES_ANNOTATION, raw_json,
+};
 
-/// An object with the file that it is in.
+/// An untyped object with its source file.
 #[derive(Debug, Clone)]
-pub struct Source {
-    /// The path in the bundle.
+pub struct Unstructured {
+    /// Path in the bundle.
     pub file: String,
     /// The object.
     pub node: Node,
 }
 
-/// A property or a dependency.
+/// A property or dependency of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Property {
-    /// Its type.
+    /// Property type, such as `olm.package`.
     pub kind: String,
-    /// Its value in JSON as it was written; nothing if it has none.
+    /// Raw JSON value, if any.
     pub value: Option<String>,
 }
 
 impl Property {
-    fn key(&self) -> String {
+    fn dedup_key(&self) -> String {
         format!("type: {}, value: {}", self.kind, self.value.as_deref().unwrap_or_default())
     }
 
-    /// The value in JSON, null if there is none.
-    pub fn json(&self) -> &str {
+    /// Returns the raw JSON value, or null.
+    pub fn value_json(&self) -> &str {
         self.value.as_deref().unwrap_or("null")
     }
 }
 
-/// A kind that a bundle has or needs.
+/// A provided or required API.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Api {
+pub(crate) struct ApiKey {
     pub group: String,
     pub version: String,
     pub kind: String,
     pub plural: String,
 }
 
-/// A bundle as opm sees it.
+/// A bundle as opm parses it (`registry.Bundle`).
 #[derive(Debug, Clone)]
-pub struct Parsed {
-    /// The name of the ClusterServiceVersion.
+pub struct RegistryBundle {
+    /// Name of the ClusterServiceVersion.
     pub name: String,
-    /// The package.
+    /// Package name.
     pub package: String,
-    /// The channels that its author wishes.
+    /// Channels that the bundle author proposes.
     pub channels: Vec<String>,
-    /// The channel that its author wishes to be the usual one.
+    /// Default channel that the bundle author proposes.
     pub default_channel: String,
-    /// The objects, in the order of their files.
-    pub objects: Vec<Source>,
+    /// Objects in file order.
+    pub objects: Vec<Unstructured>,
     pub(crate) csv: usize,
     pub(crate) properties: Vec<Property>,
     pub(crate) dependencies: Vec<Property>,
-    pub(crate) provided: BTreeSet<Api>,
+    pub(crate) provided_apis: BTreeSet<ApiKey>,
 }
 
-fn refuse(rule: Rule, place: (&str, u32), text: impl Into<String>) -> Finding {
-    Finding::new(Refuser::Opm, rule, place, text)
+fn reject(rule: Rule, location: (&str, u32), message: impl Into<String>) -> Finding {
+    Finding::new(Validator::Opm, rule, location, message)
 }
 
-impl Parsed {
-    /// Reads the files of a bundle, or says why opm refuses them.
-    pub fn new(tree: &crate::Tree) -> Result<Self, Finding> {
-        if !tree.has_folder(MANIFESTS) {
-            return Err(refuse(Rule::Folders, ("", 0), "there is no folder manifests/"));
+impl RegistryBundle {
+    /// Parses the bundle files. An error is the reason why opm rejects them.
+    pub fn new(files: &crate::BundleFiles) -> Result<Self, Finding> {
+        if !files.has_dir(MANIFESTS_DIR) {
+            return Err(reject(Rule::Folders, ("", 0), "the directory manifests/ is missing"));
         }
-        let objects = objects(tree);
+        let objects = read_objects(files);
         if objects.is_empty() {
-            return Err(refuse(Rule::NoObjects, (MANIFESTS, 0), "no bundle objects found"));
+            return Err(reject(Rule::NoObjects, (MANIFESTS_DIR, 0), "no bundle objects found"));
         }
-        let csv = objects.iter().position(|object| kind_of(&object.node) == CSV);
+        let csv = objects.iter().position(|object| object_kind(&object.node) == CSV_KIND);
         let meta = match csv.and_then(|at| objects.get(at)) {
-            Some(source) => Some(meta(source)?),
+            Some(source) => Some(csv_object_meta(source)?),
             None => None,
         };
-        let mut provided = BTreeSet::new();
+        let mut provided_apis = BTreeSet::new();
         for object in &objects {
-            crd_apis(object, &mut provided)?;
+            add_crd_apis(object, &mut provided_apis)?;
         }
         let (Some(csv), Some(meta)) = (csv, meta) else {
-            return Err(refuse(Rule::NoCsv, (MANIFESTS, 0), "no csv in bundle"));
+            return Err(reject(Rule::NoCsv, (MANIFESTS_DIR, 0), "no csv in bundle"));
         };
-        let mut parsed = Parsed {
-            name: text(&meta, "/name").to_owned(),
+        let mut bundle = RegistryBundle {
+            name: string_at(&meta, "/name").to_owned(),
             package: String::new(),
             channels: Vec::new(),
             default_channel: String::new(),
@@ -107,239 +110,248 @@ impl Parsed {
             csv,
             properties: Vec::new(),
             dependencies: Vec::new(),
-            provided,
+            provided_apis,
         };
-        parsed.check_owned()?;
-        if !tree.has_folder(METADATA) {
-            return Err(refuse(Rule::Folders, ("", 0), "there is no folder metadata/"));
+        bundle.check_owned_crds()?;
+        if !files.has_dir(METADATA_DIR) {
+            return Err(reject(Rule::Folders, ("", 0), "the directory metadata/ is missing"));
         }
-        parsed.read_metadata(tree)?;
-        parsed.derive(&meta)?;
-        Ok(parsed)
+        bundle.read_metadata(files)?;
+        bundle.add_derived_properties(&meta)?;
+        Ok(bundle)
     }
 
-    /// The ClusterServiceVersion.
-    pub fn csv(&self) -> Option<&Source> {
+    /// Returns the ClusterServiceVersion.
+    pub fn csv(&self) -> Option<&Unstructured> {
         self.objects.get(self.csv)
     }
 
-    pub(crate) fn place(&self) -> (&str, u32) {
+    pub(crate) fn csv_location(&self) -> (&str, u32) {
         self.csv().map_or(("", 0), |csv| (csv.file.as_str(), csv.node.pos.line))
     }
 
-    fn at(&self, node: &Node) -> (&str, u32) {
-        (self.place().0, node.pos.line)
+    fn location_of(&self, node: &Node) -> (&str, u32) {
+        (self.csv_location().0, node.pos.line)
     }
 
-    /// The fields of `spec`; nothing if it is null.
+    /// Returns the CSV's `spec`, or nothing if it is null.
     pub(crate) fn spec(&self) -> Result<Option<&Map>, Finding> {
-        let shape = |place, what: &str| refuse(Rule::CsvShape, place, what);
+        let malformed = |location, message: &str| reject(Rule::CsvShape, location, message);
         let Some(csv) = self.csv() else { return Ok(None) };
         match csv.node.get("spec") {
-            None => Err(shape(self.place(), "the ClusterServiceVersion has no spec")),
+            None => Err(malformed(self.csv_location(), "the ClusterServiceVersion has no spec")),
             Some(spec) => match &spec.value {
-                Written::Null => Ok(None),
-                Written::Map(map) => Ok(Some(map)),
-                _ => Err(shape(self.at(spec), "spec is no object")),
+                YamlValue::Null => Ok(None),
+                YamlValue::Map(map) => Ok(Some(map)),
+                _ => Err(malformed(self.location_of(spec), "spec is not an object")),
             },
         }
     }
 
-    /// A field of `spec` that is not null.
-    pub(crate) fn field(&self, key: &str) -> Result<Option<&Node>, Finding> {
+    /// Returns a non-null field of the CSV's `spec`.
+    pub(crate) fn spec_field(&self, key: &str) -> Result<Option<&Node>, Finding> {
         Ok(self.spec()?.and_then(|spec| spec.get(key)).filter(|node| !node.is_null()))
     }
 
-    fn text_field(&self, key: &str) -> Result<&str, Finding> {
-        match self.field(key)? {
+    fn spec_string_field(&self, key: &str) -> Result<&str, Finding> {
+        match self.spec_field(key)? {
             None => Ok(""),
             Some(node) => node.as_str().ok_or_else(|| {
-                refuse(
+                reject(
                     Rule::CsvVersion,
-                    self.at(node),
-                    format!("spec.{key} is no text: put it in quotation marks"),
+                    self.location_of(node),
+                    format!("spec.{key} is not a string: quote it"),
                 )
             }),
         }
     }
 
-    /// The version.
+    /// Returns `spec.version`.
     pub fn version(&self) -> Result<&str, Finding> {
-        self.text_field("version")
+        self.spec_string_field("version")
     }
 
-    /// The release, which may also be a number.
+    /// Returns `spec.release`, which may be a string or a number.
     pub(crate) fn release(&self) -> Result<String, Finding> {
-        let Some(node) = self.field("release")? else { return Ok(String::new()) };
+        let Some(node) = self.spec_field("release")? else { return Ok(String::new()) };
         Ok(match &node.value {
-            Written::String(text) => text.to_string(),
-            Written::Int(number) => number.to_string(),
-            Written::Float(number) if number.fract() == 0.0 => format!("{}", *number as i64),
-            Written::Float(_) => marshal(node),
+            YamlValue::String(text) => text.to_string(),
+            YamlValue::Int(number) => number.to_string(),
+            YamlValue::Float(number) if number.fract() == 0.0 => format!("{}", *number as i64),
+            YamlValue::Float(_) => marshal_json(node),
             _ => {
-                return Err(refuse(
+                return Err(reject(
                     Rule::CsvRelease,
-                    self.at(node),
+                    self.location_of(node),
                     "release field must be a string or number",
                 ));
             }
         })
     }
 
-    /// What a section of the ClusterServiceVersion says that it owns or requires.
-    pub(crate) fn definitions(&self, section: &str, part: &str) -> Result<Vec<Definition>, Finding> {
-        let Some(node) = self.field(section)? else { return Ok(Vec::new()) };
-        let wrong = |node: &Node, what: &str| {
-            refuse(Rule::CsvShape, self.at(node), format!("spec.{section}: {what}"))
+    /// Returns the `owned` or `required` entries of a definition section of the CSV.
+    pub(crate) fn definition_keys(&self, section: &str, list: &str) -> Result<Vec<DefinitionKey>, Finding> {
+        let Some(node) = self.spec_field(section)? else { return Ok(Vec::new()) };
+        let malformed = |node: &Node, message: &str| {
+            reject(Rule::CsvShape, self.location_of(node), format!("spec.{section}: {message}"))
         };
-        let Some(map) = node.as_map() else { return Err(wrong(node, "no object")) };
-        // Both parts are read, whichever is asked for.
-        for other in ["owned", "required"] {
-            if let Some(node) = folded(map, other)
+        let Some(map) = node.as_map() else { return Err(malformed(node, "not an object")) };
+        // opm decodes both lists, even if it needs only one.
+        for list_name in ["owned", "required"] {
+            if let Some(node) = get_case_insensitive(map, list_name)
                 && node.as_list().is_none()
             {
-                return Err(wrong(node, &format!("{other} is no list")));
+                return Err(malformed(node, &format!("{list_name} is not a list")));
             }
         }
-        let mut found = Vec::new();
-        for other in ["owned", "required"] {
-            for node in folded(map, other).and_then(Node::as_list).into_iter().flat_map(|list| list.iter()) {
+        let mut keys = Vec::new();
+        for list_name in ["owned", "required"] {
+            for node in get_case_insensitive(map, list_name)
+                .and_then(Node::as_list)
+                .into_iter()
+                .flat_map(|list| list.iter())
+            {
                 let Some(map) = node.as_map() else {
-                    return Err(wrong(node, &format!("{other} has no object")));
+                    return Err(malformed(node, &format!("{list_name} has an item that is not an object")));
                 };
-                let read = |key: &str| match folded(map, key) {
+                let read = |key: &str| match get_case_insensitive(map, key) {
                     None => Ok(String::new()),
                     Some(node) => node
                         .as_str()
                         .map(str::to_owned)
-                        .ok_or_else(|| wrong(node, &format!("{other}: {key} is no text"))),
+                        .ok_or_else(|| malformed(node, &format!("{list_name}: {key} is not a string"))),
                 };
-                let definition = Definition {
+                let definition = DefinitionKey {
                     group: read("group")?,
                     kind: read("kind")?,
                     name: read("name")?,
                     version: read("version")?,
                     line: node.pos.line,
                 };
-                if other == part {
-                    found.push(definition);
+                if list_name == list {
+                    keys.push(definition);
                 }
             }
         }
-        Ok(found)
+        Ok(keys)
     }
 
-    /// The kinds of definitions that are named `PLURAL.GROUP`.
-    fn crd_apis_of(&self, part: &str) -> Result<Vec<(Api, u32)>, Finding> {
-        let mut found = Vec::new();
-        for definition in self.definitions("customresourcedefinitions", part)? {
+    /// Returns the API keys of CRD descriptions, whose names are `PLURAL.GROUP`.
+    fn crd_api_keys(&self, list: &str) -> Result<Vec<(ApiKey, u32)>, Finding> {
+        let mut keys = Vec::new();
+        for definition in self.definition_keys("customresourcedefinitions", list)? {
             let Some((plural, group)) = definition.name.split_once('.') else {
                 let text = format!("couldn't parse plural.group from crd name: {}", definition.name);
-                return Err(refuse(Rule::CrdName, (self.place().0, definition.line), text));
+                return Err(reject(Rule::CrdName, (self.csv_location().0, definition.line), text));
             };
-            let api = Api {
+            let api = ApiKey {
                 group: group.to_owned(),
                 version: definition.version,
                 kind: definition.kind,
                 plural: plural.to_owned(),
             };
-            found.push((api, definition.line));
+            keys.push((api, definition.line));
         }
-        Ok(found)
+        Ok(keys)
     }
 
-    fn check_owned(&mut self) -> Result<(), Finding> {
-        let served = self.definitions("apiservicedefinitions", "owned")?;
-        self.provided.extend(served.into_iter().map(Definition::api));
-        for (api, line) in self.crd_apis_of("owned")? {
-            if !self.provided.contains(&api) {
+    fn check_owned_crds(&mut self) -> Result<(), Finding> {
+        let api_services = self.definition_keys("apiservicedefinitions", "owned")?;
+        self.provided_apis.extend(api_services.into_iter().map(DefinitionKey::api));
+        for (api, line) in self.crd_api_keys("owned")? {
+            if !self.provided_apis.contains(&api) {
                 let text = format!(
                     "couldn't find {}/{}/{} ({}) in bundle",
                     api.group, api.version, api.kind, api.plural
                 );
-                return Err(refuse(Rule::OwnedCrd, (self.place().0, line), text));
+                return Err(reject(Rule::OwnedCrd, (self.csv_location().0, line), text));
             }
         }
         Ok(())
     }
 
-    /// The kinds that have to be there.
-    pub(crate) fn required(&self) -> Result<BTreeSet<Api>, Finding> {
-        let mut required: BTreeSet<Api> =
-            self.crd_apis_of("required")?.into_iter().map(|(api, _)| api).collect();
-        let served = self.definitions("apiservicedefinitions", "required")?;
-        required.extend(served.into_iter().map(Definition::api));
-        Ok(required)
+    /// Returns the APIs that the bundle requires.
+    pub(crate) fn required_apis(&self) -> Result<BTreeSet<ApiKey>, Finding> {
+        let mut required_apis: BTreeSet<ApiKey> =
+            self.crd_api_keys("required")?.into_iter().map(|(api, _)| api).collect();
+        let api_services = self.definition_keys("apiservicedefinitions", "required")?;
+        required_apis.extend(api_services.into_iter().map(DefinitionKey::api));
+        Ok(required_apis)
     }
 
-    fn read_metadata(&mut self, tree: &crate::Tree) -> Result<(), Finding> {
+    fn read_metadata(&mut self, files: &crate::BundleFiles) -> Result<(), Finding> {
         let mut annotations: Option<Node> = None;
-        for (_, data) in tree.files(METADATA) {
+        for (_, data) in files.files_in(METADATA_DIR) {
             if annotations.is_none()
-                && let Ok(node) = decode::metadata(data, Metadata::Annotations)
+                && let Ok(node) = decode::decode_metadata_stream(data, MetadataFile::Annotations)
                 && let Some(map) = node.get("annotations").filter(|map| {
-                    [PACKAGE, CHANNELS, DEFAULT_CHANNEL].iter().any(|key| !annotation(map, key).is_empty())
+                    [PACKAGE_LABEL, CHANNELS_LABEL, DEFAULT_CHANNEL_LABEL]
+                        .iter()
+                        .any(|key| !annotation(map, key).is_empty())
                 })
             {
                 annotations = Some(map.clone());
             }
-            for (what, key, into) in [
-                (Metadata::Dependencies, "dependencies", &mut self.dependencies),
-                (Metadata::Properties, "properties", &mut self.properties),
+            for (file, key, target) in [
+                (MetadataFile::Dependencies, "dependencies", &mut self.dependencies),
+                (MetadataFile::Properties, "properties", &mut self.properties),
             ] {
-                if !into.is_empty() {
+                if !target.is_empty() {
                     continue;
                 }
-                if let Some(all) = decode::listed(data, key) {
-                    into.extend(all);
-                } else if let Ok(node) = decode::metadata(data, what)
+                if let Some(all) = decode::raw_properties(data, key) {
+                    target.extend(all);
+                } else if let Ok(node) = decode::decode_metadata_stream(data, file)
                     && let Some(list) = node.get(key).and_then(Node::as_list)
                 {
-                    into.extend(list.iter().map(written_property));
+                    target.extend(list.iter().map(property_from_node));
                 }
             }
         }
         let Some(map) = annotations else {
-            return Err(refuse(Rule::Annotations, (METADATA, 0), "Could not find annotations file"));
+            return Err(reject(Rule::Annotations, (METADATA_DIR, 0), "Could not find annotations file"));
         };
-        self.package = annotation(&map, PACKAGE).to_owned();
-        let channels = annotation(&map, CHANNELS);
+        self.package = annotation(&map, PACKAGE_LABEL).to_owned();
+        let channels = annotation(&map, CHANNELS_LABEL);
         if !channels.is_empty() {
             self.channels = channels.split(',').map(str::to_owned).collect();
         }
-        self.default_channel = annotation(&map, DEFAULT_CHANNEL).to_owned();
+        self.default_channel = annotation(&map, DEFAULT_CHANNEL_LABEL).to_owned();
         Ok(())
     }
 
-    /// Adds the properties that follow from the rest of the bundle.
-    fn derive(&mut self, meta: &Value) -> Result<(), Finding> {
+    /// Adds the `olm.package` property and the properties of the CSV's annotation.
+    fn add_derived_properties(&mut self, meta: &Value) -> Result<(), Finding> {
         let mut derived = Vec::new();
         if !self.package.is_empty() {
-            let mut value =
-                format!(r#"{{"packageName":{},"version":{}"#, quoted(&self.package), quoted(self.version()?));
+            let mut value = format!(
+                r#"{{"packageName":{},"version":{}"#,
+                quote_json(&self.package),
+                quote_json(self.version()?)
+            );
             let release = self.release()?;
             if !release.is_empty() {
-                value.push_str(&format!(r#","release":{}"#, quoted(&release)));
+                value.push_str(&format!(r#","release":{}"#, quote_json(&release)));
             }
             value.push('}');
             derived.push(Property { kind: "olm.package".to_owned(), value: Some(value) });
         }
         if let Some(text) =
-            meta.get("annotations").and_then(|map| map.get(PROPERTIES)).and_then(Value::as_str)
+            meta.get("annotations").and_then(|map| map.get(PROPERTIES_ANNOTATION)).and_then(Value::as_str)
         {
-            derived.extend(annotated_properties(text));
+            derived.extend(properties_from_annotation(text));
         }
         let mut seen = BTreeSet::new();
-        let file = std::mem::take(&mut self.properties);
-        let all = file.into_iter().chain(derived);
-        self.properties = all.filter(|property| seen.insert(property.key())).collect();
+        let from_files = std::mem::take(&mut self.properties);
+        let all = from_files.into_iter().chain(derived);
+        self.properties = all.filter(|property| seen.insert(property.dedup_key())).collect();
         Ok(())
     }
 }
 
-/// What the ClusterServiceVersion says of a kind.
+/// A CRD or API service description of the CSV.
 #[derive(Debug, Clone)]
-pub(crate) struct Definition {
+pub(crate) struct DefinitionKey {
     pub group: String,
     pub kind: String,
     pub name: String,
@@ -347,9 +359,9 @@ pub(crate) struct Definition {
     pub line: u32,
 }
 
-impl Definition {
-    fn api(self) -> Api {
-        Api { group: self.group, version: self.version, kind: self.kind, plural: self.name }
+impl DefinitionKey {
+    fn api(self) -> ApiKey {
+        ApiKey { group: self.group, version: self.version, kind: self.kind, plural: self.name }
     }
 }
 
@@ -357,101 +369,102 @@ fn annotation<'n>(map: &'n Node, key: &str) -> &'n str {
     map.get(key).and_then(Node::as_str).unwrap_or_default()
 }
 
-fn objects(tree: &crate::Tree) -> Vec<Source> {
-    let mut objects: Vec<Source> = Vec::new();
-    let mut found = false;
-    for (file, data) in tree.files(MANIFESTS) {
+fn read_objects(files: &crate::BundleFiles) -> Vec<Unstructured> {
+    let mut objects: Vec<Unstructured> = Vec::new();
+    let mut has_csv = false;
+    for (file, data) in files.files_in(MANIFESTS_DIR) {
         if file.starts_with('.') {
             continue;
         }
-        let Ok(Some(node)) = decode::first(data) else { continue };
-        let kind = kind_of(&node);
-        if kind.is_empty() || kind == CSV && std::mem::replace(&mut found, true) {
+        let Ok(Some(node)) = decode::first_document(data) else { continue };
+        let kind = object_kind(&node);
+        if kind.is_empty() || kind == CSV_KIND && std::mem::replace(&mut has_csv, true) {
             continue;
         }
-        objects.push(Source { file: format!("{MANIFESTS}/{file}"), node });
+        objects.push(Unstructured { file: format!("{MANIFESTS_DIR}/{file}"), node });
     }
     objects
 }
 
-/// The kind of an object; nothing if it is none that has one.
-pub(crate) fn kind_of(node: &Node) -> &str {
+/// Returns the kind of an object, or an empty string if the type meta is invalid.
+pub(crate) fn object_kind(node: &Node) -> &str {
     let text = |key: &str| node.get(key).and_then(Node::as_str).unwrap_or_default();
     if text("apiVersion").matches('/').count() > 1 { "" } else { text("kind") }
 }
 
-/// The version of an object's API.
+/// Returns the apiVersion of an object.
 fn api_version(node: &Node) -> &str {
     node.get("apiVersion").and_then(Node::as_str).unwrap_or_default()
 }
 
-/// The metadata of the ClusterServiceVersion.
-fn meta(source: &Source) -> Result<Value, Finding> {
-    let place = |node: &Node| (source.file.as_str(), node.pos.line);
+/// Decodes the metadata of the CSV.
+fn csv_object_meta(source: &Unstructured) -> Result<Value, Finding> {
+    let location = |node: &Node| (source.file.as_str(), node.pos.line);
     if let Some(version) = source.node.get("apiVersion")
-        && !matches!(version.value, Written::String(_) | Written::Null)
+        && !matches!(version.value, YamlValue::String(_) | YamlValue::Null)
     {
-        return Err(refuse(Rule::CsvShape, place(version), "apiVersion is no text"));
+        return Err(reject(Rule::CsvShape, location(version), "apiVersion is not a string"));
     }
     let Some(node) = source.node.get("metadata") else { return Ok(Value::Null) };
-    types::loosely_typed(name::OBJECT_META, node)
-        .map_err(|error| refuse(Rule::CsvShape, place(node), format!("metadata: {error}")))
+    types::decode_case_insensitive(type_name::OBJECT_META, node)
+        .map_err(|error| reject(Rule::CsvShape, location(node), format!("metadata: {error}")))
 }
 
-/// The kinds that a definition has.
-fn crd_apis(source: &Source, into: &mut BTreeSet<Api>) -> Result<(), Finding> {
-    if kind_of(&source.node) != CRD {
+/// Adds the APIs that a CRD defines.
+fn add_crd_apis(source: &Unstructured, target: &mut BTreeSet<ApiKey>) -> Result<(), Finding> {
+    if object_kind(&source.node) != CRD_KIND {
         return Ok(());
     }
-    let place = (source.file.as_str(), source.node.pos.line);
+    let location = (source.file.as_str(), source.node.pos.line);
     let full = api_version(&source.node);
     let version = full.rsplit('/').next().unwrap_or_default();
     let ty = match version {
-        "v1" => name::CRD,
-        "v1beta1" => name::CRD_V1BETA1,
+        "v1" => type_name::CRD,
+        "v1beta1" => type_name::CRD_V1BETA1,
         _ => return Ok(()),
     };
-    let wrong =
-        |error: String| refuse(Rule::CrdShape, place, format!("error decoding {version} CRD: {error}"));
+    let malformed =
+        |error: String| reject(Rule::CrdShape, location, format!("error decoding {version} CRD: {error}"));
     if full.split('/').next() != Some("apiextensions.k8s.io") {
-        return Err(wrong(format!("no kind \"{CRD}\" is registered for version \"{full}\"")));
+        return Err(malformed(format!("no kind \"{CRD_KIND}\" is registered for version \"{full}\"")));
     }
-    let crd = types::typed(ty, &source.node).map_err(wrong)?;
-    let api = |version: &str| Api {
-        group: text(&crd, "/spec/group").to_owned(),
+    let crd = types::decode(ty, &source.node).map_err(malformed)?;
+    let api = |version: &str| ApiKey {
+        group: string_at(&crd, "/spec/group").to_owned(),
         version: version.to_owned(),
-        kind: text(&crd, "/spec/names/kind").to_owned(),
-        plural: text(&crd, "/spec/names/plural").to_owned(),
+        kind: string_at(&crd, "/spec/names/kind").to_owned(),
+        plural: string_at(&crd, "/spec/names/plural").to_owned(),
     };
-    into.extend(list(&crd, "/spec/versions").iter().map(|version| api(text(version, "/name"))));
-    let old = text(&crd, "/spec/version");
-    if version == "v1beta1" && !old.is_empty() {
-        into.insert(api(old));
+    target.extend(array_at(&crd, "/spec/versions").iter().map(|version| api(string_at(version, "/name"))));
+    let v1beta1_version = string_at(&crd, "/spec/version");
+    if version == "v1beta1" && !v1beta1_version.is_empty() {
+        target.insert(api(v1beta1_version));
     }
     Ok(())
 }
 
-/// The field that Go's JSON reader would put a key in: of several spellings the last counts, and null does not.
-pub(crate) fn folded<'m>(map: &'m Map, field: &str) -> Option<&'m Node> {
+/// Returns the value that Go's JSON decoder assigns to a field: the last key that matches case-insensitively
+/// and is not null.
+pub(crate) fn get_case_insensitive<'m>(map: &'m Map, field: &str) -> Option<&'m Node> {
     map.iter().rfind(|(key, node)| key.eq_ignore_ascii_case(field) && !node.is_null()).map(|(_, node)| node)
 }
 
-fn written_property(node: &Node) -> Property {
+fn property_from_node(node: &Node) -> Property {
     Property {
         kind: node.get("type").and_then(Node::as_str).unwrap_or_default().to_owned(),
-        value: node.get("value").map(marshal),
+        value: node.get("value").map(marshal_json),
     }
 }
 
-/// The properties in an annotation. What is wrong with one does not matter for the others.
-pub(crate) fn annotated_properties(text: &str) -> Vec<Property> {
+/// Parses the `olm.properties` annotation and skips malformed properties.
+pub(crate) fn properties_from_annotation(text: &str) -> Vec<Property> {
     if json::parse(text.as_bytes(), 0).is_err() {
         return Vec::new();
     }
     let mut out = Vec::new();
-    for element in raw::elements(text).unwrap_or_default() {
+    for element in raw_json::elements(text).unwrap_or_default() {
         let mut property = Property { kind: String::new(), value: None };
-        for (key, value) in raw::members(element).unwrap_or_default() {
+        for (key, value) in raw_json::members(element).unwrap_or_default() {
             let read =
                 |text: &str| json::parse(text.as_bytes(), 0).ok().and_then(|n| n.as_str().map(str::to_owned));
             match read(key) {

@@ -1,29 +1,29 @@
-//! What is wrong with a bundle: one list, whoever would have refused it.
+//! Validation findings of a bundle from opm and operator-controller.
 
 use std::fmt;
 
-/// Who refuses a bundle.
+/// The program that rejects a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Refuser {
-    /// `opm render`, which puts bundles in catalogs.
+pub enum Validator {
+    /// `opm render`, which adds bundles to catalogs.
     Opm,
-    /// The lifecycle controller, which installs them.
+    /// operator-controller, which installs bundles.
     Controller,
 }
 
-impl Refuser {
-    /// In words.
-    pub fn words(self) -> &'static str {
+impl Validator {
+    /// Name in messages.
+    pub fn name(self) -> &'static str {
         match self {
-            Refuser::Opm => "opm",
-            Refuser::Controller => "the lifecycle controller",
+            Validator::Opm => "opm",
+            Validator::Controller => "the lifecycle controller",
         }
     }
 }
 
 macro_rules! rules {
     ($($(#[doc = $doc:literal])* $name:ident, $id:literal, $next:literal;)*) => {
-        /// A rule that a bundle breaks.
+        /// A validation rule.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Rule {
             $($(#[doc = $doc])* $name,)*
@@ -33,12 +33,12 @@ macro_rules! rules {
             /// All rules.
             pub const ALL: &'static [Rule] = &[$(Rule::$name),*];
 
-            /// Its name in reports.
+            /// ID in output.
             pub fn id(self) -> &'static str {
                 match self { $(Rule::$name => $id,)* }
             }
 
-            /// What to do about it.
+            /// How to fix a violation.
             pub fn next_step(self) -> &'static str {
                 match self { $(Rule::$name => $next,)* }
             }
@@ -47,92 +47,97 @@ macro_rules! rules {
 }
 
 rules! {
-    /// There is no `manifests/` or no `metadata/`.
-    Folders, "bundle-folders", "a bundle is a folder with manifests/ and metadata/; make one with `podium bundle generate`";
-    /// No file of `metadata/` names the package.
+    /// `manifests/` or `metadata/` is missing.
+    Folders, "bundle-folders", "a bundle is a directory with manifests/ and metadata/; create one with `podium bundle generate`";
+    /// No file of `metadata/` contains bundle annotations.
     Annotations, "annotations", "write metadata/annotations.yaml with operators.operatorframework.io.bundle.package.v1";
-    /// The package has no name.
+    /// The package name is empty.
     PackageName, "package-name", "set operators.operatorframework.io.bundle.package.v1 in metadata/annotations.yaml";
-    /// A file cannot be read.
+    /// A file cannot be decoded.
     Document, "document", "make it valid YAML with apiVersion and kind, or move it out of manifests/";
-    /// There is a folder in `manifests/`.
+    /// `manifests/` has a subdirectory.
     Subfolder, "subfolder", "move its files up into manifests/";
-    /// There is no object in `manifests/`.
-    NoObjects, "no-objects", "put a ClusterServiceVersion into manifests/";
-    /// There is no ClusterServiceVersion.
-    NoCsv, "no-csv", "put a ClusterServiceVersion into manifests/";
-    /// The ClusterServiceVersion has values of the wrong type.
-    CsvShape, "csv-shape", "give the field a value of its type";
-    /// The version of the ClusterServiceVersion is none.
-    CsvVersion, "csv-version", "write spec.version as a semantic version in quotation marks";
-    /// The release of the ClusterServiceVersion is none.
-    CsvRelease, "csv-release", "write spec.release as identifiers with dots between them";
-    /// A CustomResourceDefinition has values of the wrong type.
-    CrdShape, "crd-shape", "give the field a value of its type; write new definitions as apiextensions.k8s.io/v1";
-    /// The name of a CustomResourceDefinition in the ClusterServiceVersion has no group.
+    /// `manifests/` contains no object.
+    NoObjects, "no-objects", "add a ClusterServiceVersion to manifests/";
+    /// The ClusterServiceVersion is missing.
+    NoCsv, "no-csv", "add a ClusterServiceVersion to manifests/";
+    /// A field of the CSV has the wrong type.
+    CsvShape, "csv-shape", "set the field to a value of the right type";
+    /// `spec.version` of the CSV is invalid.
+    CsvVersion, "csv-version", "write spec.version as a quoted semantic version";
+    /// `spec.release` of the CSV is invalid.
+    CsvRelease, "csv-release", "write spec.release as dot-separated identifiers";
+    /// A field of a CRD has the wrong type.
+    CrdShape, "crd-shape", "set the field to a value of the right type; use apiextensions.k8s.io/v1";
+    /// The name of a CRD description in the CSV has no group.
     CrdName, "crd-name", "write it as PLURAL.GROUP";
-    /// A CustomResourceDefinition that the ClusterServiceVersion owns is not there.
-    OwnedCrd, "owned-crd", "put the CustomResourceDefinition into manifests/ or take it out of customresourcedefinitions.owned";
-    /// A CustomResourceDefinition is there twice.
-    DuplicateCrd, "duplicate-crd", "keep one of the two";
-    /// A property or dependency has a value of the wrong type.
-    Property, "property", "give it the value that its type has";
-    /// The properties in the annotation of the ClusterServiceVersion are no JSON.
+    /// A CRD that the CSV owns is missing.
+    OwnedCrd, "owned-crd", "add the CustomResourceDefinition to manifests/ or remove it from customresourcedefinitions.owned";
+    /// A CRD is defined twice.
+    DuplicateCrd, "duplicate-crd", "remove one of the two";
+    /// The value of a property or dependency has the wrong type.
+    Property, "property", "set a value that matches the property type";
+    /// The `olm.properties` annotation of the CSV is malformed.
     PropertiesAnnotation, "properties-annotation", "write olm.properties as a JSON list of {\"type\", \"value\"}";
-    /// `relatedImages` are not what they should be.
+    /// `relatedImages` of the CSV is malformed.
     RelatedImages, "related-images", "write relatedImages as a list of {name, image}";
-    /// Two Deployments have the same name.
-    DuplicateDeployment, "duplicate-deployment", "give each of install.spec.deployments a name of its own";
-    /// The name of a Deployment is none.
+    /// Two deployments have the same name.
+    DuplicateDeployment, "duplicate-deployment", "give every deployment in install.spec.deployments a unique name";
+    /// The name of a deployment is invalid.
     DeploymentName, "deployment-name", "use lower-case letters, digits, '-' and '.'";
-    /// A webhook is served by no Deployment.
+    /// A webhook refers to a missing deployment.
     WebhookDeployment, "webhook-deployment", "name one of install.spec.deployments in deploymentName";
     /// Two webhooks of a type have the same name.
-    DuplicateWebhook, "duplicate-webhook", "give each webhook a generateName of its own";
-    /// The name of a webhook is none.
-    WebhookName, "webhook-name", "use lower-case letters, digits, '-' and '.' in generateName, and none of the signs at its ends";
-    /// A webhook asks for what it must not see.
-    WebhookRule, "webhook-rule", "name the API groups and resources that it is for";
-    /// A conversion webhook in a bundle that can be confined to namespaces.
+    DuplicateWebhook, "duplicate-webhook", "give every webhook a unique generateName";
+    /// The name of a webhook is invalid.
+    WebhookName, "webhook-name", "use lower-case letters, digits, '-' and '.' in generateName, starting and ending with a letter or digit";
+    /// A webhook intercepts a forbidden API group or resource.
+    WebhookRule, "webhook-rule", "list the API groups and resources explicitly";
+    /// A bundle with a conversion webhook supports other install modes than AllNamespaces.
     ConversionModes, "conversion-modes", "support AllNamespaces only, or convert without a webhook";
-    /// Two conversion webhooks are for the same definition.
+    /// Two conversion webhooks convert the same CRD.
     ConversionTwice, "conversion-twice", "name each CustomResourceDefinition in one conversion webhook only";
-    /// A conversion webhook is for a definition that the bundle does not own.
+    /// A conversion webhook converts a CRD that the bundle does not own.
     ConversionForeign, "conversion-foreign", "list the CustomResourceDefinition in customresourcedefinitions.owned";
-    /// A definition with a conversion webhook keeps unknown fields.
+    /// A CRD with a conversion webhook preserves unknown fields.
     ConversionPreserve, "conversion-preserve", "set spec.preserveUnknownFields to false in the CustomResourceDefinition";
-    /// An object of a kind that bundles cannot have.
-    Kind, "kind", "only the kinds of registry+v1 can be installed; let the operator make such objects";
-    /// It brings an API server.
-    ApiService, "api-service", "serve the kinds by CustomResourceDefinitions";
-    /// Webhooks need certificates, which nobody makes.
-    Certificates, "certificates", "install where cert-manager or the OpenShift service CA makes certificates (--certificates)";
-    /// It cannot watch all namespaces.
+    /// The kind of an object is not supported.
+    Kind, "kind", "only the kinds of registry+v1 can be installed; let the operator create other objects";
+    /// The CSV owns an API service.
+    ApiService, "api-service", "use CustomResourceDefinitions instead";
+    /// The bundle has webhooks, but there is no certificate provider.
+    Certificates, "certificates", "install with cert-manager or the OpenShift service CA (--certificates)";
+    /// The bundle does not support AllNamespaces.
     AllNamespaces, "all-namespaces", "support the install mode AllNamespaces";
-    /// It has no install mode that is supported at all.
+    /// The bundle supports no usable install mode.
     InstallModes, "install-modes", "support AllNamespaces, SingleNamespace or OwnNamespace";
-    /// The namespaces to watch are not what the install modes allow.
+    /// The install modes do not allow the target namespaces.
     TargetNamespaces, "target-namespaces", "choose a namespace that the install modes allow (--watch-namespace)";
 }
 
-/// Something that is wrong, and where.
+/// A violation of a rule with its source position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The path of the file in the bundle; empty if it is about none.
+    /// Path in the bundle; empty for the bundle as a whole.
     pub file: String,
-    /// The line, from 1; 0 if it is about the whole file.
+    /// Line, from 1; 0 for the whole file.
     pub line: u32,
-    /// The rule that is broken.
+    /// Violated rule.
     pub rule: Rule,
-    /// Who refuses the bundle for it.
-    pub by: Refuser,
-    /// What is wrong.
-    pub text: String,
+    /// Program that rejects the bundle.
+    pub validator: Validator,
+    /// Message.
+    pub message: String,
 }
 
 impl Finding {
-    pub(crate) fn new(by: Refuser, rule: Rule, place: (&str, u32), text: impl Into<String>) -> Self {
-        Self { file: place.0.to_owned(), line: place.1, rule, by, text: text.into() }
+    pub(crate) fn new(
+        validator: Validator,
+        rule: Rule,
+        location: (&str, u32),
+        message: impl Into<String>,
+    ) -> Self {
+        Self { file: location.0.to_owned(), line: location.1, rule, validator, message: message.into() }
     }
 }
 
@@ -143,6 +148,6 @@ impl fmt::Display for Finding {
             (file, 0) => f.write_str(file)?,
             (file, line) => write!(f, "{file}:{line}")?,
         }
-        write!(f, ": {}: {} (refused by {})", self.rule.id(), self.text, self.by.words())
+        write!(f, ": {}: {} (refused by {})", self.rule.id(), self.message, self.validator.name())
     }
 }

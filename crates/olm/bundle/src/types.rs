@@ -1,4 +1,4 @@
-//! The types of what is in a bundle, and values as these types keep them.
+//! Go types of the objects in a bundle: decoding into a type and marshalling in its field order.
 
 use std::sync::OnceLock;
 
@@ -8,10 +8,10 @@ use podium_resources::typed::{json, write};
 use podium_resources::{Kinds, kinds_with};
 use serde_json::Value;
 
-use crate::value::marshal;
+use crate::value::marshal_json;
 
-/// The names of types that are used here.
-pub mod name {
+/// Names of the types that this crate decodes.
+pub mod type_name {
     pub const CSV: &str = "operators/v1alpha1.ClusterServiceVersion";
     pub const PERMISSION: &str = "operators/v1alpha1.StrategyDeploymentPermissions";
     pub const CONFIG: &str = "operators/v1alpha1.SubscriptionConfig";
@@ -22,7 +22,7 @@ pub mod name {
     pub const OBJECT_META: &str = "meta/v1.ObjectMeta";
 }
 
-/// The built-in types and those of bundles.
+/// Type table: the built-in Kubernetes types and the types of `csv.txt`.
 fn table() -> &'static Kinds {
     static TABLE: OnceLock<Kinds> = OnceLock::new();
     TABLE.get_or_init(|| kinds_with(include_str!("csv.txt")))
@@ -32,32 +32,32 @@ fn id(name: &str) -> Option<TypeId> {
     table().named(name)
 }
 
-/// A value as a type keeps it, or why it does not fit.
-pub fn typed(name: &str, node: &Node) -> Result<Value, String> {
-    read(name, marshal(node).as_bytes())
+/// Decodes a node into a type; unknown fields are dropped. An error says which value does not fit.
+pub fn decode(name: &str, node: &Node) -> Result<Value, String> {
+    decode_json(name, marshal_json(node).as_bytes())
 }
 
-/// Like [`typed`], but keys may differ from their fields in case: so opm reads.
-pub fn loosely_typed(name: &str, node: &Node) -> Result<Value, String> {
+/// Like [`decode`], but matches keys to fields case-insensitively, as opm does.
+pub fn decode_case_insensitive(name: &str, node: &Node) -> Result<Value, String> {
     let id = id(name).ok_or_else(|| format!("no type {name}"))?;
-    let text = marshal(node);
+    let text = marshal_json(node);
     json::read_folded_as(table(), id, text.as_bytes())
         .map(|(value, _)| value)
         .map_err(|error| error.to_string())
 }
 
-/// A value that is JSON already, as a type keeps it.
-pub fn retyped(name: &str, value: &Value) -> Result<Value, String> {
-    read(name, value.to_string().as_bytes())
+/// Decodes a JSON value into a type.
+pub fn convert(name: &str, value: &Value) -> Result<Value, String> {
+    decode_json(name, value.to_string().as_bytes())
 }
 
-fn read(name: &str, text: &[u8]) -> Result<Value, String> {
+fn decode_json(name: &str, text: &[u8]) -> Result<Value, String> {
     let id = id(name).ok_or_else(|| format!("no type {name}"))?;
     json::read_as(table(), id, text).map(|(value, _)| value).map_err(|error| error.to_string())
 }
 
-/// A value of a type in JSON, in the order of the type's fields; signs of HTML are escaped.
-pub fn written(name: &str, value: &Value) -> String {
+/// Marshals a value in the field order of its type, with HTML characters escaped.
+pub fn marshal(name: &str, value: &Value) -> String {
     match id(name) {
         Some(id) => write::to_json_of(table(), id, value),
         None => value.to_string(),
@@ -66,24 +66,24 @@ pub fn written(name: &str, value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{id, loosely_typed, name, retyped, written};
+    use super::{convert, decode_case_insensitive, id, marshal, type_name};
     use serde_json::json;
 
     #[test]
-    fn every_type_is_there() {
+    fn table_has_every_referenced_type() {
         for name in [
-            name::CSV,
-            name::PERMISSION,
-            name::CONFIG,
-            name::CSV_METADATA,
-            name::CRD,
-            name::CRD_V1BETA1,
-            name::DEPLOYMENT_SPEC,
-            name::OBJECT_META,
+            type_name::CSV,
+            type_name::PERMISSION,
+            type_name::CONFIG,
+            type_name::CSV_METADATA,
+            type_name::CRD,
+            type_name::CRD_V1BETA1,
+            type_name::DEPLOYMENT_SPEC,
+            type_name::OBJECT_META,
         ] {
             assert!(id(name).is_some(), "{name}");
         }
-        // A name that the table does not have would take anything.
+        // A type reference that the table does not resolve would accept any value.
         for line in include_str!("csv.txt").lines().filter(|line| line.starts_with(' ')) {
             let ty = line.split(' ').nth(4).unwrap().trim_start_matches(['*', '[', ']', '{', '}']);
             if let Some((package, _)) = ty.split_once('.').filter(|(package, _)| package.contains('/')) {
@@ -93,23 +93,23 @@ mod tests {
     }
 
     #[test]
-    fn opm_does_not_mind_the_case_of_keys() {
-        let node = crate::value::tree(&json!({"Name": "a", "labels": {"A": "b"}}));
-        let loose = loosely_typed(name::OBJECT_META, &node).unwrap();
+    fn case_insensitive_decode_matches_any_key_case() {
+        let node = crate::value::to_node(&json!({"Name": "a", "labels": {"A": "b"}}));
+        let loose = decode_case_insensitive(type_name::OBJECT_META, &node).unwrap();
         assert_eq!(loose, json!({"name": "a", "labels": {"A": "b"}}));
-        assert_eq!(super::typed(name::OBJECT_META, &node).unwrap(), json!({"labels": {"A": "b"}}));
+        assert_eq!(super::decode(type_name::OBJECT_META, &node).unwrap(), json!({"labels": {"A": "b"}}));
     }
 
     #[test]
-    fn permissions_are_written_in_the_order_of_their_type() {
+    fn marshals_permissions_in_field_order() {
         let rules = json!([{"resources": ["a"], "apiGroups": [""], "verbs": ["get"]}]);
-        let value = retyped(name::PERMISSION, &json!({"rules": rules})).unwrap();
+        let value = convert(type_name::PERMISSION, &json!({"rules": rules})).unwrap();
         assert_eq!(
-            written(name::PERMISSION, &value),
+            marshal(type_name::PERMISSION, &value),
             r#"{"serviceAccountName":"","rules":[{"verbs":["get"],"apiGroups":[""],"resources":["a"]}]}"#
         );
         assert_eq!(
-            written(name::PERMISSION, &retyped(name::PERMISSION, &json!({})).unwrap()),
+            marshal(type_name::PERMISSION, &convert(type_name::PERMISSION, &json!({})).unwrap()),
             r#"{"serviceAccountName":"","rules":null}"#
         );
     }

@@ -1,72 +1,72 @@
-//! A new version in the template that the authors of a stack keep: one more line, and nothing else changes.
+//! Adds a bundle image to a semver template and leaves the rest of the file unchanged, including comments.
 
 use podium_goyaml::yaml;
 
-use crate::fold::same;
+use crate::fold::eq_fold;
 use crate::reference;
-use crate::template::semver::{SCHEMA, STREAMS};
+use crate::template::semver::{CHANNEL_ARCHETYPES, SCHEMA};
 
-/// Why a version cannot be added.
+/// Why an image cannot be added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The image is no name of one.
+    /// The image reference is invalid.
     #[error("{image}: {error}")]
-    Name {
-        /// The image.
+    InvalidReference {
+        /// Image reference.
         image: String,
-        /// Why.
+        /// Parse error.
         error: reference::Error,
     },
-    /// Something is left out of the name.
-    #[error("{image} is not the canonical name of an image: write {canonical}")]
-    Short {
-        /// The image.
+    /// The image reference is not fully qualified.
+    #[error("{image} is not a canonical image reference: write {canonical}")]
+    NotCanonical {
+        /// Image reference.
         image: String,
-        /// Its canonical name.
+        /// Canonical reference.
         canonical: String,
     },
-    /// There is neither tag nor digest.
-    #[error("{0} has neither tag nor digest: write which version is meant, such as {0}:0.2.0")]
+    /// The image reference has neither tag nor digest.
+    #[error("{0} has neither tag nor digest: add one, such as {0}:0.2.0")]
     Untagged(String),
-    /// It is there already.
-    #[error("line {line}: {image} is in {stream} already")]
-    There {
-        /// The image.
+    /// The image is already listed.
+    #[error("line {line}: {image} is already listed in {archetype}")]
+    AlreadyListed {
+        /// Image reference.
         image: String,
-        /// The list.
-        stream: String,
-        /// The line.
+        /// Channel archetype.
+        archetype: String,
+        /// Line of the existing entry.
         line: u32,
     },
-    /// There is no such list.
-    #[error("there is no list {0}: write candidate, fast or stable")]
-    Stream(String),
-    /// The text is not YAML.
+    /// The channel archetype does not exist.
+    #[error("unknown channel archetype {0}: use candidate, fast or stable")]
+    UnknownArchetype(String),
+    /// The template is not valid YAML.
     #[error("{0}")]
     Yaml(String),
-    /// The text is no semver template.
-    #[error("this is no {SCHEMA} template: a version is added to a file with `schema: {SCHEMA}` only")]
-    Schema,
-    /// The list is written in a way that has no line to add to.
+    /// The file is not a semver template.
+    #[error("not a {SCHEMA} template: bundles can only be added to a file with `schema: {SCHEMA}`")]
+    NotSemverTemplate,
+    /// The bundle list is not in block style with one image per line.
     #[error(
-        "line {line}: {stream} is not a list with a line for each bundle: write it as\n  Bundles:\n  - Image: {image}"
+        "line {line}: {archetype} is not a list with one line per bundle: write it as\n  Bundles:\n  - Image: {image}"
     )]
-    Shape {
-        /// The list.
-        stream: String,
-        /// The line.
+    UnsupportedLayout {
+        /// Channel archetype.
+        archetype: String,
+        /// Line of the list.
         line: u32,
-        /// The image.
+        /// Image reference.
         image: String,
     },
 }
 
-/// Refuses names that a cluster and a catalog would understand differently.
+/// Rejects references that are ambiguous or do not name a version.
 pub fn check_image(image: &str) -> Result<(), Error> {
-    let wrong = |error| Error::Name { image: image.to_owned(), error };
-    let parsed = reference::parse(image).map_err(wrong)?;
-    if let Some(canonical) = reference::canonical(image).map_err(wrong)? {
-        return Err(Error::Short { image: image.to_owned(), canonical });
+    let invalid = |error| Error::InvalidReference { image: image.to_owned(), error };
+    let parsed = reference::parse(image).map_err(invalid)?;
+    if let Some(canonical) = reference::canonical(image).map_err(invalid)? {
+        return Err(Error::NotCanonical { image: image.to_owned(), canonical });
     }
     if parsed.tag.is_none() && parsed.digest.is_none() {
         return Err(Error::Untagged(image.to_owned()));
@@ -74,124 +74,158 @@ pub fn check_image(image: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The template with an image behind the others of a list. Comments and everything else stay as they are.
-pub fn append(text: &str, stream: &str, image: &str) -> Result<String, Error> {
+/// Returns the template with the image appended to a channel archetype.
+pub fn append_bundle(text: &str, archetype: &str, image: &str) -> Result<String, Error> {
     check_image(image)?;
-    let stream = stream.to_ascii_lowercase();
-    if !STREAMS.contains(&stream.as_str()) {
-        return Err(Error::Stream(stream));
+    let archetype = archetype.to_ascii_lowercase();
+    if !CHANNEL_ARCHETYPES.contains(&archetype.as_str()) {
+        return Err(Error::UnknownArchetype(archetype));
     }
     let node = yaml::parse(text.as_bytes(), 0).map_err(|error| Error::Yaml(error.to_string()))?;
-    let field = |node: &podium_goyaml::Node, name: &str| {
+    let get_field = |node: &podium_goyaml::Node, name: &str| {
         node.as_map()
-            .and_then(|map| map.iter().find(|(key, _)| same(key, name)).map(|(_, value)| value.clone()))
+            .and_then(|map| map.iter().find(|(key, _)| eq_fold(key, name)).map(|(_, value)| value.clone()))
     };
-    if field(&node, "schema").and_then(|value| value.as_str().map(str::to_owned)).as_deref() != Some(SCHEMA) {
-        return Err(Error::Schema);
+    if get_field(&node, "schema").and_then(|value| value.as_str().map(str::to_owned)).as_deref()
+        != Some(SCHEMA)
+    {
+        return Err(Error::NotSemverTemplate);
     }
-    let upper = text.lines().any(|line| line.starts_with("Schema"));
-    let Some(list) = field(&node, &stream).filter(|value| !value.is_null()) else {
-        return Ok(with_new_list(text, &stream, image, upper));
+    let capitalize = text.lines().any(|line| line.starts_with("Schema"));
+    let Some(list) = get_field(&node, &archetype).filter(|value| !value.is_null()) else {
+        return Ok(with_new_archetype(text, &archetype, image, capitalize));
     };
-    let shape = |line: u32| Error::Shape { stream: stream.clone(), line, image: image.to_owned() };
-    let bundles = field(&list, "bundles").ok_or_else(|| shape(list.pos.line))?;
-    let items = bundles.as_list().filter(|items| !items.is_empty()).ok_or_else(|| shape(bundles.pos.line))?;
-    let mut last = None;
+    let unsupported =
+        |line: u32| Error::UnsupportedLayout { archetype: archetype.clone(), line, image: image.to_owned() };
+    let bundles = get_field(&list, "bundles").ok_or_else(|| unsupported(list.pos.line))?;
+    let items =
+        bundles.as_list().filter(|items| !items.is_empty()).ok_or_else(|| unsupported(bundles.pos.line))?;
+    let mut last_image = None;
     for item in items.iter() {
-        let found = field(item, "image").ok_or_else(|| shape(item.pos.line))?;
-        if found.as_str() == Some(image) {
-            return Err(Error::There { image: image.to_owned(), stream, line: found.pos.line });
+        let listed_image = get_field(item, "image").ok_or_else(|| unsupported(item.pos.line))?;
+        if listed_image.as_str() == Some(image) {
+            return Err(Error::AlreadyListed {
+                image: image.to_owned(),
+                archetype,
+                line: listed_image.pos.line,
+            });
         }
-        last = Some(found);
+        last_image = Some(listed_image);
     }
-    let last = last.ok_or_else(|| shape(bundles.pos.line))?;
-    // The new line is the last one with another image.
+    let last_image = last_image.ok_or_else(|| unsupported(bundles.pos.line))?;
+    // The new line copies the style of the last image.
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let at = last.pos.line.max(1) as usize - 1;
-    let (Some(line), Some(old)) = (lines.get(at), last.as_str()) else { return Err(shape(last.pos.line)) };
+    let index = last_image.pos.line.max(1) as usize - 1;
+    let (Some(line), Some(old)) = (lines.get(index), last_image.as_str()) else {
+        return Err(unsupported(last_image.pos.line));
+    };
     let code = line.split(" #").next().unwrap_or_default().trim_end();
-    let quoted = |mark: &str| code.ends_with(&format!("{mark}{old}{mark}"));
-    let mark = ["\"", "'", ""].into_iter().find(|mark| quoted(mark)).ok_or_else(|| shape(last.pos.line))?;
-    let begin = code.get(..code.len() - old.len() - 2 * mark.len()).unwrap_or_default();
-    if !begin.trim_start().starts_with('-') {
-        return Err(shape(last.pos.line));
+    let quoted = |quote_mark: &str| code.ends_with(&format!("{quote_mark}{old}{quote_mark}"));
+    let quote_mark = ["\"", "'", ""]
+        .into_iter()
+        .find(|quote_mark| quoted(quote_mark))
+        .ok_or_else(|| unsupported(last_image.pos.line))?;
+    let prefix = code.get(..code.len() - old.len() - 2 * quote_mark.len()).unwrap_or_default();
+    if !prefix.trim_start().starts_with('-') {
+        return Err(unsupported(last_image.pos.line));
     }
     let mut out = String::with_capacity(text.len() + image.len() + 32);
     for (number, part) in lines.iter().enumerate() {
         out.push_str(part);
-        if number == at {
+        if number == index {
             if !part.ends_with('\n') {
                 out.push('\n');
             }
-            out.push_str(&format!("{begin}{mark}{image}{mark}\n"));
+            out.push_str(&format!("{prefix}{quote_mark}{image}{quote_mark}\n"));
         }
     }
     Ok(out)
 }
 
-/// A list that was not there goes to the end.
-fn with_new_list(text: &str, stream: &str, image: &str, upper: bool) -> String {
-    let name = |word: &str| {
-        let mut letters = word.chars();
+/// Appends a missing channel archetype to the template.
+fn with_new_archetype(text: &str, archetype: &str, image: &str, capitalize: bool) -> String {
+    let in_template_case = |key: &str| {
+        let mut letters = key.chars();
         match letters.next() {
-            Some(first) if upper => format!("{}{}", first.to_ascii_uppercase(), letters.as_str()),
-            _ => word.to_owned(),
+            Some(first) if capitalize => format!("{}{}", first.to_ascii_uppercase(), letters.as_str()),
+            _ => key.to_owned(),
         }
     };
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    // An empty list of that name is filled.
-    for (at, line) in text.split_inclusive('\n').scan(0, |at, line| {
-        *at += line.len();
-        Some((*at, line))
+    // An archetype without a value gets the list.
+    for (index, line) in text.split_inclusive('\n').scan(0, |index, line| {
+        *index += line.len();
+        Some((*index, line))
     }) {
         let code = line.split(" #").next().unwrap_or_default().trim_end();
-        if code.strip_suffix(':').is_some_and(|key| same(key, stream)) {
-            let (before, behind) = text.split_at(at);
+        if code.strip_suffix(':').is_some_and(|key| eq_fold(key, archetype)) {
+            let (before, after) = text.split_at(index);
             let gap = if before.ends_with('\n') { "" } else { "\n" };
-            return format!("{before}{gap}  {}:\n  - {}: {image}\n{behind}", name("bundles"), name("image"));
+            return format!(
+                "{before}{gap}  {}:\n  - {}: {image}\n{after}",
+                in_template_case("bundles"),
+                in_template_case("image")
+            );
         }
     }
-    format!("{text}{end}{}:\n  {}:\n  - {}: {image}\n", name(stream), name("bundles"), name("image"))
+    format!(
+        "{text}{end}{}:\n  {}:\n  - {}: {image}\n",
+        in_template_case(archetype),
+        in_template_case("bundles"),
+        in_template_case("image")
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const GUIDE: &str = "# What we support.\nSchema: olm.semver\nGenerateMajorChannels: true\n# Mature ones.\nStable:\n  \
+    const TEMPLATE: &str = "# What we support.\nSchema: olm.semver\nGenerateMajorChannels: true\n# Mature ones.\nStable:\n  \
                          Bundles:\n  - Image: docker.io/tytn/operator-bundle:0.1.0\n  # Add yours here like:\n  # - Image: \
                          docker.io/tytn/operator-bundle:0.2.0\nFast:\n  Bundles:\n  - Image: \
                          docker.io/tytn/operator-bundle:0.1.0 # first\n";
 
     #[test]
-    fn one_line_is_added_and_nothing_else_changes() {
+    fn adds_one_line_and_keeps_the_rest() {
         let image = "docker.io/tytn/operator-bundle:0.2.0";
-        let made = append(GUIDE, "stable", image).unwrap();
-        let added: Vec<&str> = made.lines().filter(|line| !GUIDE.lines().any(|old| old == *line)).collect();
+        let updated = append_bundle(TEMPLATE, "stable", image).unwrap();
+        let added: Vec<&str> =
+            updated.lines().filter(|line| !TEMPLATE.lines().any(|old| old == *line)).collect();
         assert_eq!(added, ["  - Image: docker.io/tytn/operator-bundle:0.2.0"]);
-        assert_eq!(made.lines().count(), GUIDE.lines().count() + 1);
-        let made = append(&made, "Fast", image).unwrap();
-        assert!(made.ends_with("0.1.0 # first\n  - Image: docker.io/tytn/operator-bundle:0.2.0\n"));
-        assert!(matches!(append(&made, "fast", image), Err(Error::There { .. })));
-        let made = append(&made, "candidate", image).unwrap();
-        assert!(made.ends_with("Candidate:\n  Bundles:\n  - Image: docker.io/tytn/operator-bundle:0.2.0\n"));
+        assert_eq!(updated.lines().count(), TEMPLATE.lines().count() + 1);
+        let updated = append_bundle(&updated, "Fast", image).unwrap();
+        assert!(updated.ends_with("0.1.0 # first\n  - Image: docker.io/tytn/operator-bundle:0.2.0\n"));
+        assert!(matches!(append_bundle(&updated, "fast", image), Err(Error::AlreadyListed { .. })));
+        let updated = append_bundle(&updated, "candidate", image).unwrap();
+        assert!(
+            updated.ends_with("Candidate:\n  Bundles:\n  - Image: docker.io/tytn/operator-bundle:0.2.0\n")
+        );
     }
 
     #[test]
-    fn names_have_to_be_canonical() {
-        let short = append(GUIDE, "stable", "tytn/operator-bundle:0.2.0").unwrap_err();
+    fn rejects_invalid_images_and_layouts() {
+        let short = append_bundle(TEMPLATE, "stable", "tytn/operator-bundle:0.2.0").unwrap_err();
         assert!(short.to_string().ends_with("write docker.io/tytn/operator-bundle:0.2.0"));
-        assert!(matches!(append(GUIDE, "stable", "docker.io/a/b"), Err(Error::Untagged(_))));
-        assert!(matches!(append(GUIDE, "stable", "docker.io/A/b:1"), Err(Error::Name { .. })));
-        assert!(matches!(append(GUIDE, "slow", "docker.io/a/b:1"), Err(Error::Stream(_))));
-        assert!(matches!(append("schema: x\n", "fast", "docker.io/a/b:1"), Err(Error::Schema)));
+        assert!(matches!(append_bundle(TEMPLATE, "stable", "docker.io/a/b"), Err(Error::Untagged(_))));
         assert!(matches!(
-            append(
+            append_bundle(TEMPLATE, "stable", "docker.io/A/b:1"),
+            Err(Error::InvalidReference { .. })
+        ));
+        assert!(matches!(
+            append_bundle(TEMPLATE, "slow", "docker.io/a/b:1"),
+            Err(Error::UnknownArchetype(_))
+        ));
+        assert!(matches!(
+            append_bundle("schema: x\n", "fast", "docker.io/a/b:1"),
+            Err(Error::NotSemverTemplate)
+        ));
+        assert!(matches!(
+            append_bundle(
                 "schema: olm.semver\nfast: {bundles: [{image: docker.io/a/b:1}]}\n",
                 "fast",
                 "docker.io/a/b:2"
             ),
-            Err(Error::Shape { .. })
+            Err(Error::UnsupportedLayout { .. })
         ));
     }
 }

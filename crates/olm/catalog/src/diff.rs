@@ -1,41 +1,41 @@
-//! What changed between two catalogs, for those who use them.
+//! Diff of two catalogs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::config::{Config, Kind, Meta};
-use crate::facts::{Entry, Facts};
-use crate::generation::Generation;
+use crate::compat::OpmCompat;
+use crate::declcfg::{DeclarativeConfig, Meta, MetaKind};
 use crate::json::{self, Style};
+use crate::summary::{CatalogSummary, ChannelEntry};
 
-/// Something that changed.
+/// A change between two catalogs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Change {
-    /// The package.
+    /// Package name.
     pub package: String,
-    /// What it is about: `package`, `channel`, `bundle`, `deprecation` or `other`.
-    pub what: &'static str,
-    /// Its name.
+    /// Subject: `package`, `channel`, `bundle`, `deprecation` or `other`.
+    pub subject: &'static str,
+    /// Name of the subject.
     pub name: String,
-    /// What happened.
-    pub how: How,
-    /// More about it, a line each.
+    /// Kind of change.
+    pub kind: ChangeKind,
+    /// Details, one line each.
     pub details: Vec<String>,
 }
 
-/// What happened to a thing.
+/// Kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum How {
-    /// It is new.
+pub enum ChangeKind {
+    /// Only in the new catalog.
     Added,
-    /// It is gone.
+    /// Only in the old catalog.
     Removed,
-    /// It is another one.
+    /// Different in the new catalog.
     Changed,
 }
 
-impl How {
-    /// The word for it.
-    pub fn word(self) -> &'static str {
+impl ChangeKind {
+    /// Name in output.
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Added => "added",
             Self::Removed => "removed",
@@ -45,72 +45,86 @@ impl How {
 }
 
 impl Change {
-    /// Whether those who installed what the old catalog offered may now lack it: a bundle that is gone or another one.
-    pub fn breaks_a_promise(&self) -> bool {
-        self.what == "bundle" && self.how != How::Added
+    /// Reports whether the change removes or modifies a bundle that users may have installed.
+    pub fn breaks_installed(&self) -> bool {
+        self.subject == "bundle" && self.kind != ChangeKind::Added
     }
 }
 
-/// The changes from one catalog to another, in order.
-pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
+/// Returns the changes from one catalog to another, sorted.
+pub fn diff(old: &DeclarativeConfig, new: &DeclarativeConfig) -> Vec<Change> {
     let mut changes = Vec::new();
-    let (before, after) = (Facts::of(old, Generation::V173), Facts::of(new, Generation::V173));
-    let mut note = |package: &str, what: &'static str, name: &str, how: How, details: Vec<String>| {
-        changes.push(Change { package: package.to_owned(), what, name: name.to_owned(), how, details });
+    let (before, after) = (
+        CatalogSummary::from_config(old, OpmCompat::V173),
+        CatalogSummary::from_config(new, OpmCompat::V173),
+    );
+    let mut record = |package: &str,
+                      subject: &'static str,
+                      name: &str,
+                      kind: ChangeKind,
+                      details: Vec<String>| {
+        changes.push(Change { package: package.to_owned(), subject, name: name.to_owned(), kind, details });
     };
 
-    let packages = |facts: &Facts| -> BTreeMap<String, String> {
-        facts.packages.iter().map(|p| (p.name.clone(), p.default_channel.clone())).collect()
+    let packages = |summary: &CatalogSummary| -> BTreeMap<String, String> {
+        summary.packages.iter().map(|p| (p.name.clone(), p.default_channel.clone())).collect()
     };
-    each(&packages(&before), &packages(&after), |name, old, new| match (old, new) {
+    for_each_difference(&packages(&before), &packages(&after), |name, old, new| match (old, new) {
         (Some(old), Some(new)) => {
             let details = vec![format!("the default channel was {old} and is {new}")];
-            note(name, "package", name, How::Changed, details);
+            record(name, "package", name, ChangeKind::Changed, details);
         }
-        (old, _) => note(name, "package", name, how(old), Vec::new()),
+        (old, _) => record(name, "package", name, added_or_removed(old), Vec::new()),
     });
 
-    type Channels = BTreeMap<(String, String), BTreeMap<String, Entry>>;
-    let channels = |facts: &Facts| -> Channels {
-        let entries = |entries: &[Entry]| {
-            entries.iter().map(|entry| (entry.name.clone(), Entry { line: 0, ..entry.clone() })).collect()
+    type Channels = BTreeMap<(String, String), BTreeMap<String, ChannelEntry>>;
+    let channels = |summary: &CatalogSummary| -> Channels {
+        let entries = |entries: &[ChannelEntry]| {
+            entries
+                .iter()
+                .map(|entry| (entry.name.clone(), ChannelEntry { line: 0, ..entry.clone() }))
+                .collect()
         };
-        facts.channels.iter().map(|c| ((c.package.clone(), c.name.clone()), entries(&c.entries))).collect()
+        summary.channels.iter().map(|c| ((c.package.clone(), c.name.clone()), entries(&c.entries))).collect()
     };
-    each(&channels(&before), &channels(&after), |(package, name), old, new| match (old, new) {
-        (Some(old), Some(new)) => {
-            let mut details = Vec::new();
-            each(old, new, |entry, old, new| match (old, new) {
-                (Some(old), Some(new)) => {
-                    details.push(format!("{entry}: {} (was: {})", edges(new), edges(old)))
-                }
-                (None, Some(new)) => details.push(format!("{entry} added: {}", edges(new))),
-                (_, None) => details.push(format!("{entry} removed")),
-            });
-            note(package, "channel", name, How::Changed, details);
+    for_each_difference(&channels(&before), &channels(&after), |(package, name), old, new| {
+        match (old, new) {
+            (Some(old), Some(new)) => {
+                let mut details = Vec::new();
+                for_each_difference(old, new, |entry, old, new| match (old, new) {
+                    (Some(old), Some(new)) => details.push(format!(
+                        "{entry}: {} (was: {})",
+                        describe_edges(new),
+                        describe_edges(old)
+                    )),
+                    (None, Some(new)) => details.push(format!("{entry} added: {}", describe_edges(new))),
+                    (_, None) => details.push(format!("{entry} removed")),
+                });
+                record(package, "channel", name, ChangeKind::Changed, details);
+            }
+            (old, _) => record(package, "channel", name, added_or_removed(old), Vec::new()),
         }
-        (old, _) => note(package, "channel", name, how(old), Vec::new()),
     });
 
-    each(&bundles(old), &bundles(new), |(package, name), old, new| match (old, new) {
+    for_each_difference(&bundles(old), &bundles(new), |(package, name), old, new| match (old, new) {
         (Some(old), Some(new)) => {
             let mut details = Vec::new();
-            each(old, new, |key, old, new| {
-                let short = |text: &String| text.chars().take(120).collect::<String>();
+            for_each_difference(old, new, |key, old, new| {
+                let truncate = |text: &String| text.chars().take(120).collect::<String>();
                 details.push(match (old, new) {
-                    (Some(old), Some(new)) => format!("{key}: {} (was: {})", short(new), short(old)),
-                    (None, Some(new)) => format!("{key} added: {}", short(new)),
+                    (Some(old), Some(new)) => format!("{key}: {} (was: {})", truncate(new), truncate(old)),
+                    (None, Some(new)) => format!("{key} added: {}", truncate(new)),
                     (_, None) => format!("{key} removed"),
                 });
             });
-            note(package, "bundle", name, How::Changed, details);
+            record(package, "bundle", name, ChangeKind::Changed, details);
         }
-        (old, _) => note(package, "bundle", name, how(old), Vec::new()),
+        (old, _) => record(package, "bundle", name, added_or_removed(old), Vec::new()),
     });
 
-    let deprecated = |facts: &Facts| -> BTreeMap<(String, String), String> {
+    let deprecated = |summary: &CatalogSummary| -> BTreeMap<(String, String), String> {
         let entries =
-            facts.deprecations.iter().flat_map(|d| d.entries.iter().map(|entry| (&d.package, entry)));
+            summary.deprecations.iter().flat_map(|d| d.entries.iter().map(|entry| (&d.package, entry)));
         entries
             .map(|(package, entry)| {
                 let name = format!("{} {}", entry.schema, entry.name);
@@ -118,51 +132,51 @@ pub fn diff(old: &Config, new: &Config) -> Vec<Change> {
             })
             .collect()
     };
-    each(&deprecated(&before), &deprecated(&after), |(package, name), old, new| {
-        let how = if old.is_some() && new.is_some() { How::Changed } else { how(old) };
-        note(package, "deprecation", name, how, new.cloned().into_iter().collect());
+    for_each_difference(&deprecated(&before), &deprecated(&after), |(package, name), old, new| {
+        let kind = if old.is_some() && new.is_some() { ChangeKind::Changed } else { added_or_removed(old) };
+        record(package, "deprecation", name, kind, new.cloned().into_iter().collect());
     });
 
-    let others = |config: &Config| -> BTreeMap<(String, String), BTreeSet<Vec<u8>>> {
+    let others = |config: &DeclarativeConfig| -> BTreeMap<(String, String), BTreeSet<Vec<u8>>> {
         let mut all: BTreeMap<_, BTreeSet<Vec<u8>>> = BTreeMap::new();
-        for meta in config.of(Kind::Other) {
-            let name = format!("{} {}", meta.head.schema, meta.head.name);
-            let key = (meta.head.package.clone(), name.trim_end().to_owned());
-            all.entry(key).or_default().insert(blob(meta));
+        for meta in config.of_kind(MetaKind::Other) {
+            let name = format!("{} {}", meta.header.schema, meta.header.name);
+            let key = (meta.header.package.clone(), name.trim_end().to_owned());
+            all.entry(key).or_default().insert(compact_json(meta));
         }
         all
     };
-    each(&others(old), &others(new), |(package, name), old, new| {
-        let how = if old.is_some() && new.is_some() { How::Changed } else { how(old) };
-        note(package, "other", name, how, Vec::new());
+    for_each_difference(&others(old), &others(new), |(package, name), old, new| {
+        let kind = if old.is_some() && new.is_some() { ChangeKind::Changed } else { added_or_removed(old) };
+        record(package, "other", name, kind, Vec::new());
     });
     changes.sort();
     changes
 }
 
-/// What happened to a thing that only one of the two has.
-fn how<T>(old: Option<T>) -> How {
-    if old.is_some() { How::Removed } else { How::Added }
+/// Returns the kind of a change of which only one side exists.
+fn added_or_removed<T>(old: Option<T>) -> ChangeKind {
+    if old.is_some() { ChangeKind::Removed } else { ChangeKind::Added }
 }
 
-/// Shows what differs between two maps.
-fn each<K: Ord, V: PartialEq>(
+/// Calls `report` for each key whose values differ.
+fn for_each_difference<K: Ord, V: PartialEq>(
     old: &BTreeMap<K, V>,
     new: &BTreeMap<K, V>,
-    mut show: impl FnMut(&K, Option<&V>, Option<&V>),
+    mut report: impl FnMut(&K, Option<&V>, Option<&V>),
 ) {
     for (key, value) in old {
         match new.get(key) {
             Some(other) if other == value => {}
-            other => show(key, Some(value), other),
+            other => report(key, Some(value), other),
         }
     }
     new.iter()
         .filter(|(key, _)| !old.contains_key(key))
-        .for_each(|(key, value)| show(key, None, Some(value)));
+        .for_each(|(key, value)| report(key, None, Some(value)));
 }
 
-fn edges(entry: &Entry) -> String {
+fn describe_edges(entry: &ChannelEntry) -> String {
     let mut parts = Vec::new();
     if !entry.replaces.is_empty() {
         parts.push(format!("replaces {}", entry.replaces));
@@ -176,18 +190,18 @@ fn edges(entry: &Entry) -> String {
     if parts.is_empty() { "no edges".to_owned() } else { parts.join("; ") }
 }
 
-fn blob(meta: &Meta) -> Vec<u8> {
+fn compact_json(meta: &Meta) -> Vec<u8> {
     let mut out = Vec::new();
     json::write(&mut out, meta.root(), Style::Compact);
     out
 }
 
-/// What there is to know of each bundle: image, properties by type, related images.
-fn bundles(config: &Config) -> BTreeMap<(String, String), BTreeMap<String, String>> {
+/// Returns image, properties by type and related images of each bundle.
+fn bundles(config: &DeclarativeConfig) -> BTreeMap<(String, String), BTreeMap<String, String>> {
     let mut all = BTreeMap::new();
-    for meta in config.of(Kind::Bundle) {
-        let mut parts = BTreeMap::new();
-        parts.insert("image".to_owned(), meta.string("image").into_owned());
+    for meta in config.of_kind(MetaKind::Bundle) {
+        let mut attributes = BTreeMap::new();
+        attributes.insert("image".to_owned(), meta.string("image").into_owned());
         let mut properties: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for property in meta.properties() {
             let mut value = Vec::new();
@@ -198,7 +212,7 @@ fn bundles(config: &Config) -> BTreeMap<(String, String), BTreeMap<String, Strin
             properties.entry(format!("property {}", property.ty)).or_default().insert(text);
         }
         for (ty, values) in properties {
-            parts.insert(ty, values.into_iter().collect::<Vec<_>>().join(" "));
+            attributes.insert(ty, values.into_iter().collect::<Vec<_>>().join(" "));
         }
         let related = meta.root().get("relatedImages");
         let images: BTreeSet<String> = related
@@ -206,8 +220,8 @@ fn bundles(config: &Config) -> BTreeMap<(String, String), BTreeMap<String, Strin
             .flat_map(|list| list.items())
             .map(|item| item.string("image").into_owned())
             .collect();
-        parts.insert("related images".to_owned(), images.into_iter().collect::<Vec<_>>().join(" "));
-        all.insert((meta.head.package.clone(), meta.head.name.clone()), parts);
+        attributes.insert("related images".to_owned(), images.into_iter().collect::<Vec<_>>().join(" "));
+        all.insert((meta.header.package.clone(), meta.header.name.clone()), attributes);
     }
     all
 }

@@ -1,11 +1,11 @@
-//! Letter case, as catalogs disregard it.
+//! Unicode case folding as opm applies it to keys.
 
-/// Whether a key is a name (in small ASCII letters) but for its case.
-pub fn same(key: &str, name: &str) -> bool {
+/// Reports whether a key equals a lower-case ASCII name under case folding.
+pub fn eq_fold(key: &str, name: &str) -> bool {
     if key.is_ascii() { key.eq_ignore_ascii_case(name) } else { fold(key) == name }
 }
 
-/// The text with all differences of case removed (Unicode's full case folding).
+/// Folds case (Unicode full case folding).
 pub fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
@@ -13,11 +13,11 @@ pub fn fold(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            // opm folds the letters of Cherokee to each other, the dotted capital I keeps its dot.
+            // opm folds Cherokee letters to each other and keeps the dot of the dotted capital I.
             '\u{13f8}'..='\u{13fd}' => out.push(char::from_u32(c as u32 - 8).unwrap_or(c)),
             'ẞ' => out.push_str("ss"),
             '\u{ab70}'..='\u{abbf}' => out.push(char::from_u32(c as u32 - 0xab70 + 0x13a0).unwrap_or(c)),
-            // Unicode 16 and 17 have small letters for these; opm's tables are older.
+            // Unicode 16 and 17 define lower-case letters for these; opm's tables are older.
             '\u{1c89}'
             | '\u{a7cb}'
             | '\u{a7cc}'
@@ -43,10 +43,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn case_is_folded() {
+    fn folds_case_like_opm() {
         assert_eq!(fold("Straße ſchema K"), "strasse schema k");
-        assert!(same("PACKAGE", "package"));
-        assert!(same("pacKage", "package"));
-        assert!(!same("packages", "package"));
+        assert!(eq_fold("PACKAGE", "package"));
+        assert!(eq_fold("pacKage", "package"));
+        assert!(!eq_fold("packages", "package"));
     }
 }

@@ -1,38 +1,38 @@
-//! File-based catalogs: the versions of operators and the ways between them.
+//! File-based catalogs: packages, channels, bundles and upgrade edges.
 //!
 //! ```text
-//! files ──stream──▶ documents ──config──▶ Config ──write──▶ JSON, YAML
-//!                                           │ └────graph──▶ mermaid, a picture
-//!                                         facts ──model──▶ Model or Problem (validation)
-//! template + bundles ──template──▶ Config   └────resolve──▶ the bundle to install, and why not the others
+//! files ──stream──▶ metas ──declcfg──▶ DeclarativeConfig ─┬─ write ───▶ JSON, YAML
+//!                                             ▲           ├─ graph ───▶ mermaid, text
+//! template + bundle images ──template─────────┘           ├─ resolve ─▶ bundle to install, rejected candidates
+//!                                                         └─ summary ─▶ model ─▶ Model or CatalogError
 //! ```
 //!
-//! Everything is a function of texts that are passed in. Errors are in opm's words, to the byte, with the places that
-//! opm does not name.
+//! Every result is a pure function of the texts that are passed in. Error messages are equal to opm's; source
+//! positions, which opm does not report, are separate.
 
 pub mod append;
-pub mod config;
+pub mod compat;
+pub mod declcfg;
 pub mod diff;
-pub mod facts;
+pub mod error;
 pub mod fold;
-pub mod generation;
 pub mod graph;
-pub mod ignore;
+pub mod header;
+pub mod indexignore;
 pub mod json;
-pub mod meta;
 pub mod model;
-pub mod problem;
 pub mod reference;
 pub mod release;
-pub mod report;
 pub mod resolve;
 pub mod stream;
+pub mod summary;
 pub mod template;
+pub mod validation;
 pub mod write;
 
-mod schema;
+mod go_types;
 
-pub use config::{Config, Kind, Meta};
-pub use facts::Facts;
-pub use generation::Generation;
-pub use problem::{Place, Problem};
+pub use compat::OpmCompat;
+pub use declcfg::{DeclarativeConfig, Meta, MetaKind};
+pub use error::{CatalogError, SourceSpan};
+pub use summary::CatalogSummary;

@@ -1,46 +1,46 @@
-//! Names of images, read as Docker's library reads them.
+//! Image references, parsed like the Go module `distribution/reference`.
 
 use std::borrow::Cow;
 
-/// Why a text is no name of an image. The display texts are those of the original.
+/// Why an image reference is invalid. Messages are equal to upstream's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// It looks like the identifier of an image.
+    /// The reference is a 64-character image ID.
     #[error("invalid repository name ({0}), cannot specify 64-byte hexadecimal strings")]
-    Identifier(String),
-    /// The path has capital letters.
+    ImageId(String),
+    /// The repository path has uppercase letters.
     #[error("invalid reference format: repository name must be lowercase")]
-    Capital,
-    /// Something before the tag has capital letters.
+    UppercasePath,
+    /// The repository name has uppercase letters.
     #[error("repository name must be lowercase")]
-    CapitalSomewhere,
-    /// It does not have the form of a name.
+    Uppercase,
+    /// The reference is malformed.
     #[error("invalid reference format")]
     Format,
-    /// The name is too long.
+    /// The repository name is too long.
     #[error("repository name must not be more than 255 characters")]
     TooLong,
     /// The digest has the wrong length.
     #[error("invalid checksum digest length")]
     DigestLength,
-    /// The digest is no digest.
+    /// The digest is malformed.
     #[error("invalid checksum digest format")]
     DigestFormat,
-    /// The algorithm of the digest is not known.
+    /// The digest algorithm is unknown.
     #[error("unsupported digest algorithm")]
     DigestAlgorithm,
 }
 
-/// A name of an image with everything in it that may be left out.
+/// A fully qualified image reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// The registry, such as `docker.io`.
+    /// Registry, such as `docker.io`.
     pub domain: String,
-    /// The path, such as `library/busybox`.
+    /// Repository path, such as `library/busybox`.
     pub path: String,
-    /// The tag.
+    /// Tag.
     pub tag: Option<String>,
-    /// The digest.
+    /// Digest.
     pub digest: Option<String>,
 }
 
@@ -52,21 +52,21 @@ impl std::fmt::Display for Reference {
     }
 }
 
-/// Reads a name, in which the registry and `library/` may be left out.
+/// Parses a reference and adds a missing registry and `library/`.
 pub fn parse(text: &str) -> Result<Reference, Error> {
     let hex = |c: u8| matches!(c, b'a'..=b'f' | b'0'..=b'9');
     if text.len() == 64 && text.bytes().all(hex) {
-        return Err(Error::Identifier(text.to_owned()));
+        return Err(Error::ImageId(text.to_owned()));
     }
     let (domain, rest) = split_domain(text);
     let path = rest.split(':').next().unwrap_or_default();
     if path.to_lowercase() != path {
-        return Err(Error::Capital);
+        return Err(Error::UppercasePath);
     }
     let whole = format!("{domain}/{rest}");
     let Some((name, tag, digest)) = split(&whole) else {
-        let small = whole.to_lowercase();
-        return Err(if split(&small).is_some() { Error::CapitalSomewhere } else { Error::Format });
+        let lowercase = whole.to_lowercase();
+        return Err(if split(&lowercase).is_some() { Error::Uppercase } else { Error::Format });
     };
     if name.len() > 255 {
         return Err(Error::TooLong);
@@ -75,14 +75,14 @@ pub fn parse(text: &str) -> Result<Reference, Error> {
         check_digest(digest)?;
     }
     let (domain, path) = name.split_once('/').unwrap_or(("", name));
-    let own = |text: Option<&str>| text.map(str::to_owned);
-    Ok(Reference { domain: domain.to_owned(), path: path.to_owned(), tag: own(tag), digest: own(digest) })
+    let owned = |text: Option<&str>| text.map(str::to_owned);
+    Ok(Reference { domain: domain.to_owned(), path: path.to_owned(), tag: owned(tag), digest: owned(digest) })
 }
 
-/// The canonical form of a name, if the name is not in it already.
+/// Returns the canonical form if it differs from the reference.
 pub fn canonical(text: &str) -> Result<Option<String>, Error> {
-    let form = parse(text)?.to_string();
-    Ok((form != text).then_some(form))
+    let canonical_form = parse(text)?.to_string();
+    Ok((canonical_form != text).then_some(canonical_form))
 }
 
 fn split_domain(text: &str) -> (&str, Cow<'_, str>) {
@@ -97,7 +97,7 @@ fn split_domain(text: &str) -> (&str, Cow<'_, str>) {
     (domain, Cow::Borrowed(rest))
 }
 
-/// Name, tag and digest, each well formed.
+/// Splits a reference into name, tag and digest, if all are well-formed.
 fn split(text: &str) -> Option<(&str, Option<&str>, Option<&str>)> {
     let (before, digest) = match text.split_once('@') {
         Some((before, digest)) => (before, Some(digest)),
@@ -120,7 +120,7 @@ fn is_name(name: &str) -> bool {
     components(name) || name.split_once('/').is_some_and(below)
 }
 
-/// Runs of small letters and digits with one dot, one or two underscores or any number of hyphens between them.
+/// A path component: lower-case letters and digits, separated by one dot, one or two underscores or hyphens.
 fn is_component(text: &str) -> bool {
     let alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     if !text.starts_with(alphanumeric) || !text.ends_with(alphanumeric) {
@@ -147,8 +147,10 @@ fn is_domain(text: &str) -> bool {
 }
 
 fn is_tag(text: &str) -> bool {
-    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    text.starts_with(word) && text.len() <= 128 && text.chars().all(|c| word(c) || matches!(c, '.' | '-'))
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.starts_with(is_word)
+        && text.len() <= 128
+        && text.chars().all(|c| is_word(c) || matches!(c, '.' | '-'))
 }
 
 fn is_digest(text: &str) -> bool {
@@ -161,7 +163,7 @@ fn is_digest(text: &str) -> bool {
         && hex.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// A digest has the form of one already; its algorithm decides the rest.
+/// Checks a well-formed digest against its algorithm.
 fn check_digest(text: &str) -> Result<(), Error> {
     let (algorithm, hex) = text.split_once(':').ok_or(Error::DigestFormat)?;
     let len = match algorithm {
@@ -183,8 +185,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_completed() {
-        for (text, form) in [
+    fn completes_domain_and_library_path() {
+        for (text, canonical_form) in [
             ("busybox", "docker.io/library/busybox"),
             ("tytn/operator:1", "docker.io/tytn/operator:1"),
             ("index.docker.io/a", "docker.io/library/a"),
@@ -192,13 +194,13 @@ mod tests {
             ("quay.io:8443/a/b-_c:T", ""),
             ("quay.io:8443/a/b--c:T", "quay.io:8443/a/b--c:T"),
         ] {
-            assert_eq!(parse(text).map(|r| r.to_string()).unwrap_or_default(), form, "{text}");
+            assert_eq!(parse(text).map(|r| r.to_string()).unwrap_or_default(), canonical_form, "{text}");
         }
         assert_eq!(canonical("docker.io/a/b:1").unwrap(), None);
     }
 
     #[test]
-    fn what_is_no_name_is_refused_in_the_words_of_the_original() {
+    fn reports_upstream_error_messages() {
         let digest = |algorithm: &str, len: usize| format!("a@{algorithm}:{}", "a".repeat(len));
         for (text, error) in [
             ("A/b", "invalid reference format: repository name must be lowercase"),

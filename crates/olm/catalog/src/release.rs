@@ -1,46 +1,46 @@
-//! Versions of bundles, and the releases of a version.
+//! Bundle versions with releases.
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use podium_versions::blang::{Identifier, Version};
 
-use crate::problem::quoted;
+use crate::error::quote;
 
-/// As many bytes may a release have.
-const LONGEST: usize = 20;
+/// Maximum length of a release in bytes.
+const MAX_LEN: usize = 20;
 
-/// A release of a version: identifiers with dots between them; none at all is the lowest.
+/// A release: dot-separated identifiers; an empty one is the lowest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Release(pub Vec<Identifier>);
 
 impl Release {
-    /// Reads a release. Errors are in opm's words.
+    /// Parses a release. An error is opm's message.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Ok(Self::default());
         }
-        let refuse = |why: String| format!("invalid release {}: {why}", quoted(text));
-        if text.len() > LONGEST {
-            return Err(refuse(format!("exceeds maximum length of {LONGEST} characters")));
+        let invalid = |why: String| format!("invalid release {}: {why}", quote(text));
+        if text.len() > MAX_LEN {
+            return Err(invalid(format!("exceeds maximum length of {MAX_LEN} characters")));
         }
         let mut identifiers = Vec::new();
         let mut errors = Vec::new();
-        for (at, segment) in text.split('.').enumerate() {
+        for (index, segment) in text.split('.').enumerate() {
             match identifier(segment) {
                 Ok(identifier) => identifiers.push(identifier),
-                Err(error) => errors.push(format!("segment {at}: {error}")),
+                Err(error) => errors.push(format!("segment {index}: {error}")),
             }
         }
-        if errors.is_empty() { Ok(Self(identifiers)) } else { Err(refuse(errors.join("\n"))) }
+        if errors.is_empty() { Ok(Self(identifiers)) } else { Err(invalid(errors.join("\n"))) }
     }
 
-    /// Whether there is none.
+    /// Reports whether there is no release.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Orders by the rules of pre-releases, but nothing comes first.
+    /// Compares by prerelease precedence, except that an empty release is the lowest.
     pub fn compare(&self, other: &Self) -> Ordering {
         match (self.is_empty(), other.is_empty()) {
             (true, true) => Ordering::Equal,
@@ -51,10 +51,10 @@ impl Release {
     }
 }
 
-/// One identifier, by the rules of a pre-release.
+/// Parses an identifier by the rules of prereleases.
 fn identifier(text: &str) -> Result<Identifier, String> {
     if text.contains('+') {
-        return Err(format!("Invalid character(s) found in prerelease {}", quoted(text)));
+        return Err(format!("Invalid character(s) found in prerelease {}", quote(text)));
     }
     let mut version = Version::parse(format!("0.0.0-{text}")).map_err(|error| error.to_string())?;
     version.pre.pop().ok_or_else(|| "Prerelease is empty".to_owned())
@@ -62,8 +62,8 @@ fn identifier(text: &str) -> Result<Identifier, String> {
 
 impl fmt::Display for Release {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, identifier) in self.0.iter().enumerate() {
-            write!(f, "{}{identifier}", if at > 0 { "." } else { "" })?;
+        for (index, identifier) in self.0.iter().enumerate() {
+            write!(f, "{}{identifier}", if index > 0 { "." } else { "" })?;
         }
         Ok(())
     }
@@ -72,14 +72,14 @@ impl fmt::Display for Release {
 /// A version and its release.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VersionRelease {
-    /// The version.
+    /// Version.
     pub version: Version,
-    /// The release.
+    /// Release.
     pub release: Release,
 }
 
 impl VersionRelease {
-    /// A version whose build metadata is the release, where it can be one (as the lifecycle controller reads it).
+    /// Parses a legacy registry+v1 version, whose build metadata is the release if it is a valid one.
     pub fn legacy(text: &str) -> Result<Self, String> {
         let mut version = Version::parse(text).map_err(|error| error.to_string())?;
         let release = Release::parse(&version.build.join(".")).unwrap_or_default();
@@ -89,7 +89,7 @@ impl VersionRelease {
         Ok(Self { version, release })
     }
 
-    /// Orders by version, then by release.
+    /// Compares by version, then by release.
     pub fn compare(&self, other: &Self) -> Ordering {
         self.version.compare(&other.version).then_with(|| self.release.compare(&other.release))
     }
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn releases_are_ordered() {
+    fn orders_releases_by_prerelease_rules() {
         let order = ["", "1", "2", "10", "a", "a.1"];
         for pair in order.windows(2) {
             let [low, high] = [pair[0], pair[1]].map(|text| Release::parse(text).unwrap());
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn build_metadata_is_a_release_if_it_can_be() {
+    fn legacy_versions_use_build_metadata_as_release() {
         let read = |text| VersionRelease::legacy(text).unwrap();
         assert_eq!(read("1.0.0+2").to_string(), "1.0.0-2");
         assert_eq!(read("1.0.0+02").version.build, ["02"]);

@@ -1,332 +1,346 @@
-//! Which bundle would be installed, and why not each of the others.
+//! Resolves the bundle to install like operator-controller, with the reason for each rejected candidate.
 //!
-//! The rules are those of the lifecycle controller: bundles of the chosen channels in the wanted range which can follow
-//! the installed one; those that are not deprecated first, then the highest version, then the name. Between catalogs the
-//! priority decides, never the version.
+//! Candidates are the bundles of the requested channels in the version range that are successors of the
+//! installed bundle. Bundles that are not deprecated are preferred, then the highest version, then the name.
+//! Between catalogs only the priority decides, never the version.
 
-mod kept;
+mod package;
 #[cfg(test)]
 mod tests;
 
 use podium_versions::{blang, masterminds};
 
-use self::kept::{Package, version};
-use crate::config::{Config, Meta};
-use crate::facts::Entry;
-use crate::problem::{listed, quoted};
+use self::package::{CatalogPackage, bundle_version};
+use crate::declcfg::{DeclarativeConfig, Meta};
+use crate::error::{format_list, quote};
 use crate::release::VersionRelease;
+use crate::summary::ChannelEntry;
 
-/// A catalog to choose from.
+/// A catalog to resolve from.
 #[derive(Clone, Copy, Debug)]
 pub struct Catalog<'c> {
-    /// Its name.
+    /// Name.
     pub name: &'c str,
-    /// The higher, the better.
+    /// Priority; higher wins.
     pub priority: i32,
-    /// Its documents.
-    pub config: &'c Config,
+    /// Content.
+    pub config: &'c DeclarativeConfig,
 }
 
-/// What is installed.
+/// The installed bundle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Installed {
-    /// The name of the bundle.
+pub struct InstalledBundle {
+    /// Bundle name.
     pub name: String,
-    /// Its version.
+    /// Version.
     pub version: String,
 }
 
-/// What is wanted.
+/// What to resolve.
 #[derive(Clone, Debug, Default)]
-pub struct Wish {
-    /// The package.
+pub struct ResolveRequest {
+    /// Package name.
     pub package: String,
-    /// The channels to choose from; all if there are none.
+    /// Channels to consider; all if empty.
     pub channels: Vec<String>,
-    /// The range of versions, in the grammar of Masterminds; any if it is empty.
+    /// Version range in Masterminds syntax; any version if empty.
     pub version: String,
-    /// What is installed.
-    pub installed: Option<Installed>,
-    /// Whether any version may follow the installed one (`SelfCertified`).
-    pub any_upgrade: bool,
+    /// Installed bundle, if any.
+    pub installed: Option<InstalledBundle>,
+    /// Whether upgrade edges are ignored (upgrade constraint policy `SelfCertified`).
+    pub self_certified: bool,
 }
 
-/// What would happen.
+/// Result of [`resolve`].
 #[derive(Clone, Debug)]
-pub struct Outcome {
-    /// The bundle, or why there is none, in the controller's words.
-    pub chosen: Result<Chosen, String>,
-    /// All bundles of the package, the best first, each with the reason.
+pub struct Resolution {
+    /// Resolved bundle, or operator-controller's error message.
+    pub bundle: Result<ResolvedBundle, String>,
+    /// All bundles of the package, best first, with the reason for rejection.
     pub candidates: Vec<Candidate>,
 }
 
-/// The bundle that would be installed.
+/// The bundle to install.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chosen {
-    /// The catalog.
+pub struct ResolvedBundle {
+    /// Catalog name.
     pub catalog: String,
-    /// The bundle.
+    /// Bundle name.
     pub bundle: String,
-    /// Its version; its release is part of it.
+    /// Version, including the release.
     pub version: String,
-    /// Its image.
+    /// Image reference.
     pub image: String,
-    /// What users are told, if the package, one of the channels or the bundle is deprecated.
+    /// Deprecation messages of package, channels and bundle.
     pub deprecation: Option<String>,
 }
 
-/// A bundle that was looked at.
+/// A considered bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The catalog.
+    /// Catalog name.
     pub catalog: String,
-    /// The bundle.
+    /// Bundle name.
     pub bundle: String,
-    /// Its version, as it is written.
+    /// Version text.
     pub version: String,
-    /// Why it would not be installed; nothing for the one that would.
-    pub why_not: Option<String>,
+    /// Why the bundle is not installed; nothing for the resolved bundle.
+    pub rejection: Option<String>,
 }
 
-/// A bundle while it is compared.
-struct Found<'c> {
+/// A bundle during resolution.
+struct CandidateBundle<'c> {
     catalog: Catalog<'c>,
     meta: &'c Meta,
-    written: String,
+    version_text: String,
     version: Result<VersionRelease, String>,
     deprecated: bool,
     deprecation: Option<String>,
-    why_not: Option<String>,
+    rejection: Option<String>,
 }
 
-/// Chooses.
-pub fn resolve(catalogs: &[Catalog<'_>], wish: &Wish) -> Outcome {
-    let nothing = |text: String| Outcome { chosen: Err(text), candidates: Vec::new() };
-    let range = match wish.version.as_str() {
+/// Resolves the bundle to install.
+pub fn resolve(catalogs: &[Catalog<'_>], request: &ResolveRequest) -> Resolution {
+    let unresolved = |text: String| Resolution { bundle: Err(text), candidates: Vec::new() };
+    let range = match request.version.as_str() {
         "" => None,
         text => match masterminds::Constraints::new(text) {
             Ok(range) => Some(range),
             Err(error) => {
-                return nothing(format!("desired version range {} is invalid: {error}", quoted(text)));
+                return unresolved(format!("desired version range {} is invalid: {error}", quote(text)));
             }
         },
     };
-    let installed = wish.installed.as_ref().filter(|_| !wish.any_upgrade);
+    let installed = request.installed.as_ref().filter(|_| !request.self_certified);
     let installed = installed.map(|installed| (installed, VersionRelease::legacy(&installed.version)));
-    let mut best: Vec<Found<'_>> = Vec::new();
-    let mut rest: Vec<Found<'_>> = Vec::new();
+    let mut best_per_catalog: Vec<CandidateBundle<'_>> = Vec::new();
+    let mut rejected: Vec<CandidateBundle<'_>> = Vec::new();
     for catalog in catalogs {
-        // What is installed does not matter to a catalog without the package.
-        let Some(package) = Package::of(catalog.config, &wish.package) else { continue };
+        // Catalogs without the package do not validate the installed version.
+        let Some(package) = CatalogPackage::from_config(catalog.config, &request.package) else { continue };
         let installed = match &installed {
             None => None,
             Some((installed, Ok(version))) => Some((*installed, version)),
             Some((_, Err(error))) => {
-                return nothing(format!(
+                return unresolved(format!(
                     "error walking catalogs: error finding upgrade edges: failed to get version and release of \
                      installed bundle: {error}"
                 ));
             }
         };
-        let mut found = look(*catalog, &package, wish, range.as_ref(), installed);
-        found.sort_by(|a, b| {
-            let key = |found: &Found<'_>| (found.why_not.is_some(), found.deprecated);
+        let mut candidates = evaluate_bundles(*catalog, &package, request, range.as_ref(), installed);
+        candidates.sort_by(|a, b| {
+            let key = |candidate: &CandidateBundle<'_>| (candidate.rejection.is_some(), candidate.deprecated);
             key(a).cmp(&key(b)).then_with(|| match (&a.version, &b.version) {
                 (Ok(a), Ok(b)) => b.compare(a),
                 (a, b) => a.is_err().cmp(&b.is_err()),
             })
         });
-        let mut found = found.into_iter();
-        let Some(mut first) = found.next() else { continue };
-        let mut others: Vec<Found<'_>> = found.collect();
-        if first.why_not.is_some() {
-            others.insert(0, first);
+        let mut candidates = candidates.into_iter();
+        let Some(mut first) = candidates.next() else { continue };
+        let mut outranked: Vec<CandidateBundle<'_>> = candidates.collect();
+        if first.rejection.is_some() {
+            outranked.insert(0, first);
         } else {
-            let reason = |other: &Found<'_>| beaten(other, &first);
-            let reasons: Vec<String> = others.iter().map(reason).collect();
-            for (other, reason) in others.iter_mut().zip(reasons) {
-                other.why_not.get_or_insert(reason);
+            let reason = |other: &CandidateBundle<'_>| outranked_reason(other, &first);
+            let reasons: Vec<String> = outranked.iter().map(reason).collect();
+            for (other, reason) in outranked.iter_mut().zip(reasons) {
+                other.rejection.get_or_insert(reason);
             }
-            // A deprecated bundle does not come beside one that is not.
-            let last = best.last().map(|kept| kept.deprecated);
-            match (first.deprecated, last) {
+            // A deprecated bundle does not compete with one that is not.
+            let previous_deprecated = best_per_catalog.last().map(|candidate| candidate.deprecated);
+            match (first.deprecated, previous_deprecated) {
                 (true, Some(false)) => {
-                    first.why_not =
-                        Some("it is deprecated, and another catalog has one that is not".to_owned());
-                    others.insert(0, first);
+                    first.rejection =
+                        Some("it is deprecated, and another catalog has a bundle that is not".to_owned());
+                    outranked.insert(0, first);
                 }
                 (false, Some(true)) => {
-                    for mut kept in best.drain(..) {
-                        kept.why_not =
-                            Some("it is deprecated, and another catalog has one that is not".to_owned());
-                        rest.push(kept);
+                    for mut candidate in best_per_catalog.drain(..) {
+                        candidate.rejection =
+                            Some("it is deprecated, and another catalog has a bundle that is not".to_owned());
+                        rejected.push(candidate);
                     }
-                    best.push(first);
+                    best_per_catalog.push(first);
                 }
-                _ => best.push(first),
+                _ => best_per_catalog.push(first),
             }
         }
-        rest.append(&mut others);
+        rejected.append(&mut outranked);
     }
-    choose(best, rest, wish)
+    select_by_priority(best_per_catalog, rejected, request)
 }
 
-/// The last step: between catalogs.
-fn choose<'c>(mut best: Vec<Found<'c>>, mut rest: Vec<Found<'c>>, wish: &Wish) -> Outcome {
-    best.sort_by_key(|found| std::cmp::Reverse(found.catalog.priority));
-    let tied = best
+/// Selects the catalog with the highest priority.
+fn select_by_priority<'c>(
+    mut best_per_catalog: Vec<CandidateBundle<'c>>,
+    mut rejected: Vec<CandidateBundle<'c>>,
+    request: &ResolveRequest,
+) -> Resolution {
+    best_per_catalog.sort_by_key(|candidate| std::cmp::Reverse(candidate.catalog.priority));
+    let is_tied = best_per_catalog
         .iter()
-        .zip(best.iter().skip(1))
+        .zip(best_per_catalog.iter().skip(1))
         .next()
         .is_some_and(|(a, b)| a.catalog.priority == b.catalog.priority);
-    let mut names: Vec<String> = Vec::new();
-    if tied {
-        names = best.iter().map(|found| found.catalog.name.to_owned()).collect();
-        names.sort();
-        for mut found in best.drain(..).rev() {
-            found.why_not = Some("another catalog with the same priority has one too".to_owned());
-            rest.insert(0, found);
+    let mut tied_catalogs: Vec<String> = Vec::new();
+    if is_tied {
+        tied_catalogs = best_per_catalog.iter().map(|candidate| candidate.catalog.name.to_owned()).collect();
+        tied_catalogs.sort();
+        for mut candidate in best_per_catalog.drain(..).rev() {
+            candidate.rejection =
+                Some("another catalog with the same priority has a matching bundle".to_owned());
+            rejected.insert(0, candidate);
         }
-    } else if best.len() > 1 {
-        for mut found in best.drain(1..).rev() {
-            found.why_not = Some("a catalog with a higher priority has one".to_owned());
-            rest.insert(0, found);
+    } else if best_per_catalog.len() > 1 {
+        for mut candidate in best_per_catalog.drain(1..).rev() {
+            candidate.rejection = Some("a catalog with a higher priority has a matching bundle".to_owned());
+            rejected.insert(0, candidate);
         }
     }
-    let chosen = match best.first() {
-        Some(found) => finish(found),
-        None => Err(none(wish, tied, &names)),
+    let bundle = match best_per_catalog.first() {
+        Some(candidate) => validate_resolved(candidate),
+        None => Err(not_found_message(request, is_tied, &tied_catalogs)),
     };
-    let candidate = |found: Found<'_>| Candidate {
-        catalog: found.catalog.name.to_owned(),
-        bundle: found.meta.head.name.clone(),
-        version: found.written,
-        why_not: found.why_not,
+    let to_candidate = |candidate: CandidateBundle<'_>| Candidate {
+        catalog: candidate.catalog.name.to_owned(),
+        bundle: candidate.meta.header.name.clone(),
+        version: candidate.version_text,
+        rejection: candidate.rejection,
     };
-    let mut candidates: Vec<Candidate> = best.into_iter().map(candidate).collect();
-    if let (Err(text), Some(first)) = (&chosen, candidates.first_mut()) {
-        first.why_not = Some(text.clone());
+    let mut candidates: Vec<Candidate> = best_per_catalog.into_iter().map(to_candidate).collect();
+    if let (Err(text), Some(first)) = (&bundle, candidates.first_mut()) {
+        first.rejection = Some(text.clone());
     }
-    candidates.extend(rest.into_iter().map(candidate));
-    Outcome { chosen, candidates }
+    candidates.extend(rejected.into_iter().map(to_candidate));
+    Resolution { bundle, candidates }
 }
 
-/// What the controller still asks of the one that was chosen.
-fn finish(found: &Found<'_>) -> Result<Chosen, String> {
-    let name = quoted(&found.meta.head.name);
-    if let Err(why) = &found.version {
-        return Err(format!("error getting resolved bundle version for bundle {name}: {why}"));
+/// Runs operator-controller's final checks on the resolved bundle.
+fn validate_resolved(candidate: &CandidateBundle<'_>) -> Result<ResolvedBundle, String> {
+    let name = quote(&candidate.meta.header.name);
+    if let Err(error) = &candidate.version {
+        return Err(format!("error getting resolved bundle version for bundle {name}: {error}"));
     }
-    for property in found.meta.properties() {
+    for property in candidate.meta.properties() {
         if matches!(&*property.ty, "olm.package.required" | "olm.gvk.required" | "olm.constraint") {
             return Err(format!(
                 "validating bundle {name}: bundle {name} has a dependency declared via property {} which is currently \
                  not supported",
-                quoted(&property.ty)
+                quote(&property.ty)
             ));
         }
     }
-    Ok(Chosen {
-        catalog: found.catalog.name.to_owned(),
-        bundle: found.meta.head.name.clone(),
-        version: found.written.clone(),
-        image: found.meta.string("image").into_owned(),
-        deprecation: found.deprecation.clone(),
+    Ok(ResolvedBundle {
+        catalog: candidate.catalog.name.to_owned(),
+        bundle: candidate.meta.header.name.clone(),
+        version: candidate.version_text.clone(),
+        image: candidate.meta.string("image").into_owned(),
+        deprecation: candidate.deprecation.clone(),
     })
 }
 
-/// The controller's words for nothing to install.
-fn none(wish: &Wish, found: bool, catalogs: &[String]) -> String {
+/// Formats operator-controller's error for no or ambiguous bundles.
+fn not_found_message(request: &ResolveRequest, found: bool, catalogs: &[String]) -> String {
     let mut text = String::new();
-    if let Some(installed) = &wish.installed {
-        text += &format!("error upgrading from currently installed version {}: ", quoted(&installed.version));
+    if let Some(installed) = &request.installed {
+        text += &format!("error upgrading from currently installed version {}: ", quote(&installed.version));
     }
-    let package = quoted(&wish.package);
+    let package = quote(&request.package);
     text += &if found {
         format!("found bundles for package {package} ")
     } else {
         format!("no bundles found for package {package} ")
     };
-    if !wish.version.is_empty() {
-        text += &format!("matching version {} ", quoted(&wish.version));
+    if !request.version.is_empty() {
+        text += &format!("matching version {} ", quote(&request.version));
     }
-    if !wish.channels.is_empty() {
-        text += &format!("in channels {} ", listed(&wish.channels));
+    if !request.channels.is_empty() {
+        text += &format!("in channels {} ", format_list(&request.channels));
     }
     if !catalogs.is_empty() {
-        text += &format!("in multiple catalogs with the same priority {} ", listed(catalogs));
+        text += &format!("in multiple catalogs with the same priority {} ", format_list(catalogs));
     }
     text.trim().to_owned()
 }
 
-/// Why one that would have been fine is not the one.
-fn beaten(other: &Found<'_>, winner: &Found<'_>) -> String {
-    let name = &winner.meta.head.name;
+/// Explains why a matching bundle is not the best one.
+fn outranked_reason(other: &CandidateBundle<'_>, winner: &CandidateBundle<'_>) -> String {
+    let name = &winner.meta.header.name;
     match (&other.version, &winner.version) {
         _ if other.deprecated && !winner.deprecated => format!("it is deprecated, and {name} is not"),
-        (Err(_), _) => "its version cannot be read".to_owned(),
-        (Ok(own), Ok(higher)) if own.compare(higher).is_eq() => {
-            format!("{name} has the same version, and a name that comes first")
+        (Err(_), _) => "its version is invalid".to_owned(),
+        (Ok(version), Ok(higher)) if version.compare(higher).is_eq() => {
+            format!("{name} has the same version and sorts first")
         }
         _ => format!("{name} has a higher version"),
     }
 }
 
-/// All bundles of the package, each with what speaks against it.
-fn look<'c>(
+/// Evaluates all bundles of a package against the request.
+fn evaluate_bundles<'c>(
     catalog: Catalog<'c>,
-    package: &Package<'c>,
-    wish: &Wish,
+    package: &CatalogPackage<'c>,
+    request: &ResolveRequest,
     range: Option<&masterminds::Constraints>,
-    installed: Option<(&Installed, &VersionRelease)>,
-) -> Vec<Found<'c>> {
-    let found = |meta: &&'c Meta| {
-        let name = &meta.head.name;
-        let (written, version) = version(meta);
-        let mut found = Found {
+    installed: Option<(&InstalledBundle, &VersionRelease)>,
+) -> Vec<CandidateBundle<'c>> {
+    let evaluate = |meta: &&'c Meta| {
+        let name = &meta.header.name;
+        let (version_text, version) = bundle_version(meta);
+        let mut candidate = CandidateBundle {
             catalog,
             meta,
-            written,
+            version_text,
             version,
             deprecated: package.is_deprecated(name),
-            deprecation: package.deprecation(&wish.channels, name),
-            why_not: None,
+            deprecation: package.deprecation(&request.channels, name),
+            rejection: None,
         };
-        found.why_not = objection(&found, wish, range, installed, &package.entries(&wish.channels, name));
-        found
+        candidate.rejection = rejection_reason(
+            &candidate,
+            request,
+            range,
+            installed,
+            &package.entries(&request.channels, name),
+        );
+        candidate
     };
-    package.bundles.iter().map(found).collect()
+    package.bundles.iter().map(evaluate).collect()
 }
 
-fn objection(
-    found: &Found<'_>,
-    wish: &Wish,
+fn rejection_reason(
+    candidate: &CandidateBundle<'_>,
+    request: &ResolveRequest,
     range: Option<&masterminds::Constraints>,
-    installed: Option<(&Installed, &VersionRelease)>,
-    own: &[&Entry],
+    installed: Option<(&InstalledBundle, &VersionRelease)>,
+    entries: &[&ChannelEntry],
 ) -> Option<String> {
-    if !wish.channels.is_empty() && own.is_empty() {
-        return Some(format!("it is in none of the channels {}", listed(&wish.channels)));
+    if !request.channels.is_empty() && entries.is_empty() {
+        return Some(format!("it is in none of the channels {}", format_list(&request.channels)));
     }
     if let Some(range) = range {
-        let Ok(VersionRelease { version, .. }) = &found.version else {
-            return Some("its version cannot be read".to_owned());
+        let Ok(VersionRelease { version, .. }) = &candidate.version else {
+            return Some("its version is invalid".to_owned());
         };
         let pre: Vec<String> = version.pre.iter().map(ToString::to_string).collect();
         let version = masterminds::Version::of(version.major, version.minor, version.patch, &pre.join("."));
         if !range.check(&version) {
-            return Some(format!("version {} is not in {}", found.written, wish.version));
+            return Some(format!("version {} is not in {}", candidate.version_text, request.version));
         }
     }
     if let Some((installed, version)) = installed {
-        let same = found.version.as_ref().is_ok_and(|own| own.compare(version).is_eq());
-        let follows = own.iter().any(|entry| {
+        let same_version = candidate.version.as_ref().is_ok_and(|own| own.compare(version).is_eq());
+        let is_successor = entries.iter().any(|entry| {
             entry.replaces == installed.name
                 || entry.skips.contains(&installed.name)
                 || blang::Range::parse(&entry.skip_range).is_ok_and(|range| range.contains(&version.version))
         });
-        if !same && !follows {
-            return Some(format!("nothing leads from {} ({}) to it", installed.name, installed.version));
+        if !same_version && !is_successor {
+            return Some(format!(
+                "no upgrade edge leads from {} ({}) to it",
+                installed.name, installed.version
+            ));
         }
     }
     None

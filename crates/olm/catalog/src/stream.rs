@@ -1,37 +1,36 @@
-//! A file as a series of documents, told apart as Kubernetes' decoder for YAML or JSON does.
+//! Splits a file into documents like Kubernetes' YAML-or-JSON decoder.
 //!
-//! A file that begins with `{` is JSON, one value after the other; everything else is YAML with `---` between the
-//! documents. In the current generation a JSON file of which at most one value could be read is tried as YAML too, so
-//! that YAML's own braces work.
+//! A file that starts with `{` is a stream of JSON values, any other file is YAML with `---` separators.
+//! Current opm retries a JSON file as YAML after at most one value, so that YAML flow mappings work.
 
 use podium_gotmpl::gostr;
 use podium_goyaml::json as gojson;
 use podium_goyaml::yaml::{self, Origin};
 
-use crate::generation::Generation;
-use crate::json::{self, Document, Stop, Text};
-use crate::meta::{Head, head};
+use crate::compat::OpmCompat;
+use crate::header::{MetaHeader, read_header};
+use crate::json::{self, Document, ParseStop, SourceText};
 
-/// How far the decoder looks for a brace.
-const LOOK: usize = 4096;
+/// Number of bytes in which the decoder looks for a brace.
+const PEEK_LEN: usize = 4096;
 
-/// A document and the names in its head.
+/// A decoded document with its header.
 #[derive(Debug)]
-pub struct Item {
-    /// The document.
+pub struct DecodedMeta {
+    /// Document.
     pub document: Document,
-    /// Its names.
-    pub head: Head,
-    /// Whether it is a YAML document without anything in it.
+    /// Header.
+    pub header: MetaHeader,
+    /// Whether this is an empty YAML document.
     pub blank: bool,
 }
 
-/// What a document cannot be read for, and the line.
+/// A decoding error.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unreadable {
-    /// Go's words.
-    pub text: String,
-    /// The line.
+pub struct DecodeError {
+    /// Go's message.
+    pub message: String,
+    /// Line.
     pub line: u32,
 }
 
@@ -41,80 +40,81 @@ enum Mode {
     Done,
 }
 
-/// The documents of a file. After an error there is nothing more.
-pub struct Stream<'t> {
-    text: &'t Text,
+/// Iterator over the documents of a file. Stops after the first error.
+pub struct DocumentStream<'t> {
+    text: &'t SourceText,
     at: usize,
     line: u32,
     count: usize,
     mode: Mode,
-    generation: Generation,
+    compat: OpmCompat,
 }
 
-impl<'t> Stream<'t> {
-    /// The documents of a text.
-    pub fn new(text: &'t Text, generation: Generation) -> Self {
-        let begin = text.bytes.get(..LOOK.min(text.bytes.len())).unwrap_or_default();
-        let mode = if is_json(begin) { Mode::Json } else { Mode::Yaml };
-        Self { text, at: 0, line: 1, count: 0, mode, generation }
+impl<'t> DocumentStream<'t> {
+    /// Creates a stream.
+    pub fn new(text: &'t SourceText, compat: OpmCompat) -> Self {
+        let prefix = text.bytes.get(..PEEK_LEN.min(text.bytes.len())).unwrap_or_default();
+        let mode = if is_json(prefix) { Mode::Json } else { Mode::Yaml };
+        Self { text, at: 0, line: 1, count: 0, mode, compat }
     }
 
     fn rest(&self) -> &'t [u8] {
         self.text.bytes.get(self.at..).unwrap_or_default()
     }
 
-    fn json(&mut self) -> Option<Result<Item, Unreadable>> {
-        let (text, plain, line) = match json::parse(self.text, self.at, self.line) {
-            Err(Stop::End) => return None,
+    fn next_json(&mut self) -> Option<Result<DecodedMeta, DecodeError>> {
+        let (text, without_offset, line) = match json::parse(self.text, self.at, self.line) {
+            Err(ParseStop::End) => return None,
             Ok((document, end)) => {
                 let raw = || self.text.bytes.get(self.at..end.at).unwrap_or_default().trim_ascii().to_vec();
                 let line = document.root().line();
-                match head(&document, raw) {
-                    Ok(head) => {
+                match read_header(&document, raw) {
+                    Ok(header) => {
                         (self.at, self.line) = (end.at, end.line);
                         self.count += 1;
-                        return Some(Ok(Item { document, head, blank: false }));
+                        return Some(Ok(DecodedMeta { document, header, blank: false }));
                     }
                     Err(text) => (text.clone(), text, line),
                 }
             }
-            Err(Stop::Unclear) => match self.careful() {
+            Err(ParseStop::Fallback) => match self.decode_with_go_json() {
                 Ok(None) => return None,
                 Ok(Some(item)) => return Some(Ok(item)),
-                Err(words) => words,
+                Err(failure) => failure,
             },
         };
-        let refuse = |text: String| Some(Err(Unreadable { text, line }));
-        if self.generation == Generation::V151 {
-            return refuse(text);
+        let reject = |message: String| Some(Err(DecodeError { message, line }));
+        if self.compat == OpmCompat::V151 {
+            return reject(text);
         }
         if self.count > 1 {
-            return refuse(plain);
+            return reject(without_offset);
         }
-        if !self.eat_space() {
-            return refuse(text);
+        if !self.consume_whitespace() {
+            return reject(text);
         }
         self.mode = Mode::Yaml;
-        match self.yaml() {
-            Some(Err(_)) => refuse(text),
+        match self.next_yaml() {
+            Some(Err(_)) => reject(text),
             other => other,
         }
     }
 
-    /// Reads a value as Go does, where the quick reader does not want to judge. An error comes with and without its
-    /// offset.
-    fn careful(&mut self) -> Result<Option<Item>, (String, String, u32)> {
+    /// Decodes a value with the Go-compatible parser, where the token parser gave up. An error has the
+    /// message with and without offset, and the line.
+    fn decode_with_go_json(&mut self) -> Result<Option<DecodedMeta>, (String, String, u32)> {
         match gojson::parse_prefix(self.rest(), 0) {
             Ok((node, len)) => {
                 let raw = self.rest().get(..len).unwrap_or_default().trim_ascii().to_vec();
                 let line = self.line_at(self.at + len);
-                let failed = |text: String| (text.clone(), text, line);
-                let document = Document::of(&node).ok_or_else(|| failed("too large".to_owned()))?;
-                let head = head(&document, || raw).map_err(failed)?;
+                let to_failure = |text: String| (text.clone(), text, line);
+                let document =
+                    Document::from_node(&node).ok_or_else(|| to_failure("too large".to_owned()))?;
+                let header = read_header(&document, || raw).map_err(to_failure)?;
                 self.line = line;
                 self.at += len;
                 self.count += 1;
-                Ok(Some(Item { document, head, blank: false }))
+                Ok(Some(DecodedMeta { document, header, blank: false }))
             }
             Err(gojson::Error::PrefixEmpty) => Ok(None),
             Err(error @ gojson::Error::Character { offset, .. }) => {
@@ -122,7 +122,10 @@ impl<'t> Stream<'t> {
                 Err((format!("json: offset {offset}: {error}"), error.to_string(), self.line_at(offset)))
             }
             Err(error @ gojson::Error::Type { .. }) => {
-                let text = crate::meta::pretty(&too_large(self.rest()), &error.to_string());
+                let text = crate::header::pretty_unmarshal_error(
+                    &out_of_range_number(self.rest()),
+                    &error.to_string(),
+                );
                 Err((text.clone(), text, self.line))
             }
             Err(error) => Err((error.to_string(), error.to_string(), self.line_at(self.text.bytes.len()))),
@@ -135,22 +138,22 @@ impl<'t> Stream<'t> {
         self.line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX))
     }
 
-    /// Goes over white space up to the first line break; says whether there is something behind it. As in the
-    /// original, fewer than four bytes are nothing.
-    fn eat_space(&mut self) -> bool {
+    /// Skips whitespace up to the first line break and reports whether data follows. Like upstream, ignores
+    /// fewer than four bytes.
+    fn consume_whitespace(&mut self) -> bool {
         loop {
             let rest = self.rest();
             if rest.len() < 4 {
                 return false;
             }
-            let (c, width) = gostr::decode_char(rest);
+            let (c, stream_type) = gostr::decode_char(rest);
             if c == char::REPLACEMENT_CHARACTER {
                 return false;
             }
             if !gostr::is_space(c) {
                 return true;
             }
-            self.at += width;
+            self.at += stream_type;
             if c == '\n' {
                 self.line = self.line.saturating_add(1);
                 return true;
@@ -158,44 +161,47 @@ impl<'t> Stream<'t> {
         }
     }
 
-    fn yaml(&mut self) -> Option<Result<Item, Unreadable>> {
+    fn next_yaml(&mut self) -> Option<Result<DecodedMeta, DecodeError>> {
         let rest = self.rest();
         let mut documents = yaml::documents(rest);
-        let refuse = |text: String, line: u32| Some(Err(Unreadable { text, line }));
+        let reject = |message: String, line: u32| Some(Err(DecodeError { message, line }));
         let document = match documents.next()? {
             Ok(document) => document,
-            Err(error) => return refuse(error.to_string(), self.line + error.pos().line.max(1) - 1),
+            Err(error) => return reject(error.to_string(), self.line + error.pos().line.max(1) - 1),
         };
         let origin = Origin { source: 0, first_line: self.line + document.first_line - 1 };
-        let (used, lines) = documents.position();
-        self.at += used;
+        let (consumed, lines) = documents.position();
+        self.at += consumed;
         self.line = self.line.saturating_add(lines);
         let node = match yaml::parse(&document.text, origin) {
             Ok(node) => node,
-            Err(error) => return refuse(error.to_string(), error.pos().line),
+            Err(error) => return reject(error.to_string(), error.pos().line),
         };
         let line = node.pos.line.max(origin.first_line);
-        let Some(made) = Document::of(&node) else { return refuse("too large".to_owned(), line) };
+        let Some(json_document) = Document::from_node(&node) else {
+            return reject("too large".to_owned(), line);
+        };
         let raw = || gojson::to_string(&&node).unwrap_or_default();
-        match head(&made, raw) {
-            Ok(head) => {
+        match read_header(&json_document, raw) {
+            Ok(header) => {
                 self.count += 1;
-                let blank = made.root().is_null();
-                Some(Ok(Item { document: made, head, blank }))
+                let blank = json_document.root().is_null();
+                Some(Ok(DecodedMeta { document: json_document, header, blank }))
             }
-            Err(text) => refuse(format!("error unmarshaling JSON: while decoding JSON: {text}"), line),
+            Err(text) => reject(format!("error unmarshaling JSON: while decoding JSON: {text}"), line),
         }
     }
 }
 
-/// Whether a text is taken for JSON: its first character that is not white space is a brace.
+/// Reports whether the first non-whitespace character is a brace.
 pub fn is_json(text: &[u8]) -> bool {
-    let space = |&(_, c, _): &(usize, char, usize)| !gostr::is_space(c);
-    gostr::runes(text).find(space).is_some_and(|(_, c, _)| c == '{')
+    let is_not_space = |&(_, c, _): &(usize, char, usize)| !gostr::is_space(c);
+    gostr::runes(text).find(is_not_space).is_some_and(|(_, c, _)| c == '{')
 }
 
-/// The value that a text begins with, in which a number is that no float holds, and where Go says that it is.
-fn too_large(text: &[u8]) -> (Vec<u8>, Option<usize>) {
+/// Returns the first value of a text with a number outside of the float64 range, and the offset that Go
+/// reports for it.
+fn out_of_range_number(text: &[u8]) -> (Vec<u8>, Option<usize>) {
     let text = text.trim_ascii_start();
     let (mut at, mut depth, mut quoted, mut found) = (0, 0_usize, false, None);
     while let Some(&byte) = text.get(at) {
@@ -226,13 +232,13 @@ fn too_large(text: &[u8]) -> (Vec<u8>, Option<usize>) {
     (text.get(..at).unwrap_or_default().to_vec(), found)
 }
 
-impl Iterator for Stream<'_> {
-    type Item = Result<Item, Unreadable>;
+impl Iterator for DocumentStream<'_> {
+    type Item = Result<DecodedMeta, DecodeError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let item = match self.mode {
-            Mode::Json => self.json(),
-            Mode::Yaml => self.yaml(),
+            Mode::Json => self.next_json(),
+            Mode::Yaml => self.next_yaml(),
             Mode::Done => None,
         };
         if !matches!(item, Some(Ok(_))) {

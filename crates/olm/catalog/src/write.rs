@@ -1,4 +1,4 @@
-//! Catalogs out, in opm's order and bytes.
+//! Writes catalogs like opm.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,34 +8,34 @@ use podium_goyaml::yaml::types::{Kind as GoKind, Struct, Type};
 use podium_goyaml::{Doc, View as DocView, emit};
 use podium_sprig::encoding::{base64_decode, base64_encode};
 
-use crate::config::{Config, Kind, Meta};
+use crate::declcfg::{DeclarativeConfig, Meta, MetaKind};
 use crate::json::{self, Style, Value, View};
 
-/// How a catalog is written.
+/// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// One object after the other, indented by four spaces.
+    /// A stream of JSON objects, indented by four spaces.
     Json,
-    /// Documents that begin with `---`.
+    /// YAML documents that start with `---`.
     Yaml,
 }
 
-/// Why a catalog could not be written.
+/// Why a catalog cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nobody takes the bytes.
+    /// The output cannot be written.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// A document has no YAML form; the text is Go's.
+    /// A document cannot be encoded as YAML. The message is Go's.
     #[error(transparent)]
     Yaml(#[from] emit::Error),
 }
 
-/// Writes a catalog: package by package (package, channels, bundles, what else there is, deprecations), then what belongs
-/// to no package.
-pub fn write(config: &Config, format: Format, out: &mut impl io::Write) -> Result<(), Error> {
+/// Writes a catalog by package (package, channels, bundles, other metas, deprecations), followed by metas
+/// without a package.
+pub fn write(config: &DeclarativeConfig, format: Format, out: &mut impl io::Write) -> Result<(), Error> {
     let mut buffer = Vec::with_capacity(1 << 16);
-    for meta in ordered(config) {
+    for meta in sorted_metas(config) {
         buffer.clear();
         write_meta(meta, format, &mut buffer)?;
         out.write_all(&buffer)?;
@@ -43,68 +43,68 @@ pub fn write(config: &Config, format: Format, out: &mut impl io::Write) -> Resul
     Ok(())
 }
 
-/// A catalog in memory.
-pub fn to_vec(config: &Config, format: Format) -> Result<Vec<u8>, Error> {
+/// Encodes a catalog.
+pub fn to_vec(config: &DeclarativeConfig, format: Format) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
     write(config, format, &mut out)?;
     Ok(out)
 }
 
-/// Appends one document.
+/// Appends one meta.
 pub fn write_meta(meta: &Meta, format: Format, out: &mut Vec<u8>) -> Result<(), Error> {
-    let ty = meta.kind.ty().map(|(ty, _)| ty);
+    let ty = meta.kind.go_type().map(|(ty, _)| ty);
     match format {
         Format::Json => {
             match ty.map(|ty| ty.kind) {
-                Some(GoKind::Struct(of)) => write_struct(out, Some(meta.root()), of, 0),
+                Some(GoKind::Struct(struct_type)) => write_struct(out, Some(meta.root()), struct_type, 0),
                 _ => json::write(out, meta.root(), Style::Pretty(0)),
             }
             out.push(b'\n');
         }
         Format::Yaml => {
             out.extend_from_slice(b"---\n");
-            let part = match ty {
-                Some(ty) => Part::Typed(Some(meta.root()), ty),
-                None => Part::Raw(meta.root()),
+            let yaml = match ty {
+                Some(ty) => YamlPart::Typed(Some(meta.root()), ty),
+                None => YamlPart::Raw(meta.root()),
             };
-            emit::append_yaml(&part, out)?;
+            emit::append_yaml(&yaml, out)?;
         }
     }
     Ok(())
 }
 
-/// The documents in the order in which they are written.
-pub fn ordered(config: &Config) -> Vec<&Meta> {
+/// Returns the metas in output order.
+pub fn sorted_metas(config: &DeclarativeConfig) -> Vec<&Meta> {
     let mut packages: BTreeMap<&str, Vec<&Meta>> = BTreeMap::new();
-    let mut rootless = Vec::new();
+    let mut without_package = Vec::new();
     for meta in &config.metas {
         match meta.package() {
-            "" if meta.kind == Kind::Other => rootless.push(meta),
-            // What has to have a package, and has none, is lost.
+            "" if meta.kind == MetaKind::Other => without_package.push(meta),
+            // opm drops metas of known kinds without a package.
             "" => {}
             package => packages.entry(package).or_default().push(meta),
         }
     }
     let mut all = Vec::with_capacity(config.metas.len());
     for mut metas in packages.into_values() {
-        let key = |meta: &Meta| -> (Kind, String) {
+        let key = |meta: &Meta| -> (MetaKind, String) {
             let name = match meta.kind {
-                Kind::Channel | Kind::Bundle => meta.head.name.clone(),
-                Kind::Other => meta.head.schema.clone(),
-                Kind::Package | Kind::Deprecations => String::new(),
+                MetaKind::Channel | MetaKind::Bundle => meta.header.name.clone(),
+                MetaKind::Other => meta.header.schema.clone(),
+                MetaKind::Package | MetaKind::Deprecations => String::new(),
             };
             (meta.kind, name)
         };
         metas.sort_by_cached_key(|meta| key(meta));
         all.extend(metas);
     }
-    all.extend(rootless);
+    all.extend(without_package);
     all
 }
 
-/// Whether Go leaves a field out when it is empty.
-fn may_be_left_out(of: &Struct, field: &str) -> bool {
-    match of.name {
+/// Reports whether a field has `omitempty`.
+fn omits_empty(struct_type: &Struct, field: &str) -> bool {
+    match struct_type.name {
         "Package" => matches!(field, "icon" | "description" | "properties"),
         "Channel" => field == "properties",
         "ChannelEntry" => field != "name",
@@ -125,107 +125,109 @@ fn is_empty(value: Option<Value<'_>>) -> bool {
     }
 }
 
-/// The fields that are written.
-fn fields<'d>(
+/// Iterates over the fields to write.
+fn written_fields<'d>(
     value: Option<Value<'d>>,
-    of: &'static Struct,
+    struct_type: &'static Struct,
 ) -> impl Iterator<Item = (&'static str, Option<Value<'d>>, &'static Type)> {
-    let found = move |name: &str| value.and_then(|value| value.get(name));
-    let fields = of.fields.iter().map(move |&(name, ty)| (name, found(name), ty));
-    fields.filter(|&(name, value, _)| !(may_be_left_out(of, name) && is_empty(value)))
+    let field_value = move |name: &str| value.and_then(|value| value.get(name));
+    let fields = struct_type.fields.iter().map(move |&(name, ty)| (name, field_value(name), ty));
+    fields.filter(|&(name, value, _)| !(omits_empty(struct_type, name) && is_empty(value)))
 }
 
-/// The depth of recursion is that of the type.
-fn write_struct(out: &mut Vec<u8>, value: Option<Value<'_>>, of: &'static Struct, level: usize) {
+/// Recursion is bounded by the depth of the type.
+fn write_struct(out: &mut Vec<u8>, value: Option<Value<'_>>, struct_type: &'static Struct, level: usize) {
     let style = Style::Pretty(level);
     let mut separator = b'{';
-    for (name, value, ty) in fields(value, of) {
+    for (name, value, ty) in written_fields(value, struct_type) {
         out.push(separator);
         separator = b',';
-        json::line(out, 1, style);
-        json::string(out, name.as_bytes());
+        json::newline(out, 1, style);
+        json::write_string(out, name.as_bytes());
         out.extend_from_slice(b": ");
         write_typed(out, value, ty, level + 1);
     }
-    json::line(out, 0, style);
+    json::newline(out, 0, style);
     out.push(b'}');
 }
 
 fn write_typed(out: &mut Vec<u8>, value: Option<Value<'_>>, ty: &'static Type, level: usize) {
     match (ty.kind, value) {
-        (GoKind::Struct(of), value) => write_struct(out, value, of, level),
+        (GoKind::Struct(struct_type), value) => write_struct(out, value, struct_type, level),
         (GoKind::List(element), Some(list)) if matches!(list.view(), View::List(_)) => {
             let mut separator = b'[';
             for item in list.items() {
                 out.push(separator);
                 separator = b',';
-                json::line(out, 1, Style::Pretty(level));
+                json::newline(out, 1, Style::Pretty(level));
                 write_typed(out, Some(item), element, level + 1);
             }
             if separator == b'[' {
                 out.extend_from_slice(b"[]");
             } else {
-                json::line(out, 0, Style::Pretty(level));
+                json::newline(out, 0, Style::Pretty(level));
                 out.push(b']');
             }
         }
         (GoKind::Str, None) => out.extend_from_slice(b"\"\""),
         (_, None) => out.extend_from_slice(b"null"),
-        (GoKind::Bytes(_), Some(value)) if value.is_string() => json::string(out, &canonical(value.bytes())),
+        (GoKind::Bytes(_), Some(value)) if value.is_string() => {
+            json::write_string(out, &canonical_base64(value.bytes()))
+        }
         (GoKind::Bytes(_), Some(_)) => out.extend_from_slice(b"null"),
-        (GoKind::Str, Some(value)) if value.is_string() => json::scalar(out, value),
+        (GoKind::Str, Some(value)) if value.is_string() => json::write_scalar(out, value),
         (GoKind::Str, Some(_)) => out.extend_from_slice(b"\"\""),
         (_, Some(value)) => json::write(out, value, Style::Pretty(level)),
     }
 }
 
-/// Base64 as Go writes it: without line breaks, and with nothing in the bits that do not count. The text is base64.
-fn canonical(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
-    let broken = !text.len().is_multiple_of(4) || memchr::memchr2(b'\n', b'\r', &text).is_some();
-    // Without line breaks only the end may be written in several ways.
-    let kept = if broken { 0 } else { text.len().saturating_sub(4) };
-    let (same, end) = text.split_at_checked(kept).unwrap_or_default();
+/// Re-encodes base64 like Go: without line breaks and with zero padding bits. The text is valid base64.
+fn canonical_base64(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    let irregular = !text.len().is_multiple_of(4) || memchr::memchr2(b'\n', b'\r', &text).is_some();
+    // Without line breaks only the last quantum may differ.
+    let unchanged_len = if irregular { 0 } else { text.len().saturating_sub(4) };
+    let (unchanged, end) = text.split_at_checked(unchanged_len).unwrap_or_default();
     match base64_decode(end).map(|data| base64_encode(&data)) {
-        Ok(written) if written != end => Cow::Owned([same, &written].concat()),
+        Ok(written) if written != end => Cow::Owned([unchanged, &written].concat()),
         _ => text,
     }
 }
 
-/// A part of a document, for the YAML writer.
-enum Part<'d> {
+/// A part of a document for the YAML emitter.
+enum YamlPart<'d> {
     Typed(Option<Value<'d>>, &'static Type),
     Raw(Value<'d>),
 }
 
-impl<'d> Doc for Part<'d> {
+impl<'d> Doc for YamlPart<'d> {
     fn view(&self) -> DocView<'_, Self> {
         match *self {
-            Part::Raw(value) => raw(value),
-            Part::Typed(value, ty) => match (ty.kind, value) {
-                (GoKind::Struct(of), value) => {
-                    let part = |(name, value, ty): (&'static str, Option<Value<'d>>, &'static Type)| {
-                        (Cow::Borrowed(name.as_bytes()), Part::Typed(value, ty))
+            YamlPart::Raw(value) => untyped_view(value),
+            YamlPart::Typed(value, ty) => match (ty.kind, value) {
+                (GoKind::Struct(struct_type), value) => {
+                    let typed_part = |(name, value, ty): (&'static str, Option<Value<'d>>, &'static Type)| {
+                        (Cow::Borrowed(name.as_bytes()), YamlPart::Typed(value, ty))
                     };
-                    DocView::Map(fields(value, of).map(part).collect())
+                    DocView::Map(written_fields(value, struct_type).map(typed_part).collect())
                 }
                 (GoKind::List(element), Some(list)) if matches!(list.view(), View::List(_)) => {
-                    DocView::List(list.items().map(|item| Part::Typed(Some(item), element)).collect())
+                    DocView::List(list.items().map(|item| YamlPart::Typed(Some(item), element)).collect())
                 }
                 (GoKind::Str, None) => DocView::Str(Cow::Borrowed(b"")),
                 (_, None) => DocView::Null,
                 (GoKind::Bytes(_), Some(value)) if value.is_string() => {
-                    DocView::Str(canonical(value.bytes()))
+                    DocView::Str(canonical_base64(value.bytes()))
                 }
                 (GoKind::Bytes(_), Some(_)) => DocView::Null,
                 (GoKind::Str, Some(value)) => DocView::Str(value.bytes()),
-                (_, Some(value)) => raw(value),
+                (_, Some(value)) => untyped_view(value),
             },
         }
     }
 }
 
-/// One level of a value that has no type.
-fn raw(value: Value<'_>) -> DocView<'_, Part<'_>> {
+/// Returns the view of an untyped value.
+fn untyped_view(value: Value<'_>) -> DocView<'_, YamlPart<'_>> {
     if value.is_string() {
         return DocView::Str(value.bytes());
     }
@@ -237,10 +239,10 @@ fn raw(value: Value<'_>) -> DocView<'_, Part<'_>> {
             _ => DocView::Null,
         },
         View::String(_) => DocView::Str(value.bytes()),
-        View::List(items) => DocView::List(items.map(Part::Raw).collect()),
+        View::List(items) => DocView::List(items.map(YamlPart::Raw).collect()),
         View::Map(_) => {
-            let entries = json::sorted(value.pairs()).into_iter();
-            DocView::Map(entries.map(|(key, value)| (key, Part::Raw(value))).collect())
+            let entries = json::sorted_entries(value.pairs()).into_iter();
+            DocView::Map(entries.map(|(key, value)| (key, YamlPart::Raw(value))).collect())
         }
     }
 }

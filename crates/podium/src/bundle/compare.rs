@@ -2,9 +2,9 @@
 
 use anyhow::{Result, anyhow, bail};
 use clap::ArgMatches;
-use podium_bundle::compare::{Comparison, Step, compare};
-use podium_bundle::render::{self as rendering, Object, Options};
-use podium_bundle::{Registry, Tree};
+use podium_bundle::compare::{Comparison, VersionBump, compare};
+use podium_bundle::render::{self as rendering, Options, RenderedObject};
+use podium_bundle::{BundleFiles, RegistryV1};
 use serde_json::{Value, json};
 
 use super::input::{arguments, options, read};
@@ -13,15 +13,15 @@ use crate::output::print;
 
 /// The steps that a comparison needs and makes, in words.
 fn steps(comparison: &Comparison) -> (&'static str, &'static str) {
-    let word = |step: Option<Step>, none| step.map_or(none, Step::word);
-    (word(comparison.needed(), "none"), word(comparison.made(), "none"))
+    let word = |step: Option<VersionBump>, none| step.map_or(none, VersionBump::as_str);
+    (word(comparison.required_bump(), "none"), word(comparison.actual_bump(), "none"))
 }
 
 /// Why a version is not honest, with the next step.
 pub fn dishonest(comparison: &Comparison) -> String {
     let (needed, made) = steps(comparison);
-    let (old, new, least) = (&comparison.old, &comparison.new, comparison.least());
-    if comparison.made().is_none() {
+    let (old, new, least) = (&comparison.old, &comparison.new, comparison.minimum_version());
+    if comparison.actual_bump().is_none() {
         return format!("{new} is not newer than {old}: the least version is {least}");
     }
     format!(
@@ -38,7 +38,7 @@ pub fn check(matches: &ArgMatches) -> Result<()> {
         Form::Text => print(text(&comparison).as_bytes())?,
         form => structured(value(&comparison), form)?,
     }
-    if comparison.is_honest() { Ok(()) } else { bail!("{}", dishonest(&comparison)) }
+    if comparison.satisfies_semver() { Ok(()) } else { bail!("{}", dishonest(&comparison)) }
 }
 
 /// A comparison for people.
@@ -50,7 +50,7 @@ pub fn text(comparison: &Comparison) -> String {
     if comparison.changes.is_empty() {
         out.push_str("  nothing that users can tell\n");
     }
-    out.push_str(&format!("the least honest version is {}\n", comparison.least()));
+    out.push_str(&format!("the least honest version is {}\n", comparison.minimum_version()));
     out
 }
 
@@ -59,19 +59,19 @@ fn value(comparison: &Comparison) -> Value {
     let changes: Vec<Value> = comparison
         .changes
         .iter()
-        .map(|one| json!({"step": one.step.word(), "area": one.area.word(), "change": one.text}))
+        .map(|one| json!({"step": one.bump.as_str(), "area": one.area.as_str(), "change": one.message}))
         .collect();
     json!({
         "package": comparison.package, "old": comparison.old.to_string(), "new": comparison.new.to_string(),
-        "needed": needed, "made": made, "honest": comparison.is_honest(), "least": comparison.least(),
+        "needed": needed, "made": made, "honest": comparison.satisfies_semver(), "least": comparison.minimum_version(),
         "changes": changes,
     })
 }
 
-fn objects(tree: &Tree, place: &str, options: &Options) -> Result<(Registry, Vec<Object>)> {
+fn objects(tree: &BundleFiles, place: &str, options: &Options) -> Result<(RegistryV1, Vec<RenderedObject>)> {
     let wrong =
         |findings: &[podium_bundle::Finding]| anyhow!("{place} cannot be rendered:\n{}", told(findings));
-    let registry = Registry::new(tree).map_err(|finding| wrong(&[finding]))?;
+    let registry = RegistryV1::new(tree).map_err(|finding| wrong(&[finding]))?;
     let objects = rendering::render(&registry, options).map_err(|findings| wrong(&findings))?;
     Ok((registry, objects))
 }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
-use podium_bundle::generate::{self, Plan, Served, suffixed};
-use podium_bundle::render::{Certificates, Options};
-use podium_bundle::{Tree, validate};
+use podium_bundle::generate::{self, BundleSpec, WatchedKind, versioned_name};
+use podium_bundle::render::{CertificateProvider, Options};
+use podium_bundle::{BundleFiles, validate};
 use podium_project::rbac::{Rule, Rules};
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         [] => computed(&rules),
         files => given(files)?,
     };
-    let served = |Kept { watch, crd, values }: Kept| Served {
+    let served = |Kept { watch, crd, values }: Kept| WatchedKind {
         crd,
         values,
         version: watch.kind.version.clone(),
@@ -52,8 +52,8 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
             .next()
             .with_context(|| format!("--base {file}: there is no object in it to begin with"))?,
     };
-    let name = suffixed(&package, &version);
-    let plan = Plan {
+    let name = versioned_name(&package, &version);
+    let plan = BundleSpec {
         deployment: deployment(&name, HOME, &image, &[]),
         package,
         version,
@@ -66,10 +66,10 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         base,
     };
     let files = generate::generate(&plan)?;
-    let tree = Tree::new(files.clone())?;
+    let tree = BundleFiles::new(files.clone())?;
     let options = Options {
-        namespace: HOME.to_owned(),
-        certificates: Some(Certificates::CertManager),
+        install_namespace: HOME.to_owned(),
+        certificate_provider: Some(CertificateProvider::CertManager),
         ..Options::default()
     };
     let findings = validate(&tree, &options);

@@ -3,8 +3,8 @@
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
 use podium_bundle::compare::compare;
-use podium_bundle::render::{Certificates, Options};
-use podium_bundle::{Parsed, Tree, generate, validate};
+use podium_bundle::render::{CertificateProvider, Options};
+use podium_bundle::{BundleFiles, RegistryBundle, generate, validate};
 use podium_oci::build::{Image, Layer, Rights};
 use podium_oci::{Client, Descriptor, Layout, Place, Platform, Reference, quiet};
 use podium_versions::blang::Version;
@@ -21,23 +21,23 @@ use crate::scratch::Scratch;
 
 /// A bundle that may be made an image of.
 struct Ready {
-    tree: Tree,
-    parsed: Parsed,
+    tree: BundleFiles,
+    parsed: RegistryBundle,
     version: Version,
 }
 
 fn ready(place: &str, matches: &ArgMatches) -> Result<Ready> {
     let tree = read(place, matches)?;
     let options = Options {
-        namespace: "default".to_owned(),
-        certificates: Some(Certificates::CertManager),
+        install_namespace: "default".to_owned(),
+        certificate_provider: Some(CertificateProvider::CertManager),
         ..Options::default()
     };
     let findings = validate(&tree, &options);
     if !findings.is_empty() {
         bail!("{place} is not valid:\n{}", told(&findings));
     }
-    let parsed = Parsed::new(&tree).map_err(|finding| anyhow!("{finding}"))?;
+    let parsed = RegistryBundle::new(&tree).map_err(|finding| anyhow!("{finding}"))?;
     let said = parsed.version().map_err(|finding| anyhow!("{finding}"))?.to_owned();
     let version = Version::parse(&said).with_context(|| {
         format!("{place}: the version {said:?} is no semantic version; catalogs refuse it: write it as 1.2.3")
@@ -46,9 +46,9 @@ fn ready(place: &str, matches: &ArgMatches) -> Result<Ready> {
 }
 
 /// Refuses a version that says less than has changed.
-fn honest(old: &Tree, ready: &Ready, matches: &ArgMatches) -> Result<()> {
+fn honest(old: &BundleFiles, ready: &Ready, matches: &ArgMatches) -> Result<()> {
     let comparison = compare(old, &ready.tree)?;
-    if comparison.is_honest() {
+    if comparison.satisfies_semver() {
         return Ok(());
     }
     complain(text(&comparison).trim_end());
@@ -77,12 +77,12 @@ fn write(ready: &Ready, layout: &Layout) -> Result<Descriptor> {
     image.layers.push(layer);
     let channels = ready.parsed.channels.join(",");
     for (key, value) in [
-        (generate::MEDIA_TYPE, "registry+v1"),
-        (generate::MANIFESTS_FOLDER, "manifests/"),
-        (generate::METADATA_FOLDER, "metadata/"),
-        (podium_bundle::PACKAGE, &ready.parsed.package),
-        (podium_bundle::CHANNELS, &channels),
-        (podium_bundle::DEFAULT_CHANNEL, &ready.parsed.default_channel),
+        (generate::MEDIA_TYPE_LABEL, "registry+v1"),
+        (generate::MANIFESTS_LABEL, "manifests/"),
+        (generate::METADATA_LABEL, "metadata/"),
+        (podium_bundle::PACKAGE_LABEL, &ready.parsed.package),
+        (podium_bundle::CHANNELS_LABEL, &channels),
+        (podium_bundle::DEFAULT_CHANNEL_LABEL, &ready.parsed.default_channel),
     ] {
         if !value.is_empty() {
             image.labels.insert(key.to_owned(), value.to_owned());

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
-use podium_bundle::Tree;
-use podium_bundle::render::{Certificates, Options};
+use podium_bundle::BundleFiles;
+use podium_bundle::render::{CertificateProvider, Options};
 use podium_oci::archive::Archive;
 use podium_oci::files::{Files, Limits};
 use podium_oci::{Blobs, Descriptor, Layout, Place, Platform};
@@ -31,23 +31,23 @@ pub fn arguments<const N: usize>(matches: &ArgMatches, command: &str, usage: &st
     })
 }
 
-fn tree(files: &Files, place: &str) -> Result<Tree> {
+fn tree(files: &Files, place: &str) -> Result<BundleFiles> {
     if files.links.keys().any(|path| path.starts_with("manifests/") || path.starts_with("metadata/")) {
         bail!("{place} has links in its bundle: put the files themselves there");
     }
     let all = files.files.iter().map(|(path, file)| (path.clone(), Arc::clone(&file.data)));
-    let tree = Tree::new(all).map_err(|error| anyhow!("{place}: {error}"))?;
-    if !tree.has_folder("manifests") {
+    let tree = BundleFiles::new(all).map_err(|error| anyhow!("{place}: {error}"))?;
+    if !tree.has_dir("manifests") {
         bail!("{place} has no /manifests: it is not the image of a bundle");
     }
     Ok(tree)
 }
 
 /// Reads a bundle wherever it is.
-pub fn read(text: &str, matches: &ArgMatches) -> Result<Tree> {
+pub fn read(text: &str, matches: &ArgMatches) -> Result<BundleFiles> {
     if Path::new(text).exists() {
-        let tree = Tree::read(Path::new(text))?;
-        if !tree.has_folder("manifests") && !tree.has_folder("metadata") {
+        let tree = BundleFiles::read(Path::new(text))?;
+        if !tree.has_dir("manifests") && !tree.has_dir("metadata") {
             bail!(
                 "{text} has neither manifests/ nor metadata/: it is no bundle; `podium bundle generate` makes one"
             );
@@ -84,7 +84,7 @@ pub fn read(text: &str, matches: &ArgMatches) -> Result<Tree> {
 }
 
 /// The bundle in an image of this machine.
-fn of(blobs: &dyn Blobs, descriptor: &Descriptor, place: &str) -> Result<Tree> {
+fn of(blobs: &dyn Blobs, descriptor: &Descriptor, place: &str) -> Result<BundleFiles> {
     let (_, manifest) = blobs.image(descriptor, &Platform::parse("linux/amd64")?)?;
     tree(&blobs.files(&manifest, &FOLDERS, LIMITS)?, place)
 }
@@ -97,23 +97,23 @@ pub fn flat(error: anyhow::Error) -> anyhow::Error {
 
 /// Where and how a bundle would be installed.
 pub fn options(matches: &ArgMatches) -> Result<Options> {
-    let certificates = match one(matches, "certificates").unwrap_or("cert-manager") {
-        "cert-manager" => Some(Certificates::CertManager),
-        "openshift" => Some(Certificates::OpenShift),
+    let certificate_provider = match one(matches, "certificates").unwrap_or("cert-manager") {
+        "cert-manager" => Some(CertificateProvider::CertManager),
+        "openshift" => Some(CertificateProvider::OpenShift),
         "none" => None,
         other => bail!("--certificates {other}: write cert-manager, openshift or none"),
     };
-    let targets = list(matches, "watch-namespace");
-    let deployment = match one(matches, "deployment-config") {
+    let target_namespaces = list(matches, "watch-namespace");
+    let deployment_config = match one(matches, "deployment-config") {
         Some(file) => object(file)?,
         None => Value::Null,
     };
     Ok(Options {
-        namespace: one(matches, "namespace").unwrap_or("default").to_owned(),
-        namespaces: !targets.is_empty(),
-        targets,
-        certificates,
-        deployment,
+        install_namespace: one(matches, "namespace").unwrap_or("default").to_owned(),
+        single_own_namespace: !target_namespaces.is_empty(),
+        target_namespaces,
+        certificate_provider,
+        deployment_config,
     })
 }
 

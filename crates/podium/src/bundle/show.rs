@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use clap::ArgMatches;
-use podium_bundle::{Finding, OlmBundle, Parsed, Registry, render as rendering};
+use podium_bundle::{Finding, OlmBundle, RegistryBundle, RegistryV1, render as rendering};
 use podium_deploy::object::json_to_node;
 use podium_goyaml::emit;
 use serde_json::{Value, json};
@@ -41,8 +41,8 @@ pub fn structured(value: Value, form: Form) -> Result<()> {
 /// A finding for programs.
 fn value(finding: &Finding) -> Value {
     json!({
-        "file": finding.file, "line": finding.line, "rule": finding.rule.id(), "message": finding.text,
-        "refusedBy": finding.by.words(), "nextStep": finding.rule.next_step(),
+        "file": finding.file, "line": finding.line, "rule": finding.rule.id(), "message": finding.message,
+        "refusedBy": finding.validator.name(), "nextStep": finding.rule.next_step(),
     })
 }
 
@@ -80,7 +80,7 @@ pub fn render(matches: &ArgMatches) -> Result<()> {
     let refused = |findings: &[Finding]| anyhow::anyhow!("{place} cannot be rendered:\n{}", told(findings));
     if on(matches, "catalog") {
         let image = one(matches, "image").unwrap_or_default();
-        let mut bundle = Parsed::new(&files)
+        let mut bundle = RegistryBundle::new(&files)
             .and_then(|parsed| OlmBundle::new(&parsed, image))
             .map_err(|finding| refused(&[finding]))?;
         if on(matches, "migrate") {
@@ -103,7 +103,7 @@ pub fn render(matches: &ArgMatches) -> Result<()> {
             complain(&format!("Warning: --{flag} does nothing without --catalog"));
         }
     }
-    let registry = Registry::new(&files).map_err(|finding| refused(&[finding]))?;
+    let registry = RegistryV1::new(&files).map_err(|finding| refused(&[finding]))?;
     let objects = rendering::render(&registry, &options(matches)?).map_err(|findings| refused(&findings))?;
     let objects: Vec<Value> = objects.into_iter().map(|object| object.value).collect();
     if form == Form::Json {

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use clap::ArgMatches;
-use podium_catalog::append::append;
+use podium_catalog::append::append_bundle;
 
 use super::output::arguments;
 use super::template::read;
@@ -19,7 +19,7 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     }
     let mut text = String::from_utf8(read(file)?).with_context(|| format!("{file} is not UTF-8"))?;
     for stream in &streams {
-        text = append(&text, stream, image).map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
+        text = append_bundle(&text, stream, image).map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
     }
     if on(matches, "dry-run") || file == "-" {
         return print(text.as_bytes());

@@ -2,8 +2,8 @@
 
 use anyhow::bail;
 use clap::ArgMatches;
-use podium_catalog::diff::{Change, How, diff};
-use podium_catalog::generation::Generation;
+use podium_catalog::compat::OpmCompat;
+use podium_catalog::diff::{Change, ChangeKind, diff};
 use serde_json::json;
 
 use super::input::catalog;
@@ -16,13 +16,13 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     let args = arguments(matches, 2, 2, "diff OLD NEW")?;
     let [old, new] = [0, 1].map(|at| args.get(at).map(String::as_str).unwrap_or_default());
     let format = format(matches, &["table", "json", "yaml"])?;
-    let changes = diff(&catalog(old, Generation::V173, matches)?, &catalog(new, Generation::V173, matches)?);
+    let changes = diff(&catalog(old, OpmCompat::V173, matches)?, &catalog(new, OpmCompat::V173, matches)?);
     if format == "table" {
         print(text(&changes).as_bytes())?;
     } else {
         let value = |change: &Change| {
             json!({
-                "package": change.package, "what": change.what, "name": change.name, "how": change.how.word(),
+                "package": change.package, "what": change.subject, "name": change.name, "how": change.kind.as_str(),
                 "details": change.details,
             })
         };
@@ -30,7 +30,7 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     }
     let broken: Vec<&str> = changes
         .iter()
-        .filter(|change| change.breaks_a_promise())
+        .filter(|change| change.breaks_installed())
         .map(|change| change.name.as_str())
         .collect();
     if on(matches, "keep-versions") && !broken.is_empty() {
@@ -59,12 +59,12 @@ pub fn text(changes: &[Change]) -> String {
             let name = if change.package.is_empty() { "(no package)" } else { &change.package };
             text += &format!("{name}\n");
         }
-        let sign = match change.how {
-            How::Added => '+',
-            How::Removed => '-',
-            How::Changed => '~',
+        let sign = match change.kind {
+            ChangeKind::Added => '+',
+            ChangeKind::Removed => '-',
+            ChangeKind::Changed => '~',
         };
-        text += &format!("  {sign} {} {}\n", change.what, change.name);
+        text += &format!("  {sign} {} {}\n", change.subject, change.name);
         for detail in &change.details {
             text += &format!("      {detail}\n");
         }

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use clap::ArgMatches;
-use podium_catalog::graph::{Options, mermaid, picture};
+use podium_catalog::graph::{Options, mermaid, text_graph};
 
 use super::input::catalog;
 use super::output::{arguments, format, generation, refused};
@@ -21,13 +21,13 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
         bail!("--minimum-edge and --draw-v0-semantics are for mermaid: write -o mermaid too");
     }
     let mut config = catalog(root, generation, matches)?;
-    config.arrange();
+    config.normalize();
     let known = config.package_names();
     if !package.is_empty() && !known.contains(&package) {
         bail!("package {package:?} not found; the catalog has {}", known.join(", "));
     }
     if format == "picture" {
-        let text = picture(&config, package, generation).map_err(|problem| refused(problem, root))?;
+        let text = text_graph(&config, package, generation).map_err(|problem| refused(problem, root))?;
         return print(text.as_bytes());
     }
     let options = Options {

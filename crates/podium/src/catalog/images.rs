@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
-use podium_bundle::{Tree, olm_bundle};
-use podium_catalog::config::{Config, each};
-use podium_catalog::generation::Generation;
-use podium_catalog::ignore::{Ignore, NAME};
-use podium_catalog::json::Text;
-use podium_catalog::{Meta, Problem};
+use podium_bundle::{BundleFiles, olm_bundle};
+use podium_catalog::compat::OpmCompat;
+use podium_catalog::declcfg::{DeclarativeConfig, for_each_meta};
+use podium_catalog::indexignore::{FILE_NAME, IndexIgnore};
+use podium_catalog::json::SourceText;
+use podium_catalog::{CatalogError, Meta};
 use podium_oci::files::{Files, Limits};
 use podium_oci::{Blobs, Client, Layout, Place, Platform, Reference};
 use tokio::sync::Semaphore;
@@ -41,7 +41,7 @@ struct Found {
 }
 
 /// The documents in an image: those of a catalog, or the one of a bundle.
-pub fn documents(place: &str, matches: &ArgMatches, generation: Generation) -> Result<Config> {
+pub fn documents(place: &str, matches: &ArgMatches, generation: OpmCompat) -> Result<DeclarativeConfig> {
     let found = match Place::parse(place) {
         Ok(Place::Registry(reference)) => {
             let client = client(matches)?;
@@ -52,7 +52,7 @@ pub fn documents(place: &str, matches: &ArgMatches, generation: Generation) -> R
         Err(error) => return Err(missing(place, &anyhow!(error))),
     };
     let Some(folder) = found.labels.get(CONFIGS).cloned() else {
-        return Ok(Config { metas: vec![bundle(place, &found)?] });
+        return Ok(DeclarativeConfig { metas: vec![bundle(place, &found)?] });
     };
     let elsewhere = !FOLDERS.contains(&folder.trim_end_matches('/'));
     let found = match (elsewhere, Place::parse(place)) {
@@ -81,16 +81,16 @@ fn open(path: &Path, name: Option<&str>, folders: &[&str]) -> Result<Found> {
 }
 
 /// The catalog in an image.
-fn catalog(place: &str, found: &Found, folder: &str, generation: Generation) -> Result<Config> {
+fn catalog(place: &str, found: &Found, folder: &str, generation: OpmCompat) -> Result<DeclarativeConfig> {
     let mut files: Vec<_> = found.files.below(folder).collect();
     files.sort_by(|a, b| a.0.split('/').cmp(b.0.split('/')));
-    let is_ignore = |path: &str| path.rsplit('/').next() == Some(NAME);
-    let mut ignore = Ignore::default();
+    let is_ignore = |path: &str| path.rsplit('/').next() == Some(FILE_NAME);
+    let mut ignore = IndexIgnore::default();
     files.iter().filter(|(path, _)| is_ignore(path)).for_each(|(path, file)| ignore.add(path, &file.data));
-    let mut config = Config::default();
+    let mut config = DeclarativeConfig::default();
     for (path, file) in files.into_iter().filter(|(path, _)| !is_ignore(path) && !ignore.ignores(path)) {
         config
-            .read(&Arc::from(path), &Text::new(file.data.to_vec()), generation)
+            .read(&Arc::from(path), &SourceText::new(file.data.to_vec()), generation)
             .map_err(|p| refused(p, place))?;
     }
     Ok(config)
@@ -101,31 +101,31 @@ fn bundle(place: &str, found: &Found) -> Result<Meta> {
     if found.labels.contains_key(DATABASE) {
         bail!("{place} is a catalog of the old kind, a database: publish it anew from its bundles");
     }
-    if !found.labels.contains_key(podium_bundle::PACKAGE) {
+    if !found.labels.contains_key(podium_bundle::PACKAGE_LABEL) {
         bail!(
             "{place} is the image of neither catalog nor bundle: it has neither the label {CONFIGS} nor {}",
-            podium_bundle::PACKAGE
+            podium_bundle::PACKAGE_LABEL
         );
     }
     let files = found.files.files.iter().map(|(path, file)| (path.clone(), Arc::clone(&file.data)));
-    let tree = Tree::new(files).with_context(|| place.to_owned())?;
+    let tree = BundleFiles::new(files).with_context(|| place.to_owned())?;
     of_tree(&tree, place)
 }
 
 /// The bundle in a folder; it has no image.
 pub fn of_folder(path: &str) -> Result<Meta> {
-    of_tree(&Tree::read(Path::new(path))?, "")
+    of_tree(&BundleFiles::read(Path::new(path))?, "")
 }
 
-fn of_tree(tree: &Tree, image: &str) -> Result<Meta> {
+fn of_tree(tree: &BundleFiles, image: &str) -> Result<Meta> {
     let made = olm_bundle(tree, image).map_err(|finding| anyhow!("{image}: {finding}"))?;
-    let text = Text::new(made.to_json().into_bytes());
+    let text = SourceText::new(made.to_json().into_bytes());
     let mut found = None;
-    each(&Arc::from(""), &text, Generation::V173, |meta| {
+    for_each_meta(&Arc::from(""), &text, OpmCompat::V173, |meta| {
         found = Some(meta);
         Ok(())
     })
-    .map_err(|problem: Problem| refused(problem, image))?;
+    .map_err(|problem: CatalogError| refused(problem, image))?;
     found.ok_or_else(|| anyhow!("{image} holds no bundle"))
 }
 

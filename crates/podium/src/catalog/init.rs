@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 use clap::ArgMatches;
 use podium_catalog::Meta;
-use podium_catalog::config::{Config, PACKAGE};
+use podium_catalog::declcfg::{DeclarativeConfig, SCHEMA_PACKAGE};
 use podium_catalog::write::to_vec;
 use podium_goyaml::{Map, Value};
 use podium_sprig::encoding::base64_encode;
@@ -18,7 +18,7 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     let args = arguments(matches, 1, 1, "init PACKAGE")?;
     let format = format(matches, &["json", "yaml"])?;
     let mut map = Map::new();
-    map.insert("schema", Value::from(PACKAGE));
+    map.insert("schema", Value::from(SCHEMA_PACKAGE));
     map.insert("name", Value::from(args.first().map(String::as_str).unwrap_or_default()));
     map.insert("defaultChannel", Value::from(one(matches, "default-channel").unwrap_or_default()));
     if let Some(file) = one(matches, "description") {
@@ -35,8 +35,9 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
         icon.insert("mediatype", Value::from(kind));
         map.insert("icon", Value::Map(icon));
     }
-    let meta = Meta::of_node(&Value::Map(map).into(), &"".into()).map_err(|problem| refused(problem, ""))?;
-    print(&to_vec(&Config { metas: vec![meta] }, written(format))?)
+    let meta =
+        Meta::from_node(&Value::Map(map).into(), &"".into()).map_err(|problem| refused(problem, ""))?;
+    print(&to_vec(&DeclarativeConfig { metas: vec![meta] }, written(format))?)
 }
 
 /// The media type of an image, by how it begins.

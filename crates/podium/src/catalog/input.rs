@@ -8,11 +8,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, anyhow, bail};
-use podium_catalog::config::{Config, Kind, each};
-use podium_catalog::generation::Generation;
-use podium_catalog::ignore::{Ignore, NAME};
-use podium_catalog::json::Text;
-use podium_catalog::{Facts, Meta, Problem};
+use podium_catalog::compat::OpmCompat;
+use podium_catalog::declcfg::{DeclarativeConfig, MetaKind, for_each_meta};
+use podium_catalog::indexignore::{FILE_NAME, IndexIgnore};
+use podium_catalog::json::SourceText;
+use podium_catalog::{CatalogError, CatalogSummary, Meta};
 
 use clap::ArgMatches;
 
@@ -45,7 +45,7 @@ impl Files {
         }
         let mut all = Vec::new();
         walk(root, "", 0, &mut all)?;
-        let mut ignore = Ignore::default();
+        let mut ignore = IndexIgnore::default();
         for path in all.iter().filter(|path| is_ignore(path)) {
             ignore.add(path, &read(&root.join(path))?);
         }
@@ -56,7 +56,7 @@ impl Files {
     /// Reads all files, on all cores, and gives what was made of each, in order.
     fn each_file<T: Send>(
         &self,
-        work: impl Fn(&Arc<str>, &Text) -> Result<T, Problem> + Sync,
+        work: impl Fn(&Arc<str>, &SourceText) -> Result<T, CatalogError> + Sync,
     ) -> anyhow::Result<Vec<T>> {
         let next = AtomicUsize::new(0);
         let done: Mutex<Vec<(usize, T)>> = Mutex::new(Vec::with_capacity(self.paths.len()));
@@ -70,7 +70,7 @@ impl Files {
                     return;
                 }
                 let made = read(&self.root.join(&**path)).and_then(|bytes| {
-                    work(path, &Text::new(bytes))
+                    work(path, &SourceText::new(bytes))
                         .map_err(|problem| refused(problem, &self.root.to_string_lossy()))
                 });
                 match made {
@@ -106,36 +106,40 @@ impl Files {
     }
 
     /// All documents.
-    pub fn config(&self, generation: Generation) -> anyhow::Result<Config> {
+    pub fn config(&self, generation: OpmCompat) -> anyhow::Result<DeclarativeConfig> {
         let parts = self.each_file(|file, text| {
-            let mut part = Config::default();
+            let mut part = DeclarativeConfig::default();
             part.read(file, text, generation)?;
             Ok(part)
         })?;
-        Ok(Config { metas: parts.into_iter().flat_map(|part| part.metas).collect() })
+        Ok(DeclarativeConfig { metas: parts.into_iter().flat_map(|part| part.metas).collect() })
     }
 
     /// What the rules need to know. The documents are forgotten as soon as they have been looked at.
-    pub fn facts(&self, generation: Generation) -> anyhow::Result<Facts> {
+    pub fn facts(&self, generation: OpmCompat) -> anyhow::Result<CatalogSummary> {
         let parts = self.each_file(|file, text| {
-            let mut part = Facts::default();
-            each(file, text, generation, |meta: Meta| {
+            let mut part = CatalogSummary::default();
+            for_each_meta(file, text, generation, |meta: Meta| {
                 part.add(&meta, generation);
                 Ok(())
             })?;
             Ok(part)
         })?;
-        let mut facts = Facts::default();
+        let mut facts = CatalogSummary::default();
         parts.into_iter().for_each(|part| facts.append(part));
         Ok(facts)
     }
 }
 
 /// The documents of a catalog: in a folder, in a file, or in an image. A bundle is a catalog of one document.
-pub fn catalog(reference: &str, generation: Generation, matches: &ArgMatches) -> anyhow::Result<Config> {
+pub fn catalog(
+    reference: &str,
+    generation: OpmCompat,
+    matches: &ArgMatches,
+) -> anyhow::Result<DeclarativeConfig> {
     let path = Path::new(reference);
     if path.join("manifests").is_dir() && path.join("metadata").is_dir() {
-        return Ok(Config { metas: vec![images::of_folder(reference)?] });
+        return Ok(DeclarativeConfig { metas: vec![images::of_folder(reference)?] });
     }
     if path.exists() {
         return Files::of(reference)?.config(generation);
@@ -146,19 +150,19 @@ pub fn catalog(reference: &str, generation: Generation, matches: &ArgMatches) ->
 /// The bundles of several catalogs, for templates.
 pub fn bundles(
     references: &[String],
-    generation: Generation,
+    generation: OpmCompat,
     matches: &ArgMatches,
 ) -> anyhow::Result<Vec<Meta>> {
     let mut all = Vec::new();
     for reference in references {
         let config = catalog(reference, generation, matches)?;
-        all.extend(config.metas.into_iter().filter(|meta| meta.kind == Kind::Bundle));
+        all.extend(config.metas.into_iter().filter(|meta| meta.kind == MetaKind::Bundle));
     }
     Ok(all)
 }
 
 fn is_ignore(path: &str) -> bool {
-    path.rsplit('/').next() == Some(NAME)
+    path.rsplit('/').next() == Some(FILE_NAME)
 }
 
 /// The files below a folder, folder by folder, by name.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use anyhow::bail;
 use clap::ArgMatches;
-use podium_catalog::config::{Config, Kind};
-use podium_catalog::model::{Channel, Model, model};
-use podium_catalog::{Facts, Meta};
+use podium_catalog::declcfg::{DeclarativeConfig, MetaKind};
+use podium_catalog::model::{Channel, Model, convert_to_model};
+use podium_catalog::{CatalogSummary, Meta};
 use serde_json::{Value, json};
 
 use super::input::catalog;
@@ -29,8 +29,8 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     let generation = generation(matches)?;
     let format = format(matches, &["table", "json", "yaml"])?;
     let config = catalog(&root, generation, matches)?;
-    let mut model =
-        model(&Facts::of(&config, generation), generation).map_err(|problem| refused(problem, &root))?;
+    let mut model = convert_to_model(&CatalogSummary::from_config(&config, generation), generation)
+        .map_err(|problem| refused(problem, &root))?;
     if let Some(package) = package {
         if !model.contains_key(package) {
             bail!(
@@ -67,10 +67,10 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     print_value(rows.into_iter().map(object).collect(), format)
 }
 
-fn packages(model: &Model, config: &Config) -> Vec<Vec<String>> {
+fn packages(model: &Model, config: &DeclarativeConfig) -> Vec<Vec<String>> {
     let heads: BTreeMap<(&str, &str), &Meta> = config
-        .of(Kind::Bundle)
-        .map(|meta| ((meta.head.package.as_str(), meta.head.name.as_str()), meta))
+        .of_kind(MetaKind::Bundle)
+        .map(|meta| ((meta.header.package.as_str(), meta.header.name.as_str()), meta))
         .collect();
     let row = |package: &podium_catalog::model::Package| {
         let channel = package.default_channel.clone().unwrap_or_default();

@@ -2,8 +2,8 @@
 
 use anyhow::bail;
 use clap::ArgMatches;
-use podium_catalog::generation::Generation;
-use podium_catalog::{Place, Problem};
+use podium_catalog::compat::OpmCompat;
+use podium_catalog::{CatalogError, SourceSpan};
 use podium_deploy::object::json_to_node;
 use podium_goyaml::emit;
 use serde_json::Value;
@@ -18,16 +18,16 @@ const PLACES: usize = 20;
 #[derive(Debug)]
 pub struct Refused {
     /// The problem.
-    pub problem: Problem,
+    pub problem: CatalogError,
     /// The folder that the files are in.
     root: String,
 }
 
 impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.problem.text)?;
-        let known = |(place, _): &&(Place, String)| !place.file.is_empty() || place.line > 0;
-        let places: Vec<_> = self.problem.places.iter().filter(known).collect();
+        f.write_str(&self.problem.message)?;
+        let known = |(place, _): &&(SourceSpan, String)| !place.file.is_empty() || place.line > 0;
+        let places: Vec<_> = self.problem.spans.iter().filter(known).collect();
         for (place, reason) in places.iter().take(PLACES) {
             let file = match (self.root.as_str(), &*place.file) {
                 (root, "") => root.to_owned(),
@@ -47,14 +47,14 @@ impl std::fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 /// A problem as an error; `root` is the folder that the files are in.
-pub fn refused(problem: Problem, root: &str) -> anyhow::Error {
+pub fn refused(problem: CatalogError, root: &str) -> anyhow::Error {
     anyhow::Error::new(Refused { problem, root: root.to_owned() })
 }
 
 /// The value of `--compat`.
-pub fn generation(matches: &ArgMatches) -> anyhow::Result<Generation> {
+pub fn generation(matches: &ArgMatches) -> anyhow::Result<OpmCompat> {
     let name = one(matches, "compat").unwrap_or_default();
-    match Generation::named(name) {
+    match OpmCompat::from_version(name) {
         Some(generation) => Ok(generation),
         None => bail!("--compat {name}: write 1.51 or current"),
     }

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
-use podium_catalog::config::{Config, Kind};
+use podium_catalog::compat::OpmCompat;
+use podium_catalog::declcfg::{DeclarativeConfig, MetaKind};
 use podium_catalog::diff::diff;
-use podium_catalog::generation::Generation;
-use podium_catalog::model::model;
+use podium_catalog::model::convert_to_model;
 use podium_catalog::write::{Format, to_vec};
-use podium_catalog::{Facts, Meta, write::ordered};
+use podium_catalog::{CatalogSummary, Meta, write::sorted_metas};
 use podium_deploy::object::parse_manifest;
 use podium_oci::build::{Image, Layer, Rights};
 use podium_oci::{Client, Descriptor, Layout, Place, Platform, Reference, quiet};
@@ -29,7 +29,7 @@ use crate::output::{complain, print};
 
 /// A catalog that may be published.
 struct Ready {
-    config: Config,
+    config: DeclarativeConfig,
 }
 
 /// Reads a catalog or makes it from a template, and checks it.
@@ -39,12 +39,13 @@ fn ready(place: &str, matches: &ArgMatches) -> Result<Ready> {
         true => template::make(&template::read(place)?, None, generation, matches, place)?,
         false => {
             let mut config = catalog(place, generation, matches)?;
-            config.arrange();
+            config.normalize();
             config
         }
     };
-    model(&Facts::of(&config, generation), generation).map_err(|problem| refused(problem, place))?;
-    if config.of(Kind::Bundle).next().is_none() {
+    convert_to_model(&CatalogSummary::from_config(&config, generation), generation)
+        .map_err(|problem| refused(problem, place))?;
+    if config.of_kind(MetaKind::Bundle).next().is_none() {
         bail!("{place} has no bundles: there is nothing to publish");
     }
     for file in many(matches, "chart") {
@@ -54,9 +55,9 @@ fn ready(place: &str, matches: &ArgMatches) -> Result<Ready> {
 }
 
 /// Refuses a catalog that takes away what the published one has.
-fn keeps(old: &Config, ready: &Ready, name: &str, matches: &ArgMatches) -> Result<()> {
+fn keeps(old: &DeclarativeConfig, ready: &Ready, name: &str, matches: &ArgMatches) -> Result<()> {
     let changes = diff(old, &ready.config);
-    let broken: Vec<_> = changes.iter().filter(|change| change.breaks_a_promise()).cloned().collect();
+    let broken: Vec<_> = changes.iter().filter(|change| change.breaks_installed()).cloned().collect();
     if broken.is_empty() {
         return Ok(());
     }
@@ -77,10 +78,10 @@ fn keeps(old: &Config, ready: &Ready, name: &str, matches: &ArgMatches) -> Resul
 }
 
 /// Refuses bundles for whose resources the catalog chart has no definition in that version.
-fn check_chart(config: &Config, chart: &str) -> Result<()> {
+fn check_chart(config: &DeclarativeConfig, chart: &str) -> Result<()> {
     let crds = definitions(chart)?;
     let mut missing = BTreeSet::new();
-    for bundle in config.of(Kind::Bundle) {
+    for bundle in config.of_kind(MetaKind::Bundle) {
         let owned = bundle.properties().filter(|property| property.ty == "olm.gvk").filter_map(|property| {
             let value = property.value?;
             Some(["group", "version", "kind"].map(|key| value.string(key).into_owned()))
@@ -91,7 +92,7 @@ fn check_chart(config: &Config, chart: &str) -> Result<()> {
             {
                 missing.insert(format!(
                     "{} of {}: {kind} in {group}/{version}",
-                    bundle.head.name, bundle.head.package
+                    bundle.header.name, bundle.header.package
                 ));
             }
         }
@@ -165,14 +166,14 @@ fn definitions(chart: &str) -> Result<BTreeSet<(String, String, String)>> {
 /// Makes the image: a file per package under `/configs`, and the label that says so.
 fn write(ready: &Ready, layout: &Layout) -> Result<Descriptor> {
     let mut layer = Layer::new();
-    let metas = ordered(&ready.config);
+    let metas = sorted_metas(&ready.config);
     for part in metas.chunk_by(|a, b| a.package() == b.package()) {
         let package = part.first().map(|meta| meta.package()).unwrap_or_default();
         let path = match package {
             "" => format!("{FOLDER}/catalog.yaml"),
             package => format!("{FOLDER}/{package}/catalog.yaml"),
         };
-        let config = Config { metas: part.iter().map(|meta| (*meta).clone()).collect() };
+        let config = DeclarativeConfig { metas: part.iter().map(|meta| (*meta).clone()).collect() };
         layer.file(&path, to_vec(&config, Format::Yaml)?, Rights::default())?;
     }
     // A catalog has no program: which processor is said only because something has to be.
@@ -193,12 +194,12 @@ pub fn build(matches: &ArgMatches) -> Result<()> {
     let ready = ready(place, matches)?;
     let published = match one(matches, "published") {
         Some("none") => None,
-        Some(published) => Some((published.to_owned(), documents(published, matches, Generation::V173)?)),
+        Some(published) => Some((published.to_owned(), documents(published, matches, OpmCompat::V173)?)),
         // The image that this one replaces.
         None => Layout::open(&path)
             .ok()
             .and_then(|layout| layout.find(name.as_deref()).ok())
-            .and_then(|_| Some((to.to_owned(), documents(to, matches, Generation::V173).ok()?))),
+            .and_then(|_| Some((to.to_owned(), documents(to, matches, OpmCompat::V173).ok()?))),
     };
     if let Some((name, old)) = published {
         keeps(&old, &ready, &name, matches)?;
@@ -225,7 +226,7 @@ pub fn push(matches: &ArgMatches) -> Result<()> {
         None => block_on(newest(&client, &reference))?.map(|reference| reference.to_string()),
     };
     if let Some(published) = published {
-        let old = documents(&published, matches, Generation::V173);
+        let old = documents(&published, matches, OpmCompat::V173);
         let old = old.with_context(|| {
             format!("{published}, the catalog that is published, cannot be read (--published names another, or none)")
         });
@@ -269,7 +270,7 @@ fn tempfolder() -> Result<std::path::PathBuf> {
 
 fn done(ready: &Ready, place: &str, descriptor: &Descriptor, form: &str) -> Result<()> {
     let packages = ready.config.package_names();
-    let bundles = ready.config.of(Kind::Bundle).count();
+    let bundles = ready.config.of_kind(MetaKind::Bundle).count();
     match form {
         "text" => print(
             format!(

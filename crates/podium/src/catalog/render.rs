@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use clap::ArgMatches;
-use podium_catalog::config::Config;
-use podium_catalog::write::{Format, ordered, write_meta};
+use podium_catalog::declcfg::DeclarativeConfig;
+use podium_catalog::write::{Format, sorted_metas, write_meta};
 
 use super::input::catalog;
 use super::output::{arguments, format, generation};
@@ -14,10 +14,10 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     let args = arguments(matches, 1, usize::MAX, "render CATALOG...")?;
     let generation = generation(matches)?;
     let format = written(format(matches, &["json", "yaml"])?);
-    let mut all = Config::default();
+    let mut all = DeclarativeConfig::default();
     for reference in &args {
         let mut config = catalog(reference, generation, matches)?;
-        config.arrange();
+        config.normalize();
         all.metas.append(&mut config.metas);
     }
     print(&all, format)
@@ -32,8 +32,8 @@ pub fn written(name: &str) -> Format {
 const BATCH: usize = 128;
 
 /// Writes a catalog to standard output, on all cores. A reader that has gone away is no error.
-pub fn print(config: &Config, format: Format) -> anyhow::Result<()> {
-    let metas = ordered(config);
+pub fn print(config: &DeclarativeConfig, format: Format) -> anyhow::Result<()> {
+    let metas = sorted_metas(config);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut out = io::stdout().lock();
     let mut buffers: Vec<Vec<u8>> = vec![Vec::new(); threads];

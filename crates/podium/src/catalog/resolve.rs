@@ -2,10 +2,10 @@
 
 use anyhow::{anyhow, bail};
 use clap::ArgMatches;
-use podium_catalog::config::{Config, Kind};
-use podium_catalog::facts::package_properties;
-use podium_catalog::generation::Generation;
-use podium_catalog::resolve::{Catalog, Installed, Outcome, Wish, resolve};
+use podium_catalog::compat::OpmCompat;
+use podium_catalog::declcfg::{DeclarativeConfig, MetaKind};
+use podium_catalog::resolve::{Catalog, InstalledBundle, Resolution, ResolveRequest, resolve};
+use podium_catalog::summary::package_properties;
 use serde_json::json;
 
 use super::input::catalog;
@@ -22,19 +22,19 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     let mut catalogs = Vec::new();
     for (at, arg) in args.iter().enumerate() {
         let (name, priority, path) = named(arg, at, args.len())?;
-        catalogs.push((name, priority, catalog(path, Generation::V173, matches)?));
+        catalogs.push((name, priority, catalog(path, OpmCompat::V173, matches)?));
     }
-    let known = |(_, _, config): &(String, i32, Config)| config.package_names().contains(&package);
+    let known = |(_, _, config): &(String, i32, DeclarativeConfig)| config.package_names().contains(&package);
     if !catalogs.iter().any(known) {
         let names: Vec<&str> = catalogs.iter().flat_map(|(_, _, config)| config.package_names()).collect();
         bail!("package {package:?} not found; there is {}", names.join(", "));
     }
-    let wish = Wish {
+    let wish = ResolveRequest {
         package: package.to_owned(),
         channels: list(matches, "channel"),
         version: one(matches, "version").unwrap_or_default().to_owned(),
         installed: one(matches, "installed").map(|given| installed(given, package, &catalogs)),
-        any_upgrade: on(matches, "any-upgrade"),
+        self_certified: on(matches, "any-upgrade"),
     };
     let views: Vec<Catalog<'_>> = catalogs
         .iter()
@@ -45,7 +45,7 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
         "table" => print(text(&outcome, catalogs.len() > 1).as_bytes())?,
         _ => print_value(value(&outcome), format)?,
     }
-    outcome.chosen.map(drop).map_err(|text| anyhow!(text))
+    outcome.bundle.map(drop).map_err(|text| anyhow!(text))
 }
 
 /// `NAME:PRIORITY=PATH`, `NAME=PATH` or `PATH`.
@@ -64,30 +64,30 @@ fn named(arg: &str, at: usize, count: usize) -> anyhow::Result<(String, i32, &st
 }
 
 /// What is installed, by the name of its bundle or by its version.
-fn installed(given: &str, package: &str, catalogs: &[(String, i32, Config)]) -> Installed {
+fn installed(given: &str, package: &str, catalogs: &[(String, i32, DeclarativeConfig)]) -> InstalledBundle {
     let bundles = || {
         catalogs
             .iter()
-            .flat_map(|(_, _, config)| config.of(Kind::Bundle))
-            .filter(|m| m.head.package == package)
+            .flat_map(|(_, _, config)| config.of_kind(MetaKind::Bundle))
+            .filter(|m| m.header.package == package)
     };
     let version = |meta: &podium_catalog::Meta| {
-        let properties = package_properties(meta, Generation::V173).unwrap_or_default();
+        let properties = package_properties(meta, OpmCompat::V173).unwrap_or_default();
         properties.into_iter().next().map(|property| property.version).unwrap_or_default()
     };
-    if let Some(meta) = bundles().find(|meta| meta.head.name == given) {
-        return Installed { name: given.to_owned(), version: version(meta) };
+    if let Some(meta) = bundles().find(|meta| meta.header.name == given) {
+        return InstalledBundle { name: given.to_owned(), version: version(meta) };
     }
     let bare = given.trim_start_matches('v');
     match bundles().find(|meta| version(meta) == bare) {
-        Some(meta) => Installed { name: meta.head.name.clone(), version: bare.to_owned() },
+        Some(meta) => InstalledBundle { name: meta.header.name.clone(), version: bare.to_owned() },
         // A bundle that no catalog has any more: its name is most likely this.
-        None => Installed { name: format!("{package}.v{bare}"), version: bare.to_owned() },
+        None => InstalledBundle { name: format!("{package}.v{bare}"), version: bare.to_owned() },
     }
 }
 
-fn text(outcome: &Outcome, several: bool) -> String {
-    let mut text = match &outcome.chosen {
+fn text(outcome: &Resolution, several: bool) -> String {
+    let mut text = match &outcome.bundle {
         Ok(chosen) => {
             let from = if several { format!(" from catalog {}", chosen.catalog) } else { String::new() };
             // A line for each: the package, a channel and the bundle may all be deprecated.
@@ -104,7 +104,7 @@ fn text(outcome: &Outcome, several: bool) -> String {
         .candidates
         .iter()
         .filter_map(|candidate| {
-            let why = candidate.why_not.clone()?;
+            let why = candidate.rejection.clone()?;
             let name = match several {
                 true => format!("{}/{}", candidate.catalog, candidate.bundle),
                 false => candidate.bundle.clone(),
@@ -119,13 +119,13 @@ fn text(outcome: &Outcome, several: bool) -> String {
     text
 }
 
-fn value(outcome: &Outcome) -> serde_json::Value {
+fn value(outcome: &Resolution) -> serde_json::Value {
     let candidates: Vec<_> = outcome
         .candidates
         .iter()
-        .map(|c| json!({ "catalog": c.catalog, "bundle": c.bundle, "version": c.version, "whyNot": c.why_not }))
+        .map(|c| json!({ "catalog": c.catalog, "bundle": c.bundle, "version": c.version, "whyNot": c.rejection }))
         .collect();
-    match &outcome.chosen {
+    match &outcome.bundle {
         Ok(chosen) => json!({
             "chosen": {
                 "catalog": chosen.catalog, "bundle": chosen.bundle, "version": chosen.version, "image": chosen.image,

@@ -4,10 +4,10 @@ use std::io::Read;
 
 use anyhow::{Context, bail};
 use clap::ArgMatches;
-use podium_catalog::generation::Generation;
+use podium_catalog::compat::OpmCompat;
 use podium_catalog::graph::{Options, mermaid};
-use podium_catalog::template::{self, Kind, semver};
-use podium_catalog::{Config, Meta};
+use podium_catalog::template::{self, TemplateKind, semver};
+use podium_catalog::{DeclarativeConfig, Meta};
 use podium_goyaml::{Map, Value};
 
 use super::images;
@@ -26,11 +26,11 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
     let generation = generation(matches)?;
     let (kind, file) = match args.as_slice() {
         [] => (None, "-"),
-        [one] => match Kind::named(one) {
+        [one] => match TemplateKind::from_name(one) {
             Some(kind) => (Some(kind), "-"),
             None => (None, one.as_str()),
         },
-        [kind, file, ..] => match Kind::named(kind) {
+        [kind, file, ..] => match TemplateKind::from_name(kind) {
             Some(kind) => (Some(kind), file.as_str()),
             None => bail!("invalid template type {kind:?}, must be one of: [basic semver]"),
         },
@@ -50,11 +50,11 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
 /// The catalog of a template. What an image holds is read from files that the user names, or from registries.
 pub fn make(
     text: &[u8],
-    kind: Option<Kind>,
-    generation: Generation,
+    kind: Option<TemplateKind>,
+    generation: OpmCompat,
     matches: &ArgMatches,
     file: &str,
-) -> anyhow::Result<Config> {
+) -> anyhow::Result<DeclarativeConfig> {
     let known = bundles(&many(matches, "bundles"), generation, matches)?;
     let find =
         |image: &str| known.iter().filter(|meta| meta.string("image") == image).cloned().collect::<Vec<_>>();
@@ -84,7 +84,7 @@ fn stand_in(image: &str, number: usize) -> Vec<Meta> {
     map.insert("schema", Value::from("olm.bundle"));
     map.insert("name", Value::from(format!("{number}")));
     map.insert("image", Value::from(image));
-    Meta::of_node(&Value::Map(map).into(), &"".into()).into_iter().collect()
+    Meta::from_node(&Value::Map(map).into(), &"".into()).into_iter().collect()
 }
 
 /// Whether a file is a template: its schema says so.

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use clap::ArgMatches;
-use podium_catalog::model::model;
+use podium_catalog::model::convert_to_model;
 use serde_json::json;
 
 use super::input::Files;
@@ -18,9 +18,9 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
         bail!("{root:?} is not a directory: name the folder with the files of the catalog");
     }
     let files = Files::of(root)?;
-    let checked = files
-        .facts(generation)
-        .and_then(|facts| model(&facts, generation).map(drop).map_err(|problem| refused(problem, root)));
+    let checked = files.facts(generation).and_then(|facts| {
+        convert_to_model(&facts, generation).map(drop).map_err(|problem| refused(problem, root))
+    });
     if format == "text" {
         return checked;
     }
@@ -28,12 +28,12 @@ pub fn run(matches: &ArgMatches) -> anyhow::Result<()> {
         Ok(()) => json!({ "passed": true }),
         Err(error) => {
             let problem = error.downcast_ref::<Refused>().map(|refused| &refused.problem);
-            let places = problem.map(|problem| problem.places.as_slice()).unwrap_or_default();
+            let places = problem.map(|problem| problem.spans.as_slice()).unwrap_or_default();
             let places: Vec<_> = places
                 .iter()
                 .map(|(place, reason)| json!({ "file": &*place.file, "line": place.line, "reason": reason }))
                 .collect();
-            let message = problem.map_or_else(|| error.to_string(), |problem| problem.text.clone());
+            let message = problem.map_or_else(|| error.to_string(), |problem| problem.message.clone());
             json!({ "passed": false, "error": { "message": message, "places": places } })
         }
     };

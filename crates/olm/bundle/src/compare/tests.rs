@@ -1,10 +1,10 @@
-use super::{Area, Error, Step, compare};
-use crate::Tree;
+use super::{Area, Error, VersionBump, compare};
+use crate::BundleFiles;
 use serde_json::{Value, json};
 
-/// A bundle of a version, after a change.
-fn bundle(version: &str, change: fn(&mut Value)) -> Tree {
-    let name = crate::generate::suffixed("web", version);
+/// Builds a bundle of a version after applying a change.
+fn bundle(version: &str, change: fn(&mut Value)) -> BundleFiles {
+    let name = crate::generate::versioned_name("web", version);
     let mut all = json!({
         "csv": {"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
             "metadata": {"name": format!("web.v{version}")},
@@ -16,7 +16,7 @@ fn bundle(version: &str, change: fn(&mut Value)) -> Tree {
             "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Web", "plural": "webs"},
                 "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object",
                     "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer", "description": "how many"}}}}}}}]}},
-        "role": {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": crate::generate::suffixed("editor", version)},
+        "role": {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": crate::generate::versioned_name("editor", version)},
             "rules": [{"apiGroups": ["example.com"], "resources": ["webs"], "verbs": ["*"]}]},
         "annotations": {"annotations": {"operators.operatorframework.io.bundle.package.v1": "web"}},
     });
@@ -28,26 +28,26 @@ fn bundle(version: &str, change: fn(&mut Value)) -> Tree {
         }
     }
     files.push(("metadata/annotations.yaml".to_owned(), all["annotations"].to_string().into_bytes()));
-    Tree::new(files).unwrap()
+    BundleFiles::new(files).unwrap()
 }
 
-/// The steps and texts of what a change makes.
-fn told(change: fn(&mut Value)) -> Vec<(Step, Area, String)> {
+/// Returns the changes between the base bundle and a changed one.
+fn changes_of(change: fn(&mut Value)) -> Vec<(VersionBump, Area, String)> {
     let comparison = compare(&bundle("1.0.0", |_| {}), &bundle("1.0.1", change)).unwrap();
-    comparison.changes.into_iter().map(|change| (change.step, change.area, change.text)).collect()
+    comparison.changes.into_iter().map(|change| (change.bump, change.area, change.message)).collect()
 }
 
-fn only(change: fn(&mut Value)) -> (Step, Area) {
-    let all = told(change);
+fn single_change(change: fn(&mut Value)) -> (VersionBump, Area) {
+    let all = changes_of(change);
     assert_eq!(all.len(), 1, "{all:?}");
     (all[0].0, all[0].1)
 }
 
 #[test]
-fn a_version_alone_changes_nothing() {
-    assert_eq!(told(|_| {}), []);
+fn ignores_version_and_description_changes() {
+    assert_eq!(changes_of(|_| {}), []);
     assert_eq!(
-        told(
+        changes_of(
             |all| all["crd"]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
                 ["size"]["description"] = json!("words")
         ),
@@ -56,90 +56,97 @@ fn a_version_alone_changes_nothing() {
 }
 
 #[test]
-fn each_change_has_its_step() {
+fn classifies_each_change() {
     assert_eq!(
-        only(
+        single_change(
             |all| all["crd"]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
                 ["size"]["type"] = json!("string")
         ),
-        (Step::Major, Area::Kinds)
+        (VersionBump::Major, Area::Crds)
     );
     assert_eq!(
-        only(
+        single_change(
             |all| all["crd"]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
                 ["more"] = json!({"type": "string"})
         ),
-        (Step::Minor, Area::Kinds)
+        (VersionBump::Minor, Area::Crds)
     );
-    assert_eq!(only(|all| all["crd"] = Value::Null), (Step::Major, Area::Kinds));
+    assert_eq!(single_change(|all| all["crd"] = Value::Null), (VersionBump::Major, Area::Crds));
     assert_eq!(
-        only(|all| all["csv"]["spec"]["install"]["spec"]["clusterPermissions"][0]["rules"][0]["verbs"] =
-            json!(["get", "list", "watch"])),
-        (Step::Minor, Area::Rights)
-    );
-    assert_eq!(
-        only(|all| all["csv"]["spec"]["install"]["spec"]["clusterPermissions"][0]["rules"][0]["verbs"] =
-            json!(["get"])),
-        (Step::Patch, Area::Rights)
+        single_change(
+            |all| all["csv"]["spec"]["install"]["spec"]["clusterPermissions"][0]["rules"][0]["verbs"] =
+                json!(["get", "list", "watch"])
+        ),
+        (VersionBump::Minor, Area::Rbac)
     );
     assert_eq!(
-        only(
+        single_change(
+            |all| all["csv"]["spec"]["install"]["spec"]["clusterPermissions"][0]["rules"][0]["verbs"] =
+                json!(["get"])
+        ),
+        (VersionBump::Patch, Area::Rbac)
+    );
+    assert_eq!(
+        single_change(
             |all| all["csv"]["spec"]["install"]["spec"]["deployments"][0]["spec"]["template"]["spec"]["containers"]
                 [0]["image"] = json!("example.com/web:2")
         ),
-        (Step::Patch, Area::Images)
+        (VersionBump::Patch, Area::Images)
     );
-    assert_eq!(only(|all| all["role"] = Value::Null), (Step::Major, Area::Objects));
-    assert_eq!(only(|all| all["role"]["rules"][0]["verbs"] = json!(["get"])), (Step::Major, Area::Objects));
+    assert_eq!(single_change(|all| all["role"] = Value::Null), (VersionBump::Major, Area::Objects));
     assert_eq!(
-        only(|all| all["role"]["rules"][0]["resources"] = json!(["webs", "others"])),
-        (Step::Minor, Area::Objects)
-    );
-    assert_eq!(
-        only(|all| all["csv"]["spec"]["minKubeVersion"] = json!("1.33.0")),
-        (Step::Major, Area::Installation)
+        single_change(|all| all["role"]["rules"][0]["verbs"] = json!(["get"])),
+        (VersionBump::Major, Area::Objects)
     );
     assert_eq!(
-        only(
+        single_change(|all| all["role"]["rules"][0]["resources"] = json!(["webs", "others"])),
+        (VersionBump::Minor, Area::Objects)
+    );
+    assert_eq!(
+        single_change(|all| all["csv"]["spec"]["minKubeVersion"] = json!("1.33.0")),
+        (VersionBump::Major, Area::Installation)
+    );
+    assert_eq!(
+        single_change(
             |all| all["csv"]["spec"]["installModes"] = json!([{"type": "AllNamespaces", "supported": true}, {"type": "OwnNamespace", "supported": true}])
         ),
-        (Step::Minor, Area::Installation)
+        (VersionBump::Minor, Area::Installation)
     );
     assert_eq!(
-        only(|all| all["csv"]["spec"]["webhookdefinitions"] =
+        single_change(|all| all["csv"]["spec"]["webhookdefinitions"] =
             json!([{"type": "ValidatingAdmissionWebhook", "generateName": "a"}])),
-        (Step::Major, Area::Webhooks)
+        (VersionBump::Major, Area::Webhooks)
     );
-    let renamed = told(|all| all["role"]["metadata"]["name"] = json!("writer-1-0-1"));
+    let renamed = changes_of(|all| all["role"]["metadata"]["name"] = json!("writer-1-0-1"));
     assert!(
-        renamed.iter().any(|(step, _, text)| *step == Step::Major && text.contains("is now called writer")),
+        renamed.iter().any(|(bump, _, message)| *bump == VersionBump::Major && message.contains("is renamed to writer")),
         "{renamed:?}"
     );
 }
 
 #[test]
-fn the_least_honest_version_follows_from_the_largest_change() {
+fn derives_minimum_version_from_largest_change() {
     let breaking = |version: &str| {
         compare(&bundle("0.3.1", |_| {}), &bundle(version, |all| all["crd"] = Value::Null)).unwrap()
     };
-    for (version, honest) in
+    for (version, satisfied) in
         [("0.3.2", false), ("0.4.0", false), ("1.0.0", true), ("0.3.1", false), ("0.2.0", false)]
     {
         let comparison = breaking(version);
-        assert_eq!(comparison.is_honest(), honest, "{version}");
-        assert_eq!(comparison.least(), "1.0.0");
+        assert_eq!(comparison.satisfies_semver(), satisfied, "{version}");
+        assert_eq!(comparison.minimum_version(), "1.0.0");
     }
     let nothing = compare(&bundle("1.0.0", |_| {}), &bundle("1.0.1", |_| {})).unwrap();
-    assert!(nothing.is_honest() && nothing.needed().is_none());
-    assert_eq!(nothing.least(), "1.0.1");
+    assert!(nothing.satisfies_semver() && nothing.required_bump().is_none());
+    assert_eq!(nothing.minimum_version(), "1.0.1");
 }
 
 #[test]
-fn only_versions_of_a_package_are_compared() {
-    let other = bundle("1.0.1", |all| {
+fn rejects_different_packages_and_missing_versions() {
+    let different = bundle("1.0.1", |all| {
         all["annotations"]["annotations"]["operators.operatorframework.io.bundle.package.v1"] = json!("other")
     });
-    assert!(matches!(compare(&bundle("1.0.0", |_| {}), &other), Err(Error::Packages(..))));
+    assert!(matches!(compare(&bundle("1.0.0", |_| {}), &different), Err(Error::Packages(..))));
     let none = bundle("1.0.1", |all| {
         all["csv"]["spec"].as_object_mut().unwrap().remove("version");
     });
@@ -147,9 +154,9 @@ fn only_versions_of_a_package_are_compared() {
 }
 
 #[test]
-fn values_are_compared_where_definitions_say_nothing() {
+fn compares_chart_values_when_schema_preserves_unknown_fields() {
     let with = |version: &str, ty: &str| {
-        let tree = bundle(version, |all| {
+        let files = bundle(version, |all| {
             all["crd"]["spec"]["versions"][0]["schema"] =
                 json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}})
         });
@@ -159,12 +166,12 @@ fn values_are_compared_where_definitions_say_nothing() {
             "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}]}});
         let kinds = json!({"kinds": [], "values": [values]}).to_string();
         let mut files: Vec<(String, Vec<u8>)> =
-            tree.iter().map(|(name, data)| (name.to_owned(), data.to_vec())).collect();
+            files.iter().map(|(name, data)| (name.to_owned(), data.to_vec())).collect();
         files.push(("metadata/kinds.yaml".to_owned(), kinds.into_bytes()));
-        Tree::new(files).unwrap()
+        BundleFiles::new(files).unwrap()
     };
     let same = compare(&with("1.0.0", "integer"), &with("1.0.1", "integer")).unwrap();
     assert_eq!(same.changes, []);
-    let other = compare(&with("1.0.0", "integer"), &with("1.0.1", "string")).unwrap();
-    assert_eq!(other.needed(), Some(Step::Major), "{:?}", other.changes);
+    let different = compare(&with("1.0.0", "integer"), &with("1.0.1", "string")).unwrap();
+    assert_eq!(different.required_bump(), Some(VersionBump::Major), "{:?}", different.changes);
 }

@@ -1,87 +1,91 @@
-//! Certificates for webhooks: who makes them, and what has to be there for that.
+//! Webhook certificates: names, provider annotations and cert-manager objects.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{Job, Object};
-use crate::check::webhooks;
-use crate::names::joined;
-use crate::value::text;
+use super::{RenderContext, RenderedObject};
+use crate::names::object_name_with_suffix;
+use crate::validation::webhook_definitions;
+use crate::value::string_at;
 
-/// Who makes certificates.
+/// Issues the certificates of webhook servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Certificates {
+pub enum CertificateProvider {
     /// cert-manager.
     CertManager,
-    /// The service CA of OpenShift.
+    /// The OpenShift service CA operator.
     OpenShift,
 }
 
-/// What is called how, for the webhooks of a Deployment.
-pub struct Certificate {
-    /// The Service in front of them.
+/// Names of the Service and the certificate for the webhooks of a deployment.
+pub struct CertificateNames {
+    /// Service name.
     pub service: String,
-    /// The certificate and the Secret that has it.
+    /// Name of the certificate and its Secret.
     pub name: String,
 }
 
-impl Certificate {
-    /// The names for a Deployment.
-    pub fn of(deployment: &str) -> Self {
-        let service = joined(&deployment.replace('.', "-"), "service");
-        let name = joined(&service, "cert");
+impl CertificateNames {
+    /// Derives the names from a deployment name.
+    pub fn for_deployment(deployment: &str) -> Self {
+        let service = object_name_with_suffix(&deployment.replace('.', "-"), "service");
+        let name = object_name_with_suffix(&service, "cert");
         Self { service, name }
     }
 }
 
-/// Has the CA put into an object, or the certificate made for a Service.
-pub fn inject(job: &Job<'_>, deployment: &str, object: &mut Object) {
-    let name = Certificate::of(deployment).name;
-    let is_service = text(&object.value, "/kind") == "Service";
-    match job.options.certificates {
-        Some(Certificates::CertManager) if !is_service => {
-            let from = format!("{}/{name}", job.options.namespace);
+/// Adds the annotations for CA injection, or for a serving certificate if the object is a Service.
+pub fn annotate_for_injection(ctx: &RenderContext<'_>, deployment: &str, object: &mut RenderedObject) {
+    let name = CertificateNames::for_deployment(deployment).name;
+    let is_service = string_at(&object.value, "/kind") == "Service";
+    match ctx.options.certificate_provider {
+        Some(CertificateProvider::CertManager) if !is_service => {
+            let from = format!("{}/{name}", ctx.options.install_namespace);
             object.annotate("cert-manager.io/inject-ca-from", &from);
         }
-        Some(Certificates::OpenShift) if is_service => {
+        Some(CertificateProvider::OpenShift) if is_service => {
             object.annotate("service.beta.openshift.io/serving-cert-secret-name", &name);
         }
-        Some(Certificates::OpenShift) => {
+        Some(CertificateProvider::OpenShift) => {
             object.annotate("service.beta.openshift.io/inject-cabundle", "true");
         }
         _ => {}
     }
 }
 
-/// What cert-manager makes the certificates from.
-pub fn objects(job: &Job<'_>) -> Vec<Object> {
-    if job.options.certificates != Some(Certificates::CertManager) {
+/// Renders the cert-manager objects of all webhook deployments.
+pub fn additional_objects(ctx: &RenderContext<'_>) -> Vec<RenderedObject> {
+    if ctx.options.certificate_provider != Some(CertificateProvider::CertManager) {
         return Vec::new();
     }
-    let all: BTreeSet<&str> = webhooks(job.registry).iter().map(|one| text(one, "/deploymentName")).collect();
-    all.into_iter().flat_map(|deployment| pair(deployment, &job.options.namespace)).collect()
+    let deployments: BTreeSet<&str> =
+        webhook_definitions(ctx.bundle).iter().map(|one| string_at(one, "/deploymentName")).collect();
+    deployments
+        .into_iter()
+        .flat_map(|deployment| issuer_and_certificate(deployment, &ctx.options.install_namespace))
+        .collect()
 }
 
-fn pair(deployment: &str, namespace: &str) -> [Object; 2] {
-    let Certificate { service, name } = Certificate::of(deployment);
-    let issuer = joined(&name, "selfsigned-issuer");
+fn issuer_and_certificate(deployment: &str, namespace: &str) -> [RenderedObject; 2] {
+    let CertificateNames { service, name } = CertificateNames::for_deployment(deployment);
+    let issuer = object_name_with_suffix(&name, "selfsigned-issuer");
     let host = format!("{service}.{namespace}");
     let api_version = "cert-manager.io/v1";
-    let make = |kind: &str, own: &str, spec: Value| {
-        let mut metadata = json!({"name": own, "namespace": namespace});
+    let object = |kind: &str, object_name: &str, spec: Value| {
+        let mut metadata = json!({"name": object_name, "namespace": namespace});
         if namespace.is_empty()
             && let Some(metadata) = metadata.as_object_mut()
         {
             metadata.remove("namespace");
         }
-        Object::plain(json!({
+        RenderedObject::untyped(json!({
             "apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec, "status": {},
         }))
     };
     [
-        make("Issuer", &issuer, json!({"selfSigned": {}})),
-        make(
+        object("Issuer", &issuer, json!({"selfSigned": {}})),
+        object(
             "Certificate",
             &name,
             json!({

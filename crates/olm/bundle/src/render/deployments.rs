@@ -1,96 +1,101 @@
-//! The Deployments of a ClusterServiceVersion.
+//! Renders the Deployments of the install strategy.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::certificates::Certificate;
-use super::{Job, Object, config};
-use crate::check;
+use super::certificates::CertificateNames;
+use super::{RenderContext, RenderedObject, deployment_config};
 use crate::report::Finding;
-use crate::value::{list, text};
+use crate::validation;
+use crate::value::{array_at, string_at};
 
-/// The Deployments, with what the user changes about them.
-pub fn deployments(job: &Job<'_>) -> Result<Vec<Object>, Finding> {
-    let changes = config::read(job)?;
-    let csv = &job.registry.csv.value;
-    let serving: BTreeSet<&str> =
-        check::webhooks(job.registry).iter().map(|one| text(one, "/deploymentName")).collect();
+/// Renders the Deployments with certificates and deploymentConfig applied.
+pub fn deployments(ctx: &RenderContext<'_>) -> Result<Vec<RenderedObject>, Finding> {
+    let config = deployment_config::parse(ctx)?;
+    let csv = &ctx.bundle.csv.value;
+    let with_webhooks: BTreeSet<&str> = validation::webhook_definitions(ctx.bundle)
+        .iter()
+        .map(|one| string_at(one, "/deploymentName"))
+        .collect();
     let mut out = Vec::new();
-    for deployment in check::deployments(job.registry) {
-        let name = text(deployment, "/name");
+    for deployment in validation::strategy_deployments(ctx.bundle) {
+        let name = string_at(deployment, "/name");
         let mut spec = deployment.get("spec").cloned().unwrap_or_else(|| json!({}));
         let mut annotations = json!({});
         for more in [csv.pointer("/metadata/annotations"), spec.pointer("/template/metadata/annotations")] {
             merge(&mut annotations, more);
         }
-        annotations["olm.targetNamespaces"] = Value::from(job.targets.join(","));
-        annotations["olm.operatorNamespace"] = Value::from(job.options.namespace.as_str());
+        annotations["olm.targetNamespaces"] = Value::from(ctx.target_namespaces.join(","));
+        annotations["olm.operatorNamespace"] = Value::from(ctx.options.install_namespace.as_str());
         spec["revisionHistoryLimit"] = Value::from(1);
-        put(&mut spec, &["template", "metadata", "annotations"], annotations);
+        set_at(&mut spec, &["template", "metadata", "annotations"], annotations);
         let mut value = json!({
             "apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": {"name": name, "namespace": job.options.namespace, "labels": deployment.get("label")},
+            "metadata": {"name": name, "namespace": ctx.options.install_namespace, "labels": deployment.get("label")},
             "spec": spec,
         });
-        if serving.contains(name) && job.options.certificates.is_some() {
-            mount(&mut value, &Certificate::of(name).name);
+        if with_webhooks.contains(name) && ctx.options.certificate_provider.is_some() {
+            mount_certificates(&mut value, &CertificateNames::for_deployment(name).name);
         }
-        config::apply(&mut value, &changes);
-        out.push(Object::typed("apps/v1.Deployment", value));
+        deployment_config::apply(&mut value, &config);
+        out.push(RenderedObject::typed("apps/v1.Deployment", value));
     }
     Ok(out)
 }
 
-/// Adds the entries of an object to another.
+/// Merges the entries of an object into another.
 fn merge(into: &mut Value, more: Option<&Value>) {
     if let (Some(into), Some(more)) = (into.as_object_mut(), more.and_then(Value::as_object)) {
         into.extend(more.clone());
     }
 }
 
-/// Sets what is at a path; objects on the way are made.
-pub(super) fn put(value: &mut Value, path: &[&str], new: Value) {
-    let mut here = value;
-    for step in path {
-        if !here.is_object() {
-            *here = json!({});
+/// Sets the value at a path and creates missing objects on the way.
+pub(super) fn set_at(value: &mut Value, path: &[&str], new: Value) {
+    let mut current = value;
+    for key in path {
+        if !current.is_object() {
+            *current = json!({});
         }
-        here = &mut here[*step];
+        current = &mut current[*key];
     }
-    *here = new;
+    *current = new;
 }
 
-/// The name and the place of the volumes with certificates, and what their files are called.
-const VOLUMES: [(&str, &str, &str, &str); 2] = [
+/// Certificate volumes: name, mount path, certificate file and key file.
+const CERTIFICATE_VOLUMES: [(&str, &str, &str, &str); 2] = [
     ("webhook-cert", "/tmp/k8s-webhook-server/serving-certs", "tls.crt", "tls.key"),
     ("apiservice-cert", "/apiserver.local.config/certificates", "apiserver.crt", "apiserver.key"),
 ];
 
-/// Puts certificates where webhooks look for them, instead of whatever else is there.
-fn mount(deployment: &mut Value, secret: &str) {
-    let pods = "/spec/template/spec";
-    let mut gone: BTreeSet<String> = VOLUMES.iter().map(|(name, ..)| (*name).to_owned()).collect();
-    for container in list(deployment, &format!("{pods}/containers")) {
-        for mount in list(container, "/volumeMounts") {
-            if VOLUMES.iter().any(|(_, path, ..)| text(mount, "/mountPath") == *path) {
-                gone.insert(text(mount, "/name").to_owned());
+/// Mounts the certificate Secret and replaces volumes with the same names or mount paths.
+fn mount_certificates(deployment: &mut Value, secret: &str) {
+    let pod_spec = "/spec/template/spec";
+    let mut replaced: BTreeSet<String> =
+        CERTIFICATE_VOLUMES.iter().map(|(name, ..)| (*name).to_owned()).collect();
+    for container in array_at(deployment, &format!("{pod_spec}/containers")) {
+        for mount in array_at(container, "/volumeMounts") {
+            if CERTIFICATE_VOLUMES.iter().any(|(_, path, ..)| string_at(mount, "/mountPath") == *path) {
+                replaced.insert(string_at(mount, "/name").to_owned());
             }
         }
     }
-    let kept = |all: &[Value]| -> Vec<Value> {
-        all.iter().filter(|one| !gone.contains(text(one, "/name"))).cloned().collect()
+    let without_replaced = |all: &[Value]| -> Vec<Value> {
+        all.iter().filter(|one| !replaced.contains(string_at(one, "/name"))).cloned().collect()
     };
-    let mut volumes = kept(list(deployment, &format!("{pods}/volumes")));
-    volumes.extend(VOLUMES.iter().map(|(name, _, certificate, key)| {
+    let mut volumes = without_replaced(array_at(deployment, &format!("{pod_spec}/volumes")));
+    volumes.extend(CERTIFICATE_VOLUMES.iter().map(|(name, _, certificate, key)| {
         let items = json!([{"key": "tls.crt", "path": certificate}, {"key": "tls.key", "path": key}]);
         json!({"name": name, "secret": {"secretName": secret, "items": items}})
     }));
-    put(deployment, &["spec", "template", "spec", "volumes"], Value::Array(volumes));
-    let containers = deployment.pointer_mut(&format!("{pods}/containers")).and_then(Value::as_array_mut);
+    set_at(deployment, &["spec", "template", "spec", "volumes"], Value::Array(volumes));
+    let containers = deployment.pointer_mut(&format!("{pod_spec}/containers")).and_then(Value::as_array_mut);
     for container in containers.into_iter().flatten() {
-        let mut mounts = kept(list(container, "/volumeMounts"));
-        mounts.extend(VOLUMES.iter().map(|(name, path, ..)| json!({"name": name, "mountPath": path})));
-        put(container, &["volumeMounts"], Value::Array(mounts));
+        let mut mounts = without_replaced(array_at(container, "/volumeMounts"));
+        mounts.extend(
+            CERTIFICATE_VOLUMES.iter().map(|(name, path, ..)| json!({"name": name, "mountPath": path})),
+        );
+        set_at(container, &["volumeMounts"], Value::Array(mounts));
     }
 }

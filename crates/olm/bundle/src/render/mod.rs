@@ -1,9 +1,9 @@
-//! From a bundle to the objects that the lifecycle controller puts into a cluster: the same names, the same content.
+//! Renders a registry+v1 bundle to the objects that operator-controller applies.
 
 mod certificates;
-mod config;
+mod deployment_config;
 mod deployments;
-mod rights;
+mod rbac;
 mod webhooks;
 
 use std::collections::BTreeSet;
@@ -11,59 +11,60 @@ use std::collections::BTreeSet;
 use podium_meta::Kind;
 use serde_json::{Value, json};
 
-pub use certificates::Certificates;
+pub use certificates::CertificateProvider;
 
-use crate::check;
-use crate::registry::Registry;
-use crate::report::{Finding, Refuser, Rule};
+use crate::registry_v1::RegistryV1;
+use crate::report::{Finding, Rule, Validator};
 use crate::types;
-use crate::value::text;
+use crate::validation;
+use crate::value::string_at;
 
-/// Where and how a bundle is installed.
+/// How a bundle is installed.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The namespace that the operator runs in.
-    pub namespace: String,
-    /// The namespaces that it watches; none is what the bundle says by itself.
-    pub targets: Vec<String>,
-    /// Who makes certificates for webhooks.
-    pub certificates: Option<Certificates>,
-    /// Whether bundles may be confined to namespaces (the gate `SingleOwnNamespaceInstallSupport`).
-    pub namespaces: bool,
-    /// What the user changes about the Deployments; null for nothing.
-    pub deployment: Value,
+    /// Namespace of the operator.
+    pub install_namespace: String,
+    /// Namespaces that the operator watches; empty for the default of the install modes.
+    pub target_namespaces: Vec<String>,
+    /// Provider of webhook certificates.
+    pub certificate_provider: Option<CertificateProvider>,
+    /// Whether SingleNamespace and OwnNamespace installs are allowed (feature gate
+    /// `SingleOwnNamespaceInstallSupport`).
+    pub single_own_namespace: bool,
+    /// The user's deploymentConfig; null for none.
+    pub deployment_config: Value,
 }
 
-/// An object that was rendered.
+/// A rendered object.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Object {
+pub struct RenderedObject {
     ty: Option<&'static str>,
     /// The object.
     pub value: Value,
 }
 
-impl Object {
-    /// An object of a type of the original; what is not said is added as the type writes it.
+impl RenderedObject {
+    /// Creates an object of a Go type, with the fields that the type always marshals.
     fn typed(ty: &'static str, value: Value) -> Self {
-        let value = types::retyped(ty, &value).unwrap_or(value);
+        let value = types::convert(ty, &value).unwrap_or(value);
         Self { ty: Some(ty), value }
     }
 
-    pub(crate) fn plain(value: Value) -> Self {
+    pub(crate) fn untyped(value: Value) -> Self {
         Self { ty: None, value }
     }
 
-    /// As the original marshals it: in the order of its type's fields.
+    /// Marshals the object like operator-controller, in the field order of its type.
     pub fn to_json(&self) -> String {
         match self.ty {
-            Some(ty) => types::written(ty, &self.value),
+            Some(ty) => types::marshal(ty, &self.value),
             None => podium_resources::typed::write::to_json(&Kind::default(), &self.value),
         }
     }
 
-    /// The kind and the name, for people.
-    pub fn name(&self) -> String {
-        format!("{}/{}", text(&self.value, "/kind"), text(&self.value, "/metadata/name"))
+    /// Returns `KIND/NAME`.
+    pub fn kind_and_name(&self) -> String {
+        format!("{}/{}", string_at(&self.value, "/kind"), string_at(&self.value, "/metadata/name"))
     }
 
     fn annotate(&mut self, key: &str, value: &str) {
@@ -77,118 +78,126 @@ impl Object {
     }
 }
 
-/// What everything is rendered from.
-pub(crate) struct Job<'a> {
-    pub registry: &'a Registry,
+/// Input of all renderers.
+pub(crate) struct RenderContext<'a> {
+    pub bundle: &'a RegistryV1,
     pub options: &'a Options,
-    pub targets: Vec<String>,
+    pub target_namespaces: Vec<String>,
 }
 
-impl Job<'_> {
-    /// Whether the operator watches all namespaces.
-    fn everywhere(&self) -> bool {
-        self.targets.len() == 1 && self.targets.first().is_some_and(String::is_empty)
+impl RenderContext<'_> {
+    /// Reports whether the operator watches all namespaces.
+    fn watches_all_namespaces(&self) -> bool {
+        self.target_namespaces.len() == 1 && self.target_namespaces.first().is_some_and(String::is_empty)
     }
 }
 
-/// The objects of a bundle in the order in which they are made, or everything that is wrong with it.
-pub fn render(registry: &Registry, options: &Options) -> Result<Vec<Object>, Vec<Finding>> {
-    let mut findings = check::acceptance(registry, options);
-    findings.extend(check::all(registry));
-    let targets = match targets(registry, options) {
-        Ok(targets) => targets,
+/// Renders the objects of a bundle in upstream's order, or returns all findings.
+pub fn render(bundle: &RegistryV1, options: &Options) -> Result<Vec<RenderedObject>, Vec<Finding>> {
+    let mut findings = validation::check_install_support(bundle, options);
+    findings.extend(validation::check_bundle(bundle));
+    let target_namespaces = match resolve_target_namespaces(bundle, options) {
+        Ok(target_namespaces) => target_namespaces,
         Err(finding) => {
             findings.push(finding);
             Vec::new()
         }
     };
-    findings.extend(webhooks::preserved(registry));
+    findings.extend(webhooks::check_preserve_unknown_fields(bundle));
     if !findings.is_empty() {
         return Err(findings);
     }
-    let job = Job { registry, options, targets };
-    let mut objects = rights::accounts(&job);
-    objects.extend(rights::roles(&job));
-    objects.extend(rights::cluster_roles(&job));
-    objects.extend(webhooks::definitions(&job));
-    objects.extend(others(&job));
-    objects.extend(deployments::deployments(&job).map_err(|finding| vec![finding])?);
-    objects.extend(webhooks::configurations(&job));
-    objects.extend(webhooks::services(&job));
-    objects.extend(certificates::objects(&job));
+    let ctx = RenderContext { bundle, options, target_namespaces };
+    let mut objects = rbac::service_accounts(&ctx);
+    objects.extend(rbac::roles(&ctx));
+    objects.extend(rbac::cluster_roles(&ctx));
+    objects.extend(webhooks::crds(&ctx));
+    objects.extend(additional_resources(&ctx));
+    objects.extend(deployments::deployments(&ctx).map_err(|finding| vec![finding])?);
+    objects.extend(webhooks::webhook_configurations(&ctx));
+    objects.extend(webhooks::services(&ctx));
+    objects.extend(certificates::additional_objects(&ctx));
     Ok(objects)
 }
 
-/// The objects that are in the bundle as they are; some get the namespace of the installation.
-fn others(job: &Job<'_>) -> Vec<Object> {
-    let one = |placed: &crate::registry::Placed| {
-        let mut value = placed.value.clone();
-        let kind = text(&value, "/kind");
-        let namespaced = check::KINDS.iter().any(|(known, namespaced)| *known == kind && *namespaced);
+/// Renders the remaining objects of the bundle; namespaced ones are placed into the install namespace.
+fn additional_resources(ctx: &RenderContext<'_>) -> Vec<RenderedObject> {
+    let render = |manifest: &crate::registry_v1::Manifest| {
+        let mut value = manifest.value.clone();
+        let kind = string_at(&value, "/kind");
+        let namespaced =
+            validation::SUPPORTED_KINDS.iter().any(|(known, namespaced)| *known == kind && *namespaced);
         if namespaced && let Some(object) = value.as_object_mut() {
             let metadata = object.entry("metadata").or_insert_with(|| json!({}));
             if let Some(metadata) = metadata.as_object_mut() {
-                if job.options.namespace.is_empty() {
+                if ctx.options.install_namespace.is_empty() {
                     metadata.remove("namespace");
                 } else {
-                    metadata.insert("namespace".to_owned(), Value::from(job.options.namespace.as_str()));
+                    metadata
+                        .insert("namespace".to_owned(), Value::from(ctx.options.install_namespace.as_str()));
                 }
             }
         }
-        Object::plain(value)
+        RenderedObject::untyped(value)
     };
-    job.registry.others.iter().map(one).collect()
+    ctx.bundle.others.iter().map(render).collect()
 }
 
-/// The namespaces to watch, if the install modes allow them.
-fn targets(registry: &Registry, options: &Options) -> Result<Vec<String>, Finding> {
-    let modes = check::modes(registry);
-    let targets = match options.targets.as_slice() {
-        [] if modes.contains("AllNamespaces") => vec![String::new()],
-        given => given.to_vec(),
+/// Resolves the target namespaces and checks them against the install modes.
+fn resolve_target_namespaces(bundle: &RegistryV1, options: &Options) -> Result<Vec<String>, Finding> {
+    let install_modes = validation::supported_install_modes(bundle);
+    let target_namespaces = match options.target_namespaces.as_slice() {
+        [] if install_modes.contains("AllNamespaces") => vec![String::new()],
+        requested => requested.to_vec(),
     };
-    let set: BTreeSet<&str> = targets.iter().map(String::as_str).collect();
-    let own = options.namespace.as_str();
-    let listed = || modes.iter().copied().collect::<Vec<_>>().join(" ");
-    let wrong = |words: String| {
-        let place = (registry.csv.file.as_str(), registry.csv.line(&["spec", "installModes"]));
-        let words = format!("invalid option(s): invalid target namespaces [{}]: {words}", targets.join(" "));
-        Err(Finding::new(Refuser::Controller, Rule::TargetNamespaces, place, words))
+    let unique: BTreeSet<&str> = target_namespaces.iter().map(String::as_str).collect();
+    let install_namespace = options.install_namespace.as_str();
+    let mode_list = || install_modes.iter().copied().collect::<Vec<_>>().join(" ");
+    let invalid = |message: String| {
+        let location = (bundle.csv.file.as_str(), bundle.csv.line_of(&["spec", "installModes"]));
+        let message = format!(
+            "invalid option(s): invalid target namespaces [{}]: {message}",
+            target_namespaces.join(" ")
+        );
+        Err(Finding::new(Validator::Controller, Rule::TargetNamespaces, location, message))
     };
-    let not_own = || format!("supported install modes [{}] do not support targeting own namespace", listed());
-    match set.len() {
-        0 if modes.contains("MultiNamespace") => {
-            return wrong("at least one target namespace must be specified".to_owned());
+    let own_namespace_unsupported =
+        || format!("supported install modes [{}] do not support targeting own namespace", mode_list());
+    match unique.len() {
+        0 if install_modes.contains("MultiNamespace") => {
+            return invalid("at least one target namespace must be specified".to_owned());
         }
-        0 => return wrong("exactly one target namespace must be specified".to_owned()),
-        1 if set.contains("") => {
-            if !modes.contains("AllNamespaces") {
-                let words =
-                    format!("supported install modes [{}] do not support targeting all namespaces", listed());
-                return wrong(words);
+        0 => return invalid("exactly one target namespace must be specified".to_owned()),
+        1 if unique.contains("") => {
+            if !install_modes.contains("AllNamespaces") {
+                let message = format!(
+                    "supported install modes [{}] do not support targeting all namespaces",
+                    mode_list()
+                );
+                return invalid(message);
             }
-            return Ok(targets);
+            return Ok(target_namespaces);
         }
-        1 if set.contains(own) => {
-            if !modes.contains("OwnNamespace") {
-                return wrong(not_own());
+        1 if unique.contains(install_namespace) => {
+            if !install_modes.contains("OwnNamespace") {
+                return invalid(own_namespace_unsupported());
             }
-            return Ok(targets);
+            return Ok(target_namespaces);
         }
-        1 if modes.contains("SingleNamespace") => return Ok(targets),
+        1 if install_modes.contains("SingleNamespace") => return Ok(target_namespaces),
         1 => {}
         _ => {
-            if !modes.contains("OwnNamespace") && set.contains(own) {
-                return wrong(not_own());
+            if !install_modes.contains("OwnNamespace") && unique.contains(install_namespace) {
+                return invalid(own_namespace_unsupported());
             }
-            if modes.contains("MultiNamespace") && !set.contains("") {
-                return Ok(targets);
+            if install_modes.contains("MultiNamespace") && !unique.contains("") {
+                return Ok(target_namespaces);
             }
         }
     }
-    wrong(format!(
+    invalid(format!(
         "supported install modes [{}] do not support target namespaces [{}]",
-        listed(),
-        targets.join(" ")
+        mode_list(),
+        target_namespaces.join(" ")
     ))
 }

@@ -1,63 +1,65 @@
-//! Webhooks: their configurations, the Services in front of them, and definitions whose versions they convert.
+//! Renders webhook configurations, webhook Services and CRDs with conversion webhooks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::certificates::{Certificate, inject};
-use super::{Job, Object};
-use crate::check::{deployments, is_conversion, is_mutating, is_validating, webhooks};
-use crate::registry::Registry;
-use crate::report::{Finding, Refuser, Rule};
-use crate::value::{list, text};
+use super::certificates::{CertificateNames, annotate_for_injection};
+use super::{RenderContext, RenderedObject};
+use crate::registry_v1::RegistryV1;
+use crate::report::{Finding, Rule, Validator};
+use crate::validation::{
+    is_conversion, is_mutating, is_validating, strategy_deployments, webhook_definitions,
+};
+use crate::value::{array_at, string_at};
 
-const SERVICE: &str = "core/v1.Service";
-const CRD: &str = "apiextensions/v1.CustomResourceDefinition";
+const SERVICE_TYPE: &str = "core/v1.Service";
+const CRD_TYPE: &str = "apiextensions/v1.CustomResourceDefinition";
 
-fn converters(registry: &Registry) -> BTreeMap<&str, &Value> {
+fn conversion_webhooks_by_crd(bundle: &RegistryV1) -> BTreeMap<&str, &Value> {
     let mut all = BTreeMap::new();
-    for webhook in webhooks(registry).iter().filter(|webhook| is_conversion(webhook)) {
-        for crd in list(webhook, "/conversionCRDs").iter().filter_map(Value::as_str) {
+    for webhook in webhook_definitions(bundle).iter().filter(|webhook| is_conversion(webhook)) {
+        for crd in array_at(webhook, "/conversionCRDs").iter().filter_map(Value::as_str) {
             all.insert(crd, webhook);
         }
     }
     all
 }
 
-/// Definitions that cannot be converted by a webhook because they keep what they do not know.
-pub fn preserved(registry: &Registry) -> Vec<Finding> {
-    let converters = converters(registry);
-    let keeps = |crd: &&crate::registry::Placed| {
-        converters.contains_key(text(&crd.value, "/metadata/name"))
+/// Rejects CRDs with a conversion webhook that preserve unknown fields.
+pub fn check_preserve_unknown_fields(bundle: &RegistryV1) -> Vec<Finding> {
+    let conversion_webhooks_by_crd = conversion_webhooks_by_crd(bundle);
+    let preserves = |crd: &&crate::registry_v1::Manifest| {
+        conversion_webhooks_by_crd.contains_key(string_at(&crd.value, "/metadata/name"))
             && crd.value.pointer("/spec/preserveUnknownFields") == Some(&Value::Bool(true))
     };
-    let finding = |crd: &crate::registry::Placed| {
-        let words = format!(
+    let finding = |crd: &crate::registry_v1::Manifest| {
+        let message = format!(
             "custom resource definition '{}' must have .spec.preserveUnknownFields set to false to let API Server call \
              webhook to do the conversion",
-            text(&crd.value, "/metadata/name")
+            string_at(&crd.value, "/metadata/name")
         );
-        let line = crd.line(&["spec", "preserveUnknownFields"]);
-        Finding::new(Refuser::Controller, Rule::ConversionPreserve, (&crd.file, line), words)
+        let line = crd.line_of(&["spec", "preserveUnknownFields"]);
+        Finding::new(Validator::Controller, Rule::ConversionPreserve, (&crd.file, line), message)
     };
-    registry.crds.iter().filter(keeps).map(finding).collect()
+    bundle.crds.iter().filter(preserves).map(finding).collect()
 }
 
-fn port(webhook: &Value) -> i64 {
+fn container_port(webhook: &Value) -> i64 {
     webhook.get("containerPort").and_then(Value::as_i64).unwrap_or(0)
 }
 
-/// The definitions of the bundle.
-pub fn definitions(job: &Job<'_>) -> Vec<Object> {
-    let converters = converters(job.registry);
-    let one = |crd: &crate::registry::Placed| {
-        let mut object = Object { ty: Some(CRD), value: crd.value.clone() };
-        if let Some(webhook) = converters.get(text(&crd.value, "/metadata/name")) {
-            let deployment = text(webhook, "/deploymentName");
+/// Renders the CRDs of the bundle.
+pub fn crds(ctx: &RenderContext<'_>) -> Vec<RenderedObject> {
+    let conversion_webhooks_by_crd = conversion_webhooks_by_crd(ctx.bundle);
+    let one = |crd: &crate::registry_v1::Manifest| {
+        let mut object = RenderedObject { ty: Some(CRD_TYPE), value: crd.value.clone() };
+        if let Some(webhook) = conversion_webhooks_by_crd.get(string_at(&crd.value, "/metadata/name")) {
+            let deployment = string_at(webhook, "/deploymentName");
             let path = webhook.get("webhookPath").and_then(Value::as_str).unwrap_or("/");
             let service = json!({
-                "namespace": job.options.namespace, "name": Certificate::of(deployment).service,
-                "path": path, "port": port(webhook),
+                "namespace": ctx.options.install_namespace, "name": CertificateNames::for_deployment(deployment).service,
+                "path": path, "port": container_port(webhook),
             });
             object.value["spec"]["conversion"] = json!({
                 "strategy": "Webhook",
@@ -66,16 +68,16 @@ pub fn definitions(job: &Job<'_>) -> Vec<Object> {
                     "conversionReviewVersions": webhook.get("admissionReviewVersions"),
                 },
             });
-            inject(job, deployment, &mut object);
+            annotate_for_injection(ctx, deployment, &mut object);
         }
         object
     };
-    job.registry.crds.iter().map(one).collect()
+    ctx.bundle.crds.iter().map(one).collect()
 }
 
-/// The configurations: first of those that check, then of those that change.
-pub fn configurations(job: &Job<'_>) -> Vec<Object> {
-    let all = webhooks(job.registry);
+/// Renders the webhook configurations, validating before mutating.
+pub fn webhook_configurations(ctx: &RenderContext<'_>) -> Vec<RenderedObject> {
+    let all = webhook_definitions(ctx.bundle);
     let mut out = Vec::new();
     for (kind, ty, is) in [
         (
@@ -90,16 +92,23 @@ pub fn configurations(job: &Job<'_>) -> Vec<Object> {
         ),
     ] {
         out.extend(
-            all.iter().filter(|webhook| is(webhook)).map(|webhook| configuration(job, webhook, kind, ty)),
+            all.iter()
+                .filter(|webhook| is(webhook))
+                .map(|webhook| webhook_configuration(ctx, webhook, kind, ty)),
         );
     }
     out
 }
 
-fn configuration(job: &Job<'_>, webhook: &Value, kind: &str, ty: &'static str) -> Object {
-    let name = text(webhook, "/generateName");
+fn webhook_configuration(
+    ctx: &RenderContext<'_>,
+    webhook: &Value,
+    kind: &str,
+    ty: &'static str,
+) -> RenderedObject {
+    let name = string_at(webhook, "/generateName");
     let name = name.strip_suffix('-').unwrap_or(name);
-    let deployment = text(webhook, "/deploymentName");
+    let deployment = string_at(webhook, "/deploymentName");
     let mut one = serde_json::Map::new();
     for key in [
         "rules",
@@ -117,36 +126,36 @@ fn configuration(job: &Job<'_>, webhook: &Value, kind: &str, ty: &'static str) -
         }
     }
     let service = json!({
-        "namespace": job.options.namespace, "name": Certificate::of(deployment).service,
-        "path": webhook.get("webhookPath"), "port": port(webhook),
+        "namespace": ctx.options.install_namespace, "name": CertificateNames::for_deployment(deployment).service,
+        "path": webhook.get("webhookPath"), "port": container_port(webhook),
     });
     one.insert("name".to_owned(), Value::from(name));
     one.insert("clientConfig".to_owned(), json!({"service": service}));
-    if !job.targets.is_empty() && !job.targets.iter().any(String::is_empty) {
+    if !ctx.target_namespaces.is_empty() && !ctx.target_namespaces.iter().any(String::is_empty) {
         let selector = json!({"matchExpressions": [{
-            "key": "kubernetes.io/metadata.name", "operator": "In", "values": job.targets,
+            "key": "kubernetes.io/metadata.name", "operator": "In", "values": ctx.target_namespaces,
         }]});
         one.insert("namespaceSelector".to_owned(), selector);
     }
     let value = json!({
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
-        "metadata": {"name": name, "namespace": job.options.namespace},
+        "metadata": {"name": name, "namespace": ctx.options.install_namespace},
         "webhooks": [one],
     });
-    let mut object = Object::typed(ty, value);
-    inject(job, deployment, &mut object);
+    let mut object = RenderedObject::typed(ty, value);
+    annotate_for_injection(ctx, deployment, &mut object);
     object
 }
 
-/// A port of a Service: what sorts it, then what it is.
-type Port = (i64, i64, String, Value);
+/// A Service port: sort keys and target port.
+type ServicePort = (i64, i64, String, Value);
 
-/// The Services in front of the Deployments that serve webhooks.
-pub fn services(job: &Job<'_>) -> Vec<Object> {
+/// Renders the Services of the deployments that serve webhooks.
+pub fn services(ctx: &RenderContext<'_>) -> Vec<RenderedObject> {
     let mut ports: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    let mut known: BTreeMap<String, Port> = BTreeMap::new();
-    for webhook in webhooks(job.registry) {
-        let number = match port(webhook) {
+    let mut known: BTreeMap<String, ServicePort> = BTreeMap::new();
+    for webhook in webhook_definitions(ctx.bundle) {
+        let number = match container_port(webhook) {
             number if number > 0 => number,
             _ => 443,
         };
@@ -157,13 +166,13 @@ pub fn services(job: &Job<'_>) -> Vec<Object> {
         };
         let key = format!("{number} {target}");
         known.insert(key.clone(), (number, order, key.clone(), target));
-        ports.entry(text(webhook, "/deploymentName")).or_default().insert(key);
+        ports.entry(string_at(webhook, "/deploymentName")).or_default().insert(key);
     }
     let mut out = Vec::new();
-    for deployment in deployments(job.registry) {
-        let name = text(deployment, "/name");
+    for deployment in strategy_deployments(ctx.bundle) {
+        let name = string_at(deployment, "/name");
         let Some(keys) = ports.get(name) else { continue };
-        let mut all: Vec<&Port> = keys.iter().filter_map(|key| known.get(key)).collect();
+        let mut all: Vec<&ServicePort> = keys.iter().filter_map(|key| known.get(key)).collect();
         all.sort_by(|a, b| (a.0, a.1, &a.2).cmp(&(b.0, b.1, &b.2)));
         let all: Vec<Value> = all
             .into_iter()
@@ -171,11 +180,11 @@ pub fn services(job: &Job<'_>) -> Vec<Object> {
             .collect();
         let value = json!({
             "apiVersion": "v1", "kind": "Service",
-            "metadata": {"name": Certificate::of(name).service, "namespace": job.options.namespace},
+            "metadata": {"name": CertificateNames::for_deployment(name).service, "namespace": ctx.options.install_namespace},
             "spec": {"ports": all, "selector": deployment.pointer("/spec/selector/matchLabels")},
         });
-        let mut object = Object::typed(SERVICE, value);
-        inject(job, name, &mut object);
+        let mut object = RenderedObject::typed(SERVICE_TYPE, value);
+        annotate_for_injection(ctx, name, &mut object);
         out.push(object);
     }
     out

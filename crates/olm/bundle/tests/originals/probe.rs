@@ -1,33 +1,33 @@
-//! The client of the program in `tools/bundle`.
+//! Client of the Go program in `tools/bundle`.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use podium_bundle::render::{Certificates, Options};
+use podium_bundle::render::{CertificateProvider, Options};
 use serde_json::{Value, json};
 
-/// What is asked about.
+/// The bundle to process.
 #[derive(Clone, Copy)]
-pub enum Question<'a> {
-    /// These files.
+pub enum Input<'a> {
+    /// Files in memory.
     Files(&'a BTreeMap<String, Vec<u8>>),
-    /// Those of a folder.
-    Folder(&'a Path),
+    /// A bundle directory.
+    Dir(&'a Path),
 }
 
-/// What an original says.
-pub enum Outcome {
-    /// What opm prints.
-    Text(String),
-    /// What the controller applies.
+/// Result of the upstream implementation.
+pub enum UpstreamOutcome {
+    /// Output of opm.
+    Rendered(String),
+    /// Objects that operator-controller applies.
     Objects(Vec<String>),
-    /// Why it refuses.
-    Refused(String),
+    /// Error message.
+    Rejected(String),
 }
 
-/// The program, running.
+/// The running program.
 pub struct Probe {
     child: Child,
     stdin: BufWriter<ChildStdin>,
@@ -41,11 +41,11 @@ impl Drop for Probe {
     }
 }
 
-fn base64(bytes: &[u8]) -> String {
+fn encode_base64(bytes: &[u8]) -> String {
     podium_meta::base64::encode(bytes)
 }
 
-fn plain(text: &str) -> Vec<u8> {
+fn decode_base64(text: &str) -> Vec<u8> {
     podium_meta::base64::decode_url(&text.replace('+', "-").replace('/', "_").replace('=', "")).unwrap()
 }
 
@@ -66,13 +66,13 @@ impl Probe {
         Self { child, stdin, stdout }
     }
 
-    fn ask(&mut self, mut request: Value, question: Question<'_>) -> Value {
-        match question {
-            Question::Files(files) => {
-                let files = files.iter().map(|(name, data)| (name.clone(), Value::from(base64(data))));
+    fn call(&mut self, mut request: Value, input: Input<'_>) -> Value {
+        match input {
+            Input::Files(files) => {
+                let files = files.iter().map(|(name, data)| (name.clone(), Value::from(encode_base64(data))));
                 request["files"] = Value::Object(files.collect());
             }
-            Question::Folder(folder) => request["dir"] = Value::from(folder.to_str().unwrap()),
+            Input::Dir(dir) => request["dir"] = Value::from(dir.to_str().unwrap()),
         }
         serde_json::to_writer(&mut self.stdin, &request).unwrap();
         self.stdin.write_all(b"\n").unwrap();
@@ -83,44 +83,44 @@ impl Probe {
         serde_json::from_str(&line).unwrap()
     }
 
-    /// What `opm render` prints.
-    pub fn opm(&mut self, question: Question<'_>, image: &str, migrate: bool) -> Outcome {
-        let answer = self.ask(json!({"op": "opm", "image": image, "migrate": migrate}), question);
-        match answer["error"].as_str() {
-            Some(error) => Outcome::Refused(error.to_owned()),
-            None => {
-                Outcome::Text(String::from_utf8(plain(answer["out"].as_str().unwrap_or_default())).unwrap())
-            }
+    /// Runs `opm render`.
+    pub fn opm(&mut self, input: Input<'_>, image: &str, migrate: bool) -> UpstreamOutcome {
+        let response = self.call(json!({"op": "opm", "image": image, "migrate": migrate}), input);
+        match response["error"].as_str() {
+            Some(error) => UpstreamOutcome::Rejected(error.to_owned()),
+            None => UpstreamOutcome::Rendered(
+                String::from_utf8(decode_base64(response["out"].as_str().unwrap_or_default())).unwrap(),
+            ),
         }
     }
 
-    /// What the lifecycle controller applies.
-    pub fn controller(&mut self, question: Question<'_>, options: &Options) -> Outcome {
-        let certificates = match options.certificates {
+    /// Runs operator-controller's renderer.
+    pub fn controller(&mut self, input: Input<'_>, options: &Options) -> UpstreamOutcome {
+        let provider = match options.certificate_provider {
             None => "",
-            Some(Certificates::CertManager) => "cert-manager",
-            Some(Certificates::OpenShift) => "openshift",
+            Some(CertificateProvider::CertManager) => "cert-manager",
+            Some(CertificateProvider::OpenShift) => "openshift",
         };
         let mut config = json!({});
-        if let Some(target) = options.targets.first() {
+        if let Some(target) = options.target_namespaces.first() {
             config["watchNamespace"] = Value::from(target.as_str());
         }
-        if !options.deployment.is_null() {
-            config["deploymentConfig"] = options.deployment.clone();
+        if !options.deployment_config.is_null() {
+            config["deploymentConfig"] = options.deployment_config.clone();
         }
         let mut request = json!({
-            "op": "controller", "namespace": options.namespace, "certificates": certificates,
-            "single": options.namespaces, "deployment": !options.deployment.is_null(),
+            "op": "controller", "namespace": options.install_namespace, "certificates": provider,
+            "single": options.single_own_namespace, "deployment": !options.deployment_config.is_null(),
         });
         if config != json!({}) {
             request["config"] = config;
         }
-        let answer = self.ask(request, question);
-        match answer["error"].as_str() {
-            Some(error) => Outcome::Refused(error.to_owned()),
+        let response = self.call(request, input);
+        match response["error"].as_str() {
+            Some(error) => UpstreamOutcome::Rejected(error.to_owned()),
             None => {
-                let all = answer["objects"].as_array().into_iter().flatten();
-                Outcome::Objects(all.map(|one| one.as_str().unwrap().to_owned()).collect())
+                let all = response["objects"].as_array().into_iter().flatten();
+                UpstreamOutcome::Objects(all.map(|one| one.as_str().unwrap().to_owned()).collect())
             }
         }
     }

@@ -1,64 +1,68 @@
-//! Between tokens and trees.
+//! Conversion between token documents and YAML nodes.
 
 use std::sync::Arc;
 
 use podium_goyaml::{List, Map, Node, Pos};
 
-use super::{Document, Kind, Token, Value, View, text};
+use super::{Document, Token, TokenKind, Value, View, strings};
 
 impl Document {
-    /// The document of a tree; its lines are those of the nodes. None if it is too large or too deep.
-    pub fn of(node: &Node) -> Option<Self> {
-        let mut build = Build::default();
-        build.run(node)?;
-        Some(Self { text: Arc::new(build.text), tokens: build.tokens.into_boxed_slice() })
+    /// Builds a document with the lines of the nodes. Returns nothing if it is too large.
+    pub fn from_node(node: &Node) -> Option<Self> {
+        let mut builder = TokenBuilder::default();
+        builder.add_tree(node)?;
+        Some(Self { text: Arc::new(builder.text), tokens: builder.tokens.into_boxed_slice() })
     }
 }
 
 #[derive(Default)]
-struct Build {
+struct TokenBuilder {
     text: Vec<u8>,
     tokens: Vec<Token>,
 }
 
-enum Step<'n> {
+enum BuildStep<'n> {
     Value(&'n Node),
     Key(&'n str, u32),
     End(usize),
 }
 
-impl Build {
-    fn run(&mut self, node: &Node) -> Option<()> {
-        let mut work = vec![Step::Value(node)];
+impl TokenBuilder {
+    fn add_tree(&mut self, node: &Node) -> Option<()> {
+        let mut work = vec![BuildStep::Value(node)];
         while let Some(step) = work.pop() {
             match step {
-                Step::Key(key, line) => self.string(key, line)?,
-                Step::End(token) => {
+                BuildStep::Key(key, line) => self.push_string(key, line)?,
+                BuildStep::End(token) => {
                     let next = u32::try_from(self.tokens.len()).ok()?;
                     self.tokens.get_mut(token)?.next = next;
                 }
-                Step::Value(node) => {
+                BuildStep::Value(node) => {
                     let line = node.pos.line;
                     match &node.value {
-                        podium_goyaml::Value::Null => self.word(b"null", Kind::Null, line)?,
-                        podium_goyaml::Value::Bool(true) => self.word(b"true", Kind::True, line)?,
-                        podium_goyaml::Value::Bool(false) => self.word(b"false", Kind::False, line)?,
-                        podium_goyaml::Value::Int(_) | podium_goyaml::Value::Float(_) => {
-                            let written = podium_goyaml::json::to_raw_string(&node).ok()?;
-                            self.word(&written, Kind::Number, line)?;
+                        podium_goyaml::Value::Null => self.push_token(b"null", TokenKind::Null, line)?,
+                        podium_goyaml::Value::Bool(true) => {
+                            self.push_token(b"true", TokenKind::True, line)?
                         }
-                        podium_goyaml::Value::String(text) => self.string(text, line)?,
+                        podium_goyaml::Value::Bool(false) => {
+                            self.push_token(b"false", TokenKind::False, line)?
+                        }
+                        podium_goyaml::Value::Int(_) | podium_goyaml::Value::Float(_) => {
+                            let encoded = podium_goyaml::json::to_raw_string(&node).ok()?;
+                            self.push_token(&encoded, TokenKind::Number, line)?;
+                        }
+                        podium_goyaml::Value::String(text) => self.push_string(text, line)?,
                         podium_goyaml::Value::List(list) => {
-                            work.push(Step::End(self.tokens.len()));
-                            self.word(b"", Kind::List, line)?;
-                            work.extend(list.iter().rev().map(Step::Value));
+                            work.push(BuildStep::End(self.tokens.len()));
+                            self.push_token(b"", TokenKind::List, line)?;
+                            work.extend(list.iter().rev().map(BuildStep::Value));
                         }
                         podium_goyaml::Value::Map(map) => {
-                            work.push(Step::End(self.tokens.len()));
-                            self.word(b"", Kind::Map, line)?;
+                            work.push(BuildStep::End(self.tokens.len()));
+                            self.push_token(b"", TokenKind::Map, line)?;
                             for (key, value) in map.iter().rev() {
-                                work.push(Step::Value(value));
-                                work.push(Step::Key(key, value.pos.line));
+                                work.push(BuildStep::Value(value));
+                                work.push(BuildStep::Key(key, value.pos.line));
                             }
                         }
                     }
@@ -68,34 +72,35 @@ impl Build {
         Some(())
     }
 
-    fn word(&mut self, word: &[u8], kind: Kind, line: u32) -> Option<()> {
+    fn push_token(&mut self, bytes: &[u8], kind: TokenKind, line: u32) -> Option<()> {
         let at = u32::try_from(self.text.len()).ok()?;
         let next = u32::try_from(self.tokens.len() + 1).ok()?;
-        self.text.extend_from_slice(word);
-        self.tokens.push(Token { at, len: u32::try_from(word.len()).ok()?, line, next, kind });
+        self.text.extend_from_slice(bytes);
+        self.tokens.push(Token { at, len: u32::try_from(bytes.len()).ok()?, line, next, kind });
         Some(())
     }
 
-    fn string(&mut self, value: &str, line: u32) -> Option<()> {
-        let mut written = Vec::with_capacity(value.len() + 2);
-        text::write(&mut written, value);
-        let literal = written.get(1..written.len().checked_sub(1)?)?;
-        // What Go wrote, Go writes; but a reader has to undo the escapes.
-        let kind = text::kind(literal);
-        self.word(literal, kind, line)
+    fn push_string(&mut self, value: &str, line: u32) -> Option<()> {
+        let mut encoded = Vec::with_capacity(value.len() + 2);
+        strings::encode(&mut encoded, value);
+        let literal = encoded.get(1..encoded.len().checked_sub(1)?)?;
+        // The encoder has already escaped the string; the kind says how to decode it.
+        let kind = strings::classify(literal);
+        self.push_token(literal, kind, line)
     }
 }
 
-/// A container whose end has not been seen.
-enum Open<'d> {
+/// A container under construction.
+enum OpenNode<'d> {
     List(Vec<Node>, super::Items<'d>, Pos),
     Map(Map, super::Entries<'d>, String, Pos),
 }
 
 impl Value<'_> {
-    /// The tree of a value, as Go reads it into `interface{}`. Numbers are floats, the last of equal keys counts.
+    /// Converts a value to a node like Go decodes into `interface{}`: numbers are floats and the last of
+    /// duplicate keys wins.
     pub fn to_node(self) -> Node {
-        let mut open: Vec<Open<'_>> = Vec::new();
+        let mut open: Vec<OpenNode<'_>> = Vec::new();
         let mut current = self;
         loop {
             let pos = Pos { source: 0, line: current.line(), column: 0 };
@@ -110,7 +115,7 @@ impl Value<'_> {
                 View::List(mut items) => match items.next() {
                     None => Node::new(podium_goyaml::Value::List(List::new()), pos),
                     Some(first) => {
-                        open.push(Open::List(Vec::new(), items, pos));
+                        open.push(OpenNode::List(Vec::new(), items, pos));
                         current = first;
                         continue;
                     }
@@ -118,7 +123,7 @@ impl Value<'_> {
                 View::Map(mut entries) => match entries.next() {
                     None => Node::new(podium_goyaml::Value::Map(Map::new()), pos),
                     Some((key, value)) => {
-                        open.push(Open::Map(Map::new(), entries, key.into_owned(), pos));
+                        open.push(OpenNode::Map(Map::new(), entries, key.into_owned(), pos));
                         current = value;
                         continue;
                     }
@@ -127,19 +132,19 @@ impl Value<'_> {
             loop {
                 match open.pop() {
                     None => return node,
-                    Some(Open::List(mut nodes, mut items, pos)) => {
+                    Some(OpenNode::List(mut nodes, mut items, pos)) => {
                         nodes.push(node);
                         if let Some(next) = items.next() {
-                            open.push(Open::List(nodes, items, pos));
+                            open.push(OpenNode::List(nodes, items, pos));
                             current = next;
                             break;
                         }
                         node = Node::new(podium_goyaml::Value::List(List::from(nodes)), pos);
                     }
-                    Some(Open::Map(mut map, mut entries, key, pos)) => {
+                    Some(OpenNode::Map(mut map, mut entries, key, pos)) => {
                         map.insert(key, node);
                         if let Some((key, value)) = entries.next() {
-                            open.push(Open::Map(map, entries, key.into_owned(), pos));
+                            open.push(OpenNode::Map(map, entries, key.into_owned(), pos));
                             current = value;
                             break;
                         }

@@ -1,50 +1,49 @@
-//! JSON documents as a flat list of tokens over their text.
+//! JSON documents as a flat list of tokens over the source text.
 //!
-//! A catalog is mostly long strings that nobody looks into: the text stays where it is, and a token says where a value
-//! stands, on which line, and where the next one begins. What comes from YAML is written as JSON once and then is the
-//! same.
+//! A catalog is mostly long strings that are never decoded: the text is shared, and a token holds offset,
+//! length and line of a value and the index of the next one. YAML is converted to JSON once.
 
 mod build;
 mod parse;
-mod text;
+mod strings;
 mod write;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-pub use parse::{End, Stop, Text, parse};
+pub use parse::{ParseStop, SourceText, ValueEnd, parse};
 pub use write::{Style, write};
-pub(crate) use write::{line, scalar, sorted, string};
+pub(crate) use write::{newline, sorted_entries, write_scalar, write_string};
 
-/// A value of a document.
+/// A token: the start of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
-    /// Where it begins in the text; of a string, behind the quotation mark.
+    /// Offset in the text; for strings, behind the quotation mark.
     at: u32,
-    /// How long it is; of a string, without quotation marks.
+    /// Length; for strings, without quotation marks.
     len: u32,
-    /// The line, from 1.
+    /// Line, from 1.
     line: u32,
-    /// The token behind this value and all that is in it.
+    /// Index of the token behind this value and its children.
     next: u32,
-    kind: Kind,
+    kind: TokenKind,
 }
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     Null,
     False,
     True,
     Number,
-    /// A string that is written as it stands.
+    /// A string without escapes.
     Plain,
-    /// A string with escapes that Go would write in the same way.
+    /// A string whose escapes equal Go's encoding.
     Escaped,
-    /// A string that Go would write differently.
-    Odd,
+    /// A string that Go encodes differently.
+    Reencoded,
     List,
-    /// Tokens of keys (strings) and values take turns.
+    /// Tokens of keys (strings) and values alternate.
     Map,
 }
 
@@ -62,16 +61,16 @@ pub struct Value<'d> {
     index: u32,
 }
 
-/// What a value is, one level deep.
+/// One level of a value.
 #[derive(Debug)]
 pub enum View<'d> {
     /// `null`.
     Null,
     /// A boolean.
     Bool(bool),
-    /// A number, as it is written.
+    /// A number literal.
     Number(&'d [u8]),
-    /// A string.
+    /// A decoded string.
     String(Cow<'d, str>),
     /// A list.
     List(Items<'d>),
@@ -80,14 +79,14 @@ pub enum View<'d> {
 }
 
 impl Document {
-    /// The outermost value.
+    /// Returns the root value.
     pub fn root(&self) -> Value<'_> {
         Value { document: self, index: 0 }
     }
 
     fn token(&self, index: u32) -> Token {
-        const NOTHING: Token = Token { at: 0, len: 0, line: 0, next: u32::MAX, kind: Kind::Null };
-        self.tokens.get(index as usize).copied().unwrap_or(NOTHING)
+        const EMPTY: Token = Token { at: 0, len: 0, line: 0, next: u32::MAX, kind: TokenKind::Null };
+        self.tokens.get(index as usize).copied().unwrap_or(EMPTY)
     }
 
     fn slice(&self, token: Token) -> &[u8] {
@@ -105,107 +104,109 @@ impl<'d> Value<'d> {
         self.document.slice(self.token())
     }
 
-    /// The line on which it begins.
+    /// Returns the line of the value.
     pub fn line(self) -> u32 {
         self.token().line
     }
 
-    /// One level of it.
+    /// Returns one level of the value.
     pub fn view(self) -> View<'d> {
         match self.token().kind {
-            Kind::Null => View::Null,
-            Kind::False => View::Bool(false),
-            Kind::True => View::Bool(true),
-            Kind::Number => View::Number(self.raw()),
-            Kind::Plain | Kind::Escaped | Kind::Odd => View::String(self.text()),
-            Kind::List => View::List(self.items()),
-            Kind::Map => View::Map(self.entries()),
+            TokenKind::Null => View::Null,
+            TokenKind::False => View::Bool(false),
+            TokenKind::True => View::Bool(true),
+            TokenKind::Number => View::Number(self.raw()),
+            TokenKind::Plain | TokenKind::Escaped | TokenKind::Reencoded => View::String(self.decoded()),
+            TokenKind::List => View::List(self.items()),
+            TokenKind::Map => View::Map(self.entries()),
         }
     }
 
-    /// Whether it is null.
+    /// Reports whether the value is null.
     pub fn is_null(self) -> bool {
-        self.token().kind == Kind::Null
+        self.token().kind == TokenKind::Null
     }
 
-    /// Whether it is a string.
+    /// Reports whether the value is a string.
     pub fn is_string(self) -> bool {
-        matches!(self.token().kind, Kind::Plain | Kind::Escaped | Kind::Odd)
+        matches!(self.token().kind, TokenKind::Plain | TokenKind::Escaped | TokenKind::Reencoded)
     }
 
-    /// Whether it is a string without anything in it.
+    /// Reports whether the value is an empty string.
     pub fn is_empty_string(self) -> bool {
         self.is_string() && self.token().len == 0
     }
 
-    /// The bytes of a string, which are UTF-8; nothing of anything else.
+    /// Returns the bytes of a string, which are UTF-8, or nothing for other values.
     pub fn bytes(self) -> Cow<'d, [u8]> {
         match self.token().kind {
-            Kind::Plain => Cow::Borrowed(self.raw()),
-            Kind::Escaped => Cow::Owned(text::unescape(self.raw())),
-            Kind::Odd => Cow::Owned(text::read(self.raw()).into_bytes()),
+            TokenKind::Plain => Cow::Borrowed(self.raw()),
+            TokenKind::Escaped => Cow::Owned(strings::unescape(self.raw())),
+            TokenKind::Reencoded => Cow::Owned(strings::decode(self.raw()).into_bytes()),
             _ => Cow::Borrowed(b""),
         }
     }
 
-    /// The string, if it is one.
+    /// Returns the string, if the value is one.
     pub fn as_str(self) -> Option<Cow<'d, str>> {
-        matches!(self.token().kind, Kind::Plain | Kind::Escaped | Kind::Odd).then(|| self.text())
+        matches!(self.token().kind, TokenKind::Plain | TokenKind::Escaped | TokenKind::Reencoded)
+            .then(|| self.decoded())
     }
 
-    /// What a string stands for.
-    fn text(self) -> Cow<'d, str> {
+    /// Decodes a string.
+    fn decoded(self) -> Cow<'d, str> {
         let raw = self.raw();
         match self.token().kind {
-            // Many bytes are looked at together, which the lossy reader does not do.
-            Kind::Plain => match std::str::from_utf8(raw) {
+            // `from_utf8` is faster than `from_utf8_lossy` for valid input.
+            TokenKind::Plain => match std::str::from_utf8(raw) {
                 Ok(text) => Cow::Borrowed(text),
                 Err(_) => String::from_utf8_lossy(raw),
             },
-            Kind::Escaped => Cow::Owned(String::from_utf8(text::unescape(raw)).unwrap_or_default()),
-            _ => Cow::Owned(text::read(raw)),
+            TokenKind::Escaped => Cow::Owned(String::from_utf8(strings::unescape(raw)).unwrap_or_default()),
+            _ => Cow::Owned(strings::decode(raw)),
         }
     }
 
-    /// The elements of a list; nothing of anything else.
+    /// Iterates over the elements of a list; empty for other values.
     pub fn items(self) -> Items<'d> {
-        Items { document: self.document, at: self.index + 1, end: self.inner_end(Kind::List) }
+        Items { document: self.document, at: self.index + 1, end: self.inner_end(TokenKind::List) }
     }
 
-    /// The entries of an object in the order of the text, equal keys and all; nothing of anything else.
+    /// Iterates over the entries of an object in source order, including duplicate keys; empty for other
+    /// values.
     pub fn entries(self) -> Entries<'d> {
         Entries(self.pairs())
     }
 
-    /// As [`Value::entries`], with the keys as values.
+    /// Like [`Value::entries`], with undecoded keys.
     pub(crate) fn pairs(self) -> Pairs<'d> {
-        Pairs { document: self.document, at: self.index + 1, end: self.inner_end(Kind::Map) }
+        Pairs { document: self.document, at: self.index + 1, end: self.inner_end(TokenKind::Map) }
     }
 
-    /// Whether it is this string.
-    fn is(self, text: &str) -> bool {
+    /// Reports whether the value is this string.
+    fn equals(self, text: &str) -> bool {
         match self.token().kind {
-            Kind::Plain => self.raw() == text.as_bytes(),
-            _ => self.as_str().is_some_and(|own| own == text),
+            TokenKind::Plain => self.raw() == text.as_bytes(),
+            _ => self.as_str().is_some_and(|decoded| decoded == text),
         }
     }
 
-    fn inner_end(self, kind: Kind) -> u32 {
+    fn inner_end(self, kind: TokenKind) -> u32 {
         let token = self.token();
         if token.kind == kind { token.next } else { 0 }
     }
 
-    /// The value of a key; the last one of equal keys, as Go reads it.
+    /// Returns the value of a key; the last of duplicate keys wins, as in Go.
     pub fn get(self, key: &str) -> Option<Value<'d>> {
-        self.pairs().filter(|(name, _)| name.is(key)).last().map(|(_, value)| value)
+        self.pairs().filter(|(name, _)| name.equals(key)).last().map(|(_, value)| value)
     }
 
-    /// A string below a key; empty if there is none.
+    /// Returns the string at a key, or an empty string.
     pub fn string(self, key: &str) -> Cow<'d, str> {
         self.get(key).and_then(Self::as_str).unwrap_or_default()
     }
 
-    /// Its own document.
+    /// Returns a document with this value as root.
     pub fn to_document(self) -> Document {
         let end = self.token().next;
         let tokens = self.document.tokens.get(self.index as usize..end as usize).unwrap_or_default();
@@ -214,7 +215,7 @@ impl<'d> Value<'d> {
     }
 }
 
-/// The elements of a list.
+/// Iterator over the elements of a list.
 #[derive(Clone, Debug)]
 pub struct Items<'d> {
     document: &'d Document,
@@ -235,7 +236,7 @@ impl<'d> Iterator for Items<'d> {
     }
 }
 
-/// The entries of an object.
+/// Iterator over the entries of an object.
 #[derive(Clone, Debug)]
 pub struct Entries<'d>(Pairs<'d>);
 
@@ -243,11 +244,11 @@ impl<'d> Iterator for Entries<'d> {
     type Item = (Cow<'d, str>, Value<'d>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.0.next().map(|(key, value)| (key.text(), value))
+        self.0.next().map(|(key, value)| (key.decoded(), value))
     }
 }
 
-/// The keys and values of an object.
+/// Iterator over the keys and values of an object.
 #[derive(Clone, Debug)]
 pub(crate) struct Pairs<'d> {
     document: &'d Document,
@@ -274,13 +275,13 @@ mod tests {
     use super::*;
 
     fn document(text: &str) -> Document {
-        let (document, end) = parse(&Text::new(text.as_bytes()), 0, 1).unwrap();
+        let (document, end) = parse(&SourceText::new(text.as_bytes()), 0, 1).unwrap();
         assert_eq!(end.at, text.len());
         document
     }
 
     #[test]
-    fn values_are_found_with_their_lines() {
+    fn finds_values_with_line_numbers() {
         let document = document("{\n \"a\": [1, {\"b\": \"x\\ny\"}],\n \"c\": null, \"a\": true}");
         let root = document.root();
         assert_eq!(root.get("a").unwrap().line(), 3);
@@ -289,7 +290,7 @@ mod tests {
         assert_eq!(list.items().nth(1).unwrap().string("b"), "x\ny");
         assert!(root.get("c").unwrap().is_null());
         assert!(root.get("d").is_none());
-        let own = list.items().nth(1).unwrap().to_document();
-        assert_eq!(own.root().string("b"), "x\ny");
+        let nested = list.items().nth(1).unwrap().to_document();
+        assert_eq!(nested.root().string("b"), "x\ny");
     }
 }

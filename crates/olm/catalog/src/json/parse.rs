@@ -1,64 +1,64 @@
-//! From a text to tokens.
+//! Parses JSON text into tokens.
 
 use std::sync::Arc;
 
 use podium_goyaml::scan;
 
-use super::text;
-use super::{Document, Kind, Token};
+use super::strings;
+use super::{Document, Token, TokenKind};
 
-/// As many containers may be open at once, as in Go.
+/// Maximum nesting depth, as in Go.
 const MAX_DEPTH: usize = 10_000;
 
 /// The text of a file.
 #[derive(Clone, Debug)]
-pub struct Text {
+pub struct SourceText {
     pub(crate) bytes: Arc<Vec<u8>>,
-    /// Whether all of it is ASCII, so that no string has to be looked at twice.
+    /// Whether the text is ASCII, so that strings need no second scan.
     ascii: bool,
 }
 
-impl Text {
-    /// A text.
+impl SourceText {
+    /// Creates a source text.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         let bytes = bytes.into();
         Self { ascii: bytes.is_ascii(), bytes: Arc::new(bytes) }
     }
 }
 
-/// Where a value ends.
+/// End of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct End {
-    /// The offset behind it.
+pub struct ValueEnd {
+    /// Offset behind the value.
     pub at: usize,
-    /// The line there.
+    /// Line at the end.
     pub line: u32,
 }
 
-/// Why there are no tokens.
+/// Why no tokens were parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
-    /// Only white space is left.
+pub enum ParseStop {
+    /// Only whitespace is left.
     End,
-    /// It is not JSON, or something that only the careful reader can judge.
-    Unclear,
+    /// Invalid JSON, or a case that needs the Go-compatible parser.
+    Fallback,
 }
 
-/// Reads the value that begins at an offset, on a line. Gives the offset behind it.
+/// Parses the value at an offset and line, and returns its end.
 ///
-/// It takes what Go's decoder takes, and leaves the words for what it does not take to the careful reader.
-pub fn parse(text: &Text, at: usize, line: u32) -> Result<(Document, End), Stop> {
+/// Accepts what Go's decoder accepts. For error messages the caller has to use the Go-compatible parser.
+pub fn parse(text: &SourceText, at: usize, line: u32) -> Result<(Document, ValueEnd), ParseStop> {
     if u32::try_from(text.bytes.len()).is_err() {
-        return Err(Stop::Unclear);
+        return Err(ParseStop::Fallback);
     }
-    let mut reader = Reader { text: &text.bytes, at, line, tokens: Vec::new(), ascii: text.ascii };
+    let mut reader = TokenReader { text: &text.bytes, at, line, tokens: Vec::new(), ascii: text.ascii };
     reader.read()?;
-    let end = End { at: reader.at, line: reader.line };
+    let end = ValueEnd { at: reader.at, line: reader.line };
     let tokens = reader.tokens.into_boxed_slice();
     Ok((Document { text: text.bytes.clone(), tokens }, end))
 }
 
-struct Reader<'t> {
+struct TokenReader<'t> {
     text: &'t [u8],
     at: usize,
     line: u32,
@@ -66,12 +66,12 @@ struct Reader<'t> {
     ascii: bool,
 }
 
-impl Reader<'_> {
+impl TokenReader<'_> {
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
 
-    fn space(&mut self) -> Option<u8> {
+    fn skip_whitespace(&mut self) -> Option<u8> {
         loop {
             match self.peek()? {
                 b'\n' => self.line = self.line.saturating_add(1),
@@ -82,38 +82,38 @@ impl Reader<'_> {
         }
     }
 
-    fn push(&mut self, at: usize, len: usize, kind: Kind) -> Result<(), Stop> {
-        let number = |n: usize| u32::try_from(n).map_err(|_| Stop::Unclear);
+    fn push(&mut self, at: usize, len: usize, kind: TokenKind) -> Result<(), ParseStop> {
+        let number = |n: usize| u32::try_from(n).map_err(|_| ParseStop::Fallback);
         let next = number(self.tokens.len() + 1)?;
         self.tokens.push(Token { at: number(at)?, len: number(len)?, line: self.line, next, kind });
         Ok(())
     }
 
-    fn read(&mut self) -> Result<(), Stop> {
-        if self.space().is_none() {
-            return Err(Stop::End);
+    fn read(&mut self) -> Result<(), ParseStop> {
+        if self.skip_whitespace().is_none() {
+            return Err(ParseStop::End);
         }
-        // The open containers: the token of each.
+        // Token indexes of the open containers.
         let mut open: Vec<usize> = Vec::new();
         loop {
-            let byte = self.space().ok_or(Stop::Unclear)?;
+            let byte = self.skip_whitespace().ok_or(ParseStop::Fallback)?;
             let mut complete = true;
             match byte {
                 b'{' | b'[' => {
                     if open.len() >= MAX_DEPTH {
-                        return Err(Stop::Unclear);
+                        return Err(ParseStop::Fallback);
                     }
-                    let kind = if byte == b'{' { Kind::Map } else { Kind::List };
+                    let kind = if byte == b'{' { TokenKind::Map } else { TokenKind::List };
                     let token = self.tokens.len();
                     self.push(self.at, 0, kind)?;
                     self.at += 1;
-                    let next = self.space().ok_or(Stop::Unclear)?;
+                    let next = self.skip_whitespace().ok_or(ParseStop::Fallback)?;
                     if next == byte + 2 {
                         self.at += 1;
                     } else {
                         open.push(token);
                         complete = false;
-                        if kind == Kind::Map {
+                        if kind == TokenKind::Map {
                             self.key()?;
                         }
                     }
@@ -123,8 +123,8 @@ impl Reader<'_> {
             }
             while complete {
                 let Some(&token) = open.last() else { return Ok(()) };
-                let is_map = self.tokens.get(token).is_some_and(|t| t.kind == Kind::Map);
-                match (self.space().ok_or(Stop::Unclear)?, is_map) {
+                let is_map = self.tokens.get(token).is_some_and(|t| t.kind == TokenKind::Map);
+                match (self.skip_whitespace().ok_or(ParseStop::Fallback)?, is_map) {
                     (b',', _) => {
                         self.at += 1;
                         complete = false;
@@ -135,107 +135,107 @@ impl Reader<'_> {
                     (b'}', true) | (b']', false) => {
                         self.at += 1;
                         open.pop();
-                        let next = u32::try_from(self.tokens.len()).map_err(|_| Stop::Unclear)?;
+                        let next = u32::try_from(self.tokens.len()).map_err(|_| ParseStop::Fallback)?;
                         if let Some(token) = self.tokens.get_mut(token) {
                             token.next = next;
                         }
                     }
-                    _ => return Err(Stop::Unclear),
+                    _ => return Err(ParseStop::Fallback),
                 }
             }
         }
     }
 
-    fn key(&mut self) -> Result<(), Stop> {
-        if self.space() != Some(b'"') {
-            return Err(Stop::Unclear);
+    fn key(&mut self) -> Result<(), ParseStop> {
+        if self.skip_whitespace() != Some(b'"') {
+            return Err(ParseStop::Fallback);
         }
         self.string()?;
-        if self.space() != Some(b':') {
-            return Err(Stop::Unclear);
+        if self.skip_whitespace() != Some(b':') {
+            return Err(ParseStop::Fallback);
         }
         self.at += 1;
         Ok(())
     }
 
-    fn string(&mut self) -> Result<(), Stop> {
+    fn string(&mut self) -> Result<(), ParseStop> {
         let start = self.at + 1;
         let mut at = start;
-        // Whether there are escapes, and whether Go would write all of them so.
-        let (mut escapes, mut usual) = (false, true);
+        // Whether there are escapes, and whether all equal Go's encoding.
+        let (mut escapes, mut canonical) = (false, true);
         loop {
             let rest = self.text.get(at..).unwrap_or_default();
-            let found = scan::find(rest, ends);
+            let found = scan::find(rest, string_stops);
             at += found;
             match rest.get(found) {
                 Some(b'"') => break,
                 Some(b'\\') => {}
-                // A control character, which a string has to escape; or there is no end.
-                _ => return Err(Stop::Unclear),
+                // A raw control character or the end of input.
+                _ => return Err(ParseStop::Fallback),
             }
             escapes = true;
             let digits = |text: &[u8]| text.len() == 4 && text.iter().all(u8::is_ascii_hexdigit);
             match rest.get(found + 1) {
                 Some(b'n' | b't' | b'"' | b'\\' | b'r' | b'b' | b'f') => at += 2,
                 Some(b'/') => {
-                    usual = false;
+                    canonical = false;
                     at += 2;
                 }
                 Some(b'u') if rest.get(found + 2..found + 6).is_some_and(digits) => {
-                    usual = false;
+                    canonical = false;
                     at += 6;
                 }
-                _ => return Err(Stop::Unclear),
+                _ => return Err(ParseStop::Fallback),
             }
         }
         let literal = self.text.get(start..at).unwrap_or_default();
         let kind = match () {
-            () if !usual || (!self.ascii && !text::is_calm(literal)) => Kind::Odd,
-            () if escapes => Kind::Escaped,
-            () => Kind::Plain,
+            () if !canonical || (!self.ascii && !strings::is_verbatim(literal)) => TokenKind::Reencoded,
+            () if escapes => TokenKind::Escaped,
+            () => TokenKind::Plain,
         };
         self.push(start, at - start, kind)?;
         self.at = at + 1;
         Ok(())
     }
 
-    fn scalar(&mut self, byte: u8) -> Result<(), Stop> {
-        let (word, kind): (&[u8], Kind) = match byte {
-            b't' => (b"true", Kind::True),
-            b'f' => (b"false", Kind::False),
-            b'n' => (b"null", Kind::Null),
+    fn scalar(&mut self, byte: u8) -> Result<(), ParseStop> {
+        let (word, kind): (&[u8], TokenKind) = match byte {
+            b't' => (b"true", TokenKind::True),
+            b'f' => (b"false", TokenKind::False),
+            b'n' => (b"null", TokenKind::Null),
             _ => return self.number(),
         };
         if !self.text.get(self.at..).unwrap_or_default().starts_with(word) {
-            return Err(Stop::Unclear);
+            return Err(ParseStop::Fallback);
         }
         self.push(self.at, word.len(), kind)?;
         self.at += word.len();
         Ok(())
     }
 
-    fn number(&mut self) -> Result<(), Stop> {
+    fn number(&mut self) -> Result<(), ParseStop> {
         let start = self.at;
         let rest = self.text.get(start..).unwrap_or_default();
         let len =
             rest.iter().take_while(|b| matches!(b, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')).count();
         let literal = rest.get(..len).unwrap_or_default();
         if !is_small_integer(literal) {
-            // Whether it is a number, and whether a float can hold it, is asked of Go's reader.
-            podium_goyaml::json::parse(literal, 0).map_err(|_| Stop::Unclear)?;
+            // The Go-compatible parser checks syntax and float64 range.
+            podium_goyaml::json::parse(literal, 0).map_err(|_| ParseStop::Fallback)?;
         }
-        self.push(start, len, Kind::Number)?;
+        self.push(start, len, TokenKind::Number)?;
         self.at += len;
         Ok(())
     }
 }
 
-/// Marks what ends a string, or what has to be looked at in one.
-pub(super) fn ends(word: u64) -> u64 {
+/// Marks bytes that end a string or need handling within it.
+pub(super) fn string_stops(word: u64) -> u64 {
     scan::equal(word, b'"') | scan::equal(word, b'\\') | scan::below(word, 0x20)
 }
 
-/// Whether a number is written as Go would write it, without a look at its value.
+/// Reports whether a number literal equals Go's encoding without parsing it.
 pub(super) fn is_small_integer(literal: &[u8]) -> bool {
     let digits = literal.strip_prefix(b"-").unwrap_or(literal);
     let zero = digits.first() == Some(&b'0');

@@ -1,12 +1,12 @@
-//! Cases in which the choice once differed from the controller's.
+//! Regressions: cases in which the resolved bundle differed from operator-controller's.
 
 use super::*;
-use crate::generation::Generation;
-use crate::json::Text;
+use crate::compat::OpmCompat;
+use crate::json::SourceText;
 
-fn config(documents: &[String]) -> Config {
-    let mut config = Config::default();
-    config.read(&"".into(), &Text::new(documents.join("\n").as_bytes()), Generation::V173).unwrap();
+fn config(documents: &[String]) -> DeclarativeConfig {
+    let mut config = DeclarativeConfig::default();
+    config.read(&"".into(), &SourceText::new(documents.join("\n").as_bytes()), OpmCompat::V173).unwrap();
     config
 }
 
@@ -17,63 +17,63 @@ fn bundle(name: &str, version: &str, more: &str) -> String {
     )
 }
 
-fn ask(config: &Config, change: impl Fn(&mut Wish)) -> Outcome {
-    let mut wish = Wish { package: "p".to_owned(), ..Wish::default() };
-    change(&mut wish);
-    resolve(&[Catalog { name: "c", priority: 0, config }], &wish)
+fn resolve_with(config: &DeclarativeConfig, change: impl Fn(&mut ResolveRequest)) -> Resolution {
+    let mut request = ResolveRequest { package: "p".to_owned(), ..ResolveRequest::default() };
+    change(&mut request);
+    resolve(&[Catalog { name: "c", priority: 0, config }], &request)
 }
 
-fn chosen(documents: &[String]) -> Result<String, String> {
-    ask(&config(documents), |_| ()).chosen.map(|chosen| chosen.image)
+fn resolved_image(documents: &[String]) -> Result<String, String> {
+    resolve_with(&config(documents), |_| ()).bundle.map(|bundle| bundle.image)
 }
 
 #[test]
-fn of_documents_with_one_name_the_last_counts() {
+fn last_meta_of_a_name_wins() {
     let documents = [bundle("a", "2.0.0", ""), bundle("a", "1.0.0", "")];
-    assert_eq!(chosen(&documents).unwrap(), "i:1.0.0");
+    assert_eq!(resolved_image(&documents).unwrap(), "i:1.0.0");
     let channel = |name: &str, entry: &str| {
         format!(
             r#"{{"schema":"olm.channel","package":"p","name":"{name}","entries":[{{"name":"{entry}"}}]}}"#
         )
     };
     let catalog = config(&[channel("c", "a"), channel("c", "b"), bundle("a", "1.0.0", "")]);
-    let outcome = ask(&catalog, |wish| wish.channels = vec!["c".to_owned()]);
-    assert_eq!(outcome.chosen.unwrap_err(), "no bundles found for package \"p\" in channels [c]");
+    let resolution = resolve_with(&catalog, |request| request.channels = vec!["c".to_owned()]);
+    assert_eq!(resolution.bundle.unwrap_err(), "no bundles found for package \"p\" in channels [c]");
 }
 
 #[test]
-fn of_equal_versions_the_first_file_counts() {
-    // The files are called a.json and a-b.json, and a hyphen comes before a dot.
+fn first_file_wins_for_equal_versions() {
+    // The files are a.json and a-b.json, and a hyphen sorts before a dot.
     let documents = [bundle("a", "1.0.0", ""), bundle("a-b", "1.0.0", "")];
-    let outcome = ask(&config(&documents), |_| ());
-    assert_eq!(outcome.chosen.unwrap().bundle, "a-b");
+    let resolution = resolve_with(&config(&documents), |_| ());
+    assert_eq!(resolution.bundle.unwrap().bundle, "a-b");
     assert_eq!(
-        outcome.candidates[1].why_not.as_deref(),
-        Some("a-b has the same version, and a name that comes first")
+        resolution.candidates[1].rejection.as_deref(),
+        Some("a-b has the same version and sorts first")
     );
 }
 
 #[test]
-fn only_the_first_package_property_is_read() {
+fn reads_only_first_package_property() {
     let gvk = r#",{"type":"olm.gvk","value":"of the wrong type"}"#;
     let second = r#",{"type":"olm.package","value":{"packageName":"p","version":"9.0.0"}}"#;
     for more in [gvk, second] {
         let documents = [bundle("a", "2.0.0", more), bundle("b", "1.0.0", "")];
-        assert_eq!(chosen(&documents).unwrap(), "i:2.0.0", "{more}");
+        assert_eq!(resolved_image(&documents).unwrap(), "i:2.0.0", "{more}");
     }
 }
 
 #[test]
-fn a_broken_version_is_told_before_a_dependency() {
+fn reports_invalid_version_before_dependency() {
     let needs = r#",{"type":"olm.constraint","value":{}}"#;
     assert_eq!(
-        chosen(&[bundle("a", "1", needs)]).unwrap_err(),
+        resolved_image(&[bundle("a", "1", needs)]).unwrap_err(),
         "error getting resolved bundle version for bundle \"a\": No Major.Minor.Patch elements found"
     );
     let without = |properties: &str| {
         let document =
             format!(r#"{{"schema":"olm.bundle","name":"a","package":"p","properties":[{properties}]}}"#);
-        chosen(&[document]).unwrap_err()
+        resolved_image(&[document]).unwrap_err()
     };
     assert_eq!(
         without(""),
@@ -87,25 +87,25 @@ fn a_broken_version_is_told_before_a_dependency() {
 }
 
 #[test]
-fn what_is_installed_matters_only_where_the_package_is() {
-    let broken = |wish: &mut Wish| {
-        wish.installed = Some(Installed { name: "a".to_owned(), version: "x".to_owned() });
+fn checks_installed_version_only_in_catalogs_with_the_package() {
+    let broken = |request: &mut ResolveRequest| {
+        request.installed = Some(InstalledBundle { name: "a".to_owned(), version: "x".to_owned() });
     };
     let other = r#"{"schema":"olm.package","name":"q"}"#.to_owned();
     assert_eq!(
-        ask(&config(&[other]), broken).chosen.unwrap_err(),
+        resolve_with(&config(&[other]), broken).bundle.unwrap_err(),
         "error upgrading from currently installed version \"x\": no bundles found for package \"p\""
     );
     let some = r#"{"schema":"any","name":"q","package":"p"}"#.to_owned();
     assert_eq!(
-        ask(&config(&[some]), broken).chosen.unwrap_err(),
+        resolve_with(&config(&[some]), broken).bundle.unwrap_err(),
         "error walking catalogs: error finding upgrade edges: failed to get version and release of installed bundle: \
          No Major.Minor.Patch elements found"
     );
 }
 
 #[test]
-fn deprecations_of_package_channel_and_bundle_are_told() {
+fn joins_deprecations_of_package_channel_and_bundle() {
     let deprecations = r#"{"schema":"olm.deprecations","package":"p","entries":[
         {"reference":{"schema":"olm.bundle","name":"a"},"message":"old bundle"},
         {"reference":{"schema":"olm.channel","name":"c"},"message":"old channel"},
@@ -114,19 +114,21 @@ fn deprecations_of_package_channel_and_bundle_are_told() {
         {"reference":{"schema":"olm.bundle","name":"b"},"message":""}]}"#;
     let channel =
         r#"{"schema":"olm.channel","package":"p","name":"c","entries":[{"name":"a"},{"name":"b"}]}"#;
-    let said = |bundles: &[String]| {
+    let deprecation_of = |bundles: &[String]| {
         let mut documents = vec![deprecations.to_owned(), channel.to_owned()];
         documents.extend_from_slice(bundles);
-        let outcome = ask(&config(&documents), |wish| wish.channels = vec!["c".to_owned()]);
-        outcome.chosen.unwrap().deprecation.unwrap()
+        let resolution = resolve_with(&config(&documents), |request| request.channels = vec!["c".to_owned()]);
+        resolution.bundle.unwrap().deprecation.unwrap()
     };
-    assert_eq!(said(&[bundle("a", "1.0.0", "")]), "old package\nold channel\nold bundle");
-    assert_eq!(said(&[bundle("b", "1.0.0", "")]), "old package\nold channel");
+    assert_eq!(deprecation_of(&[bundle("a", "1.0.0", "")]), "old package\nold channel\nold bundle");
+    assert_eq!(deprecation_of(&[bundle("b", "1.0.0", "")]), "old package\nold channel");
 }
 
 #[test]
-fn a_long_version_can_be_in_a_range() {
+fn accepts_long_version_in_range() {
     let version = format!("1.0.0-{}", "long.".repeat(60) + "end");
-    let outcome = ask(&config(&[bundle("a", &version, "")]), |wish| wish.version = ">=1.0.0-0".to_owned());
-    assert_eq!(outcome.chosen.unwrap().version, version);
+    let resolution = resolve_with(&config(&[bundle("a", &version, "")]), |request| {
+        request.version = ">=1.0.0-0".to_owned()
+    });
+    assert_eq!(resolution.bundle.unwrap().version, version);
 }

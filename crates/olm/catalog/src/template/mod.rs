@@ -1,4 +1,4 @@
-//! Templates: short files from which catalogs are made.
+//! Catalog templates.
 
 pub mod basic;
 mod link;
@@ -7,23 +7,23 @@ pub mod semver;
 use podium_goyaml::yaml::{self, Origin};
 use podium_goyaml::{Node, Value, json as gojson};
 
-use crate::config::{Config, Meta};
-use crate::generation::Generation;
-use crate::problem::{Place, Problem};
+use crate::compat::OpmCompat;
+use crate::declcfg::{DeclarativeConfig, Meta};
+use crate::error::{CatalogError, SourceSpan};
 use crate::stream::is_json;
 
-/// The kinds of templates.
+/// Kind of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// `olm.semver`: channels and edges follow from the versions.
+pub enum TemplateKind {
+    /// `olm.semver`: channels and upgrade edges are derived from versions.
     Semver,
-    /// `olm.template.basic`: a catalog whose bundles are images.
+    /// `olm.template.basic`: a catalog whose bundles are given as images.
     Basic,
 }
 
-impl Kind {
-    /// The kind of a name, as on opm's command line.
-    pub fn named(name: &str) -> Option<Self> {
+impl TemplateKind {
+    /// Returns the kind by the name on opm's command line.
+    pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "semver" => Some(Self::Semver),
             "basic" => Some(Self::Basic),
@@ -32,70 +32,70 @@ impl Kind {
     }
 }
 
-/// Gives the documents that an image renders to; for a bundle that is one `olm.bundle`.
-pub type Render<'r> = &'r mut dyn FnMut(&str) -> Result<Vec<Meta>, Problem>;
+/// Returns the metas that an image renders to: one `olm.bundle` for a bundle image.
+pub type RenderImage<'r> = &'r mut dyn FnMut(&str) -> Result<Vec<Meta>, CatalogError>;
 
-/// Makes a catalog from a template. Its kind is in its `schema`, unless it is given.
+/// Renders a template to a catalog. Without `kind` the `schema` decides.
 pub fn render(
     text: &[u8],
-    kind: Option<Kind>,
-    generation: Generation,
-    render: Render<'_>,
-) -> Result<Config, Problem> {
+    kind: Option<TemplateKind>,
+    compat: OpmCompat,
+    render: RenderImage<'_>,
+) -> Result<DeclarativeConfig, CatalogError> {
     let kind = match kind {
         Some(kind) => kind,
-        None => detect(text).map_err(|problem| problem.within("auto-detecting template type: "))?,
+        None => detect_kind(text).map_err(|error| error.prefixed("auto-detecting template type: "))?,
     };
-    let made = match kind {
-        Kind::Semver => semver::render(text, generation, render),
-        Kind::Basic => basic::render(text, generation, render),
+    let config = match kind {
+        TemplateKind::Semver => semver::render(text, compat, render),
+        TemplateKind::Basic => basic::render(text, compat, render),
     };
-    match generation {
-        Generation::V173 => made.map_err(|problem| problem.within("rendering template: ")),
-        Generation::V151 => made,
+    match compat {
+        OpmCompat::V173 => config.map_err(|error| error.prefixed("rendering template: ")),
+        OpmCompat::V151 => config,
     }
 }
 
-/// Whether a text is a template.
+/// Reports whether a text is a template.
 pub fn is_template(text: &[u8]) -> bool {
-    detect(text).is_ok()
+    detect_kind(text).is_ok()
 }
 
-/// The kind of a template, by its schema.
-fn detect(text: &[u8]) -> Result<Kind, Problem> {
-    let (node, _) = first(text).map_err(|problem| problem.within("decoding template input: "))?;
+/// Returns the kind of a template by its schema.
+fn detect_kind(text: &[u8]) -> Result<TemplateKind, CatalogError> {
+    let (node, _) = first_document(text).map_err(|error| error.prefixed("decoding template input: "))?;
     let map = match &node.value {
         Value::Map(map) => map,
         Value::Null => {
-            return Err(Problem::new("unmarshalling template schema: unexpected end of JSON input"));
+            return Err(CatalogError::new("unmarshalling template schema: unexpected end of JSON input"));
         }
         other => {
-            let kind = kind_of(other);
-            return Err(Problem::new(format!(
+            let kind = go_kind(other);
+            return Err(CatalogError::new(format!(
                 "unmarshalling template schema: json: cannot unmarshal {kind} into Go value of type struct {{ Schema \
                  string \"json:\\\"schema\\\"\" }}"
             )));
         }
     };
-    // Go takes the last of the spellings.
-    let schema = map.iter().rfind(|(key, _)| crate::fold::same(key, "schema"));
+    // The last matching key wins in Go.
+    let schema = map.iter().rfind(|(key, _)| crate::fold::eq_fold(key, "schema"));
     match schema.map(|(_, value)| &value.value) {
-        None | Some(Value::Null) => Err(Problem::new("template input missing required 'schema' field")),
+        None | Some(Value::Null) => Err(CatalogError::new("template input missing required 'schema' field")),
         Some(Value::String(text)) => match &**text {
-            "" => Err(Problem::new("template input missing required 'schema' field")),
-            semver::SCHEMA => Ok(Kind::Semver),
-            basic::SCHEMA => Ok(Kind::Basic),
-            other => Err(Problem::new(format!("unknown template schema: {other}"))),
+            "" => Err(CatalogError::new("template input missing required 'schema' field")),
+            semver::SCHEMA => Ok(TemplateKind::Semver),
+            basic::SCHEMA => Ok(TemplateKind::Basic),
+            other => Err(CatalogError::new(format!("unknown template schema: {other}"))),
         },
-        Some(other) => Err(Problem::new(format!(
+        Some(other) => Err(CatalogError::new(format!(
             "unmarshalling template schema: json: cannot unmarshal {} into Go struct field .schema of type string",
-            kind_of(other)
+            go_kind(other)
         ))),
     }
 }
 
-/// What Go calls a value.
-fn kind_of(value: &Value) -> &'static str {
+/// Returns Go's name for the JSON type of a value.
+fn go_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",
@@ -106,16 +106,16 @@ fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// The first document of a text, be it JSON or YAML, and whether it is JSON.
-fn first(text: &[u8]) -> Result<(Node, bool), Problem> {
-    let mut refused = None;
+/// Decodes the first document and reports whether it is JSON.
+fn first_document(text: &[u8]) -> Result<(Node, bool), CatalogError> {
+    let mut json_error = None;
     if is_json(text.get(..4096.min(text.len())).unwrap_or_default()) {
         match gojson::parse_prefix(text, 0) {
             Ok((node, _)) => return Ok((node, true)),
             Err(error @ gojson::Error::Character { offset, .. }) => {
-                refused = Some(format!("json: offset {offset}: {error}"));
+                json_error = Some(format!("json: offset {offset}: {error}"));
             }
-            Err(error) => refused = Some(error.to_string()),
+            Err(error) => json_error = Some(error.to_string()),
         }
     }
     let read = || -> Result<Option<Node>, yaml::Error> {
@@ -123,12 +123,12 @@ fn first(text: &[u8]) -> Result<(Node, bool), Problem> {
         let document = document?;
         yaml::parse(&document.text, Origin { source: 0, first_line: document.first_line }).map(Some)
     };
-    match (read(), refused) {
+    match (read(), json_error) {
         (Ok(Some(node)), _) => Ok((node, false)),
-        (Ok(None), _) => Err(Problem::new("EOF")),
-        (Err(_), Some(words)) => Err(Problem::new(words)),
+        (Ok(None), _) => Err(CatalogError::new("EOF")),
+        (Err(_), Some(message)) => Err(CatalogError::new(message)),
         (Err(error), None) => {
-            Err(Problem::at(Place { file: "".into(), line: error.pos().line }, error.to_string()))
+            Err(CatalogError::at(SourceSpan { file: "".into(), line: error.pos().line }, error.to_string()))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `olm.semver`: lists of images from which channels, edges and the default channel follow.
+//! `olm.semver`: derives channels, upgrade edges and the default channel from bundle versions.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -8,190 +8,201 @@ use podium_goyaml::yaml::{self, Error as YamlError};
 use podium_goyaml::{Map, Node, Pos, Value};
 use podium_versions::blang::Version;
 
-use super::Render;
-use super::link::{Placed, link_current, link_old};
-use crate::config::{CHANNEL, Config, Kind, Meta, PACKAGE};
-use crate::facts::{Entry, package_properties};
-use crate::generation::Generation;
-use crate::problem::{Place, Problem, quoted};
-use crate::schema;
+use super::RenderImage;
+use super::link::{VersionedEntry, link_v151, link_v173};
+use crate::compat::OpmCompat;
+use crate::declcfg::{DeclarativeConfig, Meta, MetaKind, SCHEMA_CHANNEL, SCHEMA_PACKAGE};
+use crate::error::{CatalogError, SourceSpan, quote};
+use crate::go_types;
+use crate::summary::{ChannelEntry, package_properties};
 
-/// The schema of such a template.
+/// Schema of semver templates.
 pub const SCHEMA: &str = "olm.semver";
 
-/// The lists of a template, the least stable first.
-pub const STREAMS: [&str; 3] = ["candidate", "fast", "stable"];
+/// Channel archetypes, least stable first.
+pub const CHANNEL_ARCHETYPES: [&str; 3] = ["candidate", "fast", "stable"];
 
-/// Which channels a version belongs to.
+/// Granularity of generated channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Width {
-    /// `stable-v1`.
+pub(super) enum StreamType {
+    /// Per major version: `stable-v1`.
     Major,
-    /// `stable-v1.2`.
+    /// Per minor version: `stable-v1.2`.
     Minor,
 }
 
-/// A template that has been read.
+/// A parsed template.
 #[derive(Clone, Debug)]
 pub struct Template {
-    major: bool,
-    minor: bool,
-    preference: Width,
-    /// The images of each stream.
+    generate_major: bool,
+    generate_minor: bool,
+    preference: StreamType,
+    /// Bundle images by channel archetype.
     pub images: [Vec<String>; 3],
 }
 
-/// Reads a template. Only the fields of a template may be there, in any case.
-pub fn read(text: &[u8], generation: Generation) -> Result<Template, Problem> {
-    let ty = if generation == Generation::V151 { &schema::OLD_SEMVER } else { &schema::SEMVER };
-    let refused =
-        |error: YamlError| Problem::at(Place { file: "".into(), line: error.pos().line }, error.to_string());
-    let node = yaml::parse_strict(text, 0, ty).map_err(refused)?;
+/// Parses a template. Unknown fields are rejected; keys match case-insensitively.
+pub fn read(text: &[u8], compat: OpmCompat) -> Result<Template, CatalogError> {
+    let ty = if compat == OpmCompat::V151 { &go_types::V151_SEMVER } else { &go_types::SEMVER };
+    let parse_error = |error: YamlError| {
+        CatalogError::at(SourceSpan { file: "".into(), line: error.pos().line }, error.to_string())
+    };
+    let node = yaml::parse_strict(text, 0, ty).map_err(parse_error)?;
     let flag = |key: &str| node.get(key).and_then(Node::as_bool).unwrap_or(false);
     let string = |key: &str| node.get(key).and_then(Node::as_str).unwrap_or_default();
     if string("schema") != SCHEMA {
-        let text = format!("readFile: input file has unknown schema, should be {}", quoted(SCHEMA));
-        return Err(Problem::new(text));
+        let text = format!("readFile: input file has unknown schema, should be {}", quote(SCHEMA));
+        return Err(CatalogError::new(text));
     }
-    let major = flag("generateMajorChannels");
-    let minor = flag("generateMinorChannels") || !major;
+    let generate_major = flag("generateMajorChannels");
+    let generate_minor = flag("generateMinorChannels") || !generate_major;
     let preference = match string("defaultChannelTypePreference") {
-        "" if minor => Width::Minor,
-        "" => Width::Major,
-        "minor" if minor => Width::Minor,
-        "major" if major => Width::Major,
+        "" if generate_minor => StreamType::Minor,
+        "" => StreamType::Major,
+        "minor" if generate_minor => StreamType::Minor,
+        "major" if generate_major => StreamType::Major,
         name @ ("minor" | "major") => {
-            return Err(Problem::new(format!(
+            return Err(CatalogError::new(format!(
                 "schema attribute mismatch: DefaultChannelTypePreference set to '{name}' doesn't make sense if not \
                  generating {name}-version channels"
             )));
         }
         other => {
-            return Err(Problem::new(format!(
+            return Err(CatalogError::new(format!(
                 "unknown DefaultChannelTypePreference: {}\nValid values are 'major' or 'minor'",
-                quoted(other)
+                quote(other)
             )));
         }
     };
-    let images = STREAMS.map(|stream| {
-        let bundles = node.get(stream).and_then(|stream| stream.get("bundles")).and_then(Node::as_list);
+    let images = CHANNEL_ARCHETYPES.map(|archetype| {
+        let bundles =
+            node.get(archetype).and_then(|archetype| archetype.get("bundles")).and_then(Node::as_list);
         let image = |bundle: &Node| bundle.get("image").and_then(Node::as_str).unwrap_or_default().to_owned();
         bundles.map(|list| list.iter().map(image).collect()).unwrap_or_default()
     });
-    Ok(Template { major, minor, preference, images })
+    Ok(Template { generate_major, generate_minor, preference, images })
 }
 
-/// Makes a catalog.
-pub fn render(text: &[u8], generation: Generation, render: Render<'_>) -> Result<Config, Problem> {
-    let template =
-        read(text, generation).map_err(|problem| problem.within("render: unable to read file: "))?;
+/// Renders a template to a catalog.
+pub fn render(
+    text: &[u8],
+    compat: OpmCompat,
+    render: RenderImage<'_>,
+) -> Result<DeclarativeConfig, CatalogError> {
+    let template = read(text, compat).map_err(|error| error.prefixed("render: unable to read file: "))?;
     let mut rendered: BTreeMap<&str, String> = BTreeMap::new();
-    let mut config = Config::default();
+    let mut config = DeclarativeConfig::default();
     for image in template.images.iter().flatten() {
         if rendered.contains_key(image.as_str()) {
             continue;
         }
         let metas = render(image)?;
-        let bundles: Vec<&Meta> = metas.iter().filter(|meta| meta.kind == Kind::Bundle).collect();
+        let bundles: Vec<&Meta> = metas.iter().filter(|meta| meta.kind == MetaKind::Bundle).collect();
         let [bundle] = bundles.as_slice() else {
-            let (image, count) = (quoted(image), bundles.len());
-            return Err(Problem::new(format!(
+            let (image, count) = (quote(image), bundles.len());
+            return Err(CatalogError::new(format!(
                 "bundle reference {image} resulted in {count} bundles, expected 1"
             )));
         };
         rendered.insert(image, bundle.string("image").into_owned());
         config.metas.extend(metas);
     }
-    if !config.metas.iter().any(|meta| meta.kind == Kind::Bundle) {
-        return Err(Problem::new("render: no bundles specified or no bundles could be rendered"));
+    if !config.metas.iter().any(|meta| meta.kind == MetaKind::Bundle) {
+        return Err(CatalogError::new("render: no bundles specified or no bundles could be rendered"));
     }
-    let mut builder = Builder { template: &template, rendered, generation, package: None };
-    let streams = builder
-        .versions(&config)
-        .map_err(|problem| problem.within("render: unable to post-process bundle info: "))?;
-    let package = builder.package.unwrap_or_default();
-    let (channels, default) = channels(&template, streams, generation);
-    let mut node = object([("schema", PACKAGE), ("name", &package), ("defaultChannel", &default)]);
-    if generation == Generation::V173
+    let mut reader = VersionReader { template: &template, rendered, compat, package: None };
+    let versions_by_archetype = reader
+        .read_versions(&config)
+        .map_err(|error| error.prefixed("render: unable to post-process bundle info: "))?;
+    let package = reader.package.unwrap_or_default();
+    let (channels, default) = channels(&template, versions_by_archetype, compat);
+    let mut node =
+        string_map_node([("schema", SCHEMA_PACKAGE), ("name", &package), ("defaultChannel", &default)]);
+    if compat == OpmCompat::V173
         && let Some(head) = channels.get(&default).and_then(|entries| entries.last())
     {
-        describe(&mut node, &config, &head.name);
+        copy_description_and_icon(&mut node, &config, &head.name);
     }
     let file: Arc<str> = "".into();
-    config.metas.push(Meta::of_node(&node, &file)?);
+    config.metas.push(Meta::from_node(&node, &file)?);
     for (name, entries) in channels {
-        let mut node = object([("schema", CHANNEL), ("name", &name), ("package", &package)]);
+        let mut node = string_map_node([("schema", SCHEMA_CHANNEL), ("name", &name), ("package", &package)]);
         let entries = entries.iter().map(entry_node).collect::<podium_goyaml::List>();
         if let Some(map) = node.as_map_mut() {
             map.insert("entries", Value::List(entries));
         }
-        config.metas.push(Meta::of_node(&node, &file)?);
+        config.metas.push(Meta::from_node(&node, &file)?);
     }
     Ok(config)
 }
 
-struct Builder<'t> {
+struct VersionReader<'t> {
     template: &'t Template,
-    /// The image that each image of the template says it is.
+    /// Image of the rendered bundle, by image in the template.
     rendered: BTreeMap<&'t str, String>,
-    generation: Generation,
+    compat: OpmCompat,
     package: Option<String>,
 }
 
-/// A bundle of a stream.
+/// Bundle names and versions of a channel archetype.
 pub(super) type Versions = Vec<(String, Version)>;
 
-impl Builder<'_> {
-    /// The bundles of each stream, with their versions, the lowest first.
-    fn versions(&mut self, config: &Config) -> Result<[Versions; 3], Problem> {
+impl VersionReader<'_> {
+    /// Returns the bundle versions of each channel archetype, sorted.
+    fn read_versions(&mut self, config: &DeclarativeConfig) -> Result<[Versions; 3], CatalogError> {
         let mut all = [Vec::new(), Vec::new(), Vec::new()];
         for (images, versions) in self.template.images.iter().zip(&mut all) {
-            *versions = self.stream(images, config)?;
-            comparable(versions)?;
+            *versions = self.read_archetype(images, config)?;
+            reject_build_metadata_ties(versions)?;
             versions.sort_by(|a, b| a.1.compare(&b.1));
         }
         Ok(all)
     }
 
-    fn stream(&mut self, images: &[String], config: &Config) -> Result<Versions, Problem> {
+    fn read_archetype(
+        &mut self,
+        images: &[String],
+        config: &DeclarativeConfig,
+    ) -> Result<Versions, CatalogError> {
         let mut versions: Versions = Vec::new();
         for image in images {
-            let own = self.rendered.get(image.as_str());
-            let found =
-                config.of(Kind::Bundle).find(|meta| own.is_some_and(|own| meta.string("image") == *own));
+            let rendered_image = self.rendered.get(image.as_str());
+            let found = config.of_kind(MetaKind::Bundle).find(|meta| {
+                rendered_image.is_some_and(|rendered_image| meta.string("image") == *rendered_image)
+            });
             let Some(bundle) = found else {
-                return Err(Problem::new(format!(
+                return Err(CatalogError::new(format!(
                     "supplied bundle image name {} not found in rendered bundle images",
-                    quoted(image)
+                    quote(image)
                 )));
             };
-            let name = bundle.head.name.clone();
-            let properties = package_properties(bundle, self.generation).map_err(|(_, text)| {
-                Problem::new(format!("parse properties for bundle {}: {text}", quoted(&name)))
+            let name = bundle.header.name.clone();
+            let properties = package_properties(bundle, self.compat).map_err(|(_, text)| {
+                CatalogError::new(format!("parse properties for bundle {}: {text}", quote(&name)))
             })?;
             let [property] = properties.as_slice() else {
-                return Err(Problem::new(format!(
+                return Err(CatalogError::new(format!(
                     "bundle {} has multiple \"olm.package\" properties, expected exactly 1",
-                    quoted(&name)
+                    quote(&name)
                 )));
             };
             let version = Version::parse(&property.version).map_err(|error| {
-                let (name, version) = (quoted(&name), quoted(&property.version));
-                Problem::new(format!("bundle {name} has invalid version {version}: {error}"))
+                let (name, version) = (quote(&name), quote(&property.version));
+                CatalogError::new(format!("bundle {name} has invalid version {version}: {error}"))
             })?;
             match &self.package {
                 Some(package) if !package.is_empty() && *package != property.name => {
-                    return Err(Problem::new(format!(
+                    return Err(CatalogError::new(format!(
                         "bundle {} does not belong to this package: {}",
-                        quoted(&property.name),
-                        quoted(package)
+                        quote(&property.name),
+                        quote(package)
                     )));
                 }
                 Some(package) if !package.is_empty() => {}
                 _ => self.package = Some(property.name.clone()),
             }
             if versions.iter().any(|(other, _)| *other == name) {
-                return Err(Problem::new(format!("duplicate bundle name {}", quoted(&name))));
+                return Err(CatalogError::new(format!("duplicate bundle name {}", quote(&name))));
             }
             versions.push((name, version));
         }
@@ -199,15 +210,15 @@ impl Builder<'_> {
     }
 }
 
-/// Refuses versions that differ in nothing but build metadata.
-fn comparable(versions: &Versions) -> Result<(), Problem> {
+/// Rejects versions that differ only in build metadata.
+fn reject_build_metadata_ties(versions: &Versions) -> Result<(), CatalogError> {
     let mut seen = BTreeMap::new();
     let mut errors = Vec::new();
     for (_, version) in versions {
-        let bare = Version { build: Vec::new(), ..version.clone() }.to_string();
-        if seen.insert(bare.clone(), ()).is_some() {
-            let version = quoted(&version.to_string());
-            errors.push(format!("bundle version {version} cannot be compared to {}", quoted(&bare)));
+        let without_build = Version { build: Vec::new(), ..version.clone() }.to_string();
+        if seen.insert(without_build.clone(), ()).is_some() {
+            let version = quote(&version.to_string());
+            errors.push(format!("bundle version {version} cannot be compared to {}", quote(&without_build)));
         }
     }
     errors.dedup();
@@ -216,82 +227,93 @@ fn comparable(versions: &Versions) -> Result<(), Problem> {
         [one] => one.clone(),
         several => format!("[{}]", several.join(", ")),
     };
-    let words = "encountered bundle versions which differ only by build metadata, which cannot be ordered: ";
-    Err(Problem::new(format!("{words}{text}")))
+    let context =
+        "encountered bundle versions which differ only by build metadata, which cannot be ordered: ";
+    Err(CatalogError::new(format!("{context}{text}")))
 }
 
-/// The channel that is the best so far: stable before fast before candidate, then the higher version, then the kind that
-/// is preferred. A channel counts with the lowest version in it, because that is when it comes up.
-struct Best {
-    stream: usize,
-    width: Option<Width>,
+/// The best default channel so far: by archetype, then by the lowest version in the channel, then by
+/// preferred stream type.
+struct HighwaterChannel {
+    archetype: usize,
+    stream_type: Option<StreamType>,
     version: Version,
     name: String,
 }
 
-impl Best {
-    fn is_better(&self, other: &Self, preference: Width) -> bool {
-        match self.stream.cmp(&other.stream).then_with(|| self.version.compare(&other.version)) {
+impl HighwaterChannel {
+    fn outranks(&self, other: &Self, preference: StreamType) -> bool {
+        match self.archetype.cmp(&other.archetype).then_with(|| self.version.compare(&other.version)) {
             Ordering::Greater => true,
             Ordering::Less => false,
-            Ordering::Equal if self.width == other.width => false,
-            Ordering::Equal if self.width == Some(preference) => true,
-            Ordering::Equal if other.width == Some(preference) => false,
-            Ordering::Equal => self.width > other.width,
+            Ordering::Equal if self.stream_type == other.stream_type => false,
+            Ordering::Equal if self.stream_type == Some(preference) => true,
+            Ordering::Equal if other.stream_type == Some(preference) => false,
+            Ordering::Equal => self.stream_type > other.stream_type,
         }
     }
 }
 
-/// The channels by name, with their entries, and the default one.
+/// Generates the channels with their entries, and the name of the default channel.
 fn channels(
     template: &Template,
-    streams: [Versions; 3],
-    generation: Generation,
-) -> (BTreeMap<String, Vec<Entry>>, String) {
-    let mut best = Best { stream: 0, width: None, version: Version::default(), name: String::new() };
-    let mut channels: BTreeMap<String, Vec<Entry>> = BTreeMap::new();
-    let mut placed = Vec::new();
-    for (stream, versions) in streams.into_iter().enumerate() {
-        let prefix = STREAMS.get(stream).copied().unwrap_or_default();
+    versions_by_archetype: [Versions; 3],
+    compat: OpmCompat,
+) -> (BTreeMap<String, Vec<ChannelEntry>>, String) {
+    let mut highwater = HighwaterChannel {
+        archetype: 0,
+        stream_type: None,
+        version: Version::default(),
+        name: String::new(),
+    };
+    let mut channels: BTreeMap<String, Vec<ChannelEntry>> = BTreeMap::new();
+    let mut unlinked = Vec::new();
+    for (archetype, versions) in versions_by_archetype.into_iter().enumerate() {
+        let prefix = CHANNEL_ARCHETYPES.get(archetype).copied().unwrap_or_default();
         for (name, version) in versions {
-            let widths = [(template.major, Width::Major), (template.minor, Width::Minor)];
-            for (_, width) in widths.into_iter().filter(|(wanted, _)| *wanted) {
-                let channel = match width {
-                    Width::Major => format!("{prefix}-v{}", version.major),
-                    Width::Minor => format!("{prefix}-v{}.{}", version.major, version.minor),
+            let stream_types =
+                [(template.generate_major, StreamType::Major), (template.generate_minor, StreamType::Minor)];
+            for (_, stream_type) in stream_types.into_iter().filter(|(wanted, _)| *wanted) {
+                let channel = match stream_type {
+                    StreamType::Major => format!("{prefix}-v{}", version.major),
+                    StreamType::Minor => format!("{prefix}-v{}.{}", version.major, version.minor),
                 };
                 if !channels.contains_key(&channel) {
-                    let new =
-                        Best { stream, width: Some(width), version: version.clone(), name: channel.clone() };
-                    if new.is_better(&best, template.preference) {
-                        best = new;
+                    let new = HighwaterChannel {
+                        archetype,
+                        stream_type: Some(stream_type),
+                        version: version.clone(),
+                        name: channel.clone(),
+                    };
+                    if new.outranks(&highwater, template.preference) {
+                        highwater = new;
                     }
                 }
                 let entries = channels.entry(channel.clone()).or_default();
-                placed.push(Placed {
-                    stream,
-                    width,
+                unlinked.push(VersionedEntry {
+                    archetype,
+                    stream_type,
                     channel,
                     index: entries.len(),
                     version: version.clone(),
                 });
-                entries.push(Entry { name: name.clone(), ..Entry::default() });
+                entries.push(ChannelEntry { name: name.clone(), ..ChannelEntry::default() });
             }
         }
     }
-    match generation {
-        Generation::V173 => link_current(&mut channels, placed),
-        Generation::V151 => link_old(&mut channels, &placed),
+    match compat {
+        OpmCompat::V173 => link_v173(&mut channels, unlinked),
+        OpmCompat::V151 => link_v151(&mut channels, &unlinked),
     }
-    (channels, best.name)
+    (channels, highwater.name)
 }
 
-fn object<const N: usize>(fields: [(&str, &str); N]) -> Node {
+fn string_map_node<const N: usize>(fields: [(&str, &str); N]) -> Node {
     let fields = fields.into_iter().map(|(key, value)| (Arc::from(key), Node::new(value, Pos::default())));
     Value::Map(fields.collect::<Map>()).into()
 }
 
-fn entry_node(entry: &Entry) -> Node {
+fn entry_node(entry: &ChannelEntry) -> Node {
     let mut map = Map::new();
     map.insert("name", Value::from(entry.name.as_str()));
     map.insert("replaces", Value::from(entry.replaces.as_str()));
@@ -300,33 +322,34 @@ fn entry_node(entry: &Entry) -> Node {
     Value::Map(map).into()
 }
 
-/// Takes description and icon from the ClusterServiceVersion of a bundle.
-fn describe(package: &mut Node, config: &Config, bundle: &str) {
-    let csv = config.of(Kind::Bundle).find(|meta| meta.head.name == bundle).and_then(Meta::csv);
+/// Copies description and icon from the CSV of a bundle.
+fn copy_description_and_icon(package: &mut Node, config: &DeclarativeConfig, bundle: &str) {
+    let csv = config.of_kind(MetaKind::Bundle).find(|meta| meta.header.name == bundle).and_then(Meta::csv);
     let spec = csv.as_ref().and_then(|csv| csv.get("spec")).filter(|spec| spec.as_map().is_some());
     let (Some(spec), Some(map)) = (spec, package.as_map_mut()) else { return };
     if let Some(text) = spec.get("description").and_then(Node::as_str).filter(|text| !text.is_empty()) {
         map.insert("description", Value::from(text));
     }
     let icons = spec.get("icon").and_then(Node::as_list);
-    let fine = |icon: &Node| {
+    let is_valid_icon = |icon: &Node| {
         let string =
             |key: &str| icon.get(key).is_none_or(|value| value.is_null() || value.as_str().is_some());
         icon.as_map().is_some() && string("base64data") && string("mediatype")
     };
-    if let Some(icon) = icons.filter(|icons| icons.iter().all(fine)).and_then(|icons| icons.first()) {
-        let mut made = Map::new();
+    if let Some(icon) = icons.filter(|icons| icons.iter().all(is_valid_icon)).and_then(|icons| icons.first())
+    {
+        let mut icon_map = Map::new();
         for key in ["base64data", "mediatype"] {
             if let Some(text) = icon.get(key).and_then(Node::as_str) {
-                made.insert(key, Value::from(text));
+                icon_map.insert(key, Value::from(text));
             }
         }
-        let valid = made
+        let valid = icon_map
             .get("base64data")
             .and_then(Node::as_str)
             .is_none_or(|data| podium_sprig::encoding::base64_decode(data.as_bytes()).is_ok());
         if valid {
-            map.insert("icon", Value::Map(made));
+            map.insert("icon", Value::Map(icon_map));
         }
     }
 }

@@ -1,21 +1,21 @@
-//! Catalogs that are fine.
+//! Generates valid catalogs.
 
 use serde_json::{Value, json};
 
 use super::Random;
 
-const WORDS: &[&str] = &["demo", "inference", "vector-db", "a", "queue-9", "x1"];
+const PACKAGE_NAMES: &[&str] = &["demo", "inference", "vector-db", "a", "queue-9", "x1"];
 
-/// A catalog of one to three packages.
+/// Generates a catalog with one to three packages.
 pub fn catalog(random: &mut Random) -> Vec<Value> {
     let mut all = Vec::new();
     let count = 1 + random.below(3);
     for number in 0..count {
-        let name = format!("{}-{number}", random.pick(WORDS));
+        let name = format!("{}-{number}", random.pick(PACKAGE_NAMES));
         all.extend(package(&name, random));
     }
     if random.chance(30) {
-        all.push(other("", random));
+        all.push(custom_meta("", random));
     }
     if random.chance(20) {
         let at = random.below(all.len());
@@ -56,17 +56,17 @@ fn package(name: &str, random: &mut Random) -> Vec<Value> {
     }
     let mut all = vec![package];
     for (at, channel) in channels.iter().enumerate() {
-        // The first channel has every version, so that no bundle is outside of all.
+        // The first channel has all versions, so that every bundle is in a channel.
         let chosen: Vec<&String> = versions.iter().filter(|_| at == 0 || random.chance(70)).collect();
         let chosen = if chosen.is_empty() { vec![&versions[0]] } else { chosen };
         let mut entries = Vec::new();
-        for (place, version) in chosen.iter().enumerate() {
+        for (position, version) in chosen.iter().enumerate() {
             let mut entry = json!({ "name": bundle(version) });
-            if place > 0 {
-                entry["replaces"] = json!(bundle(chosen[place - 1]));
-                if place > 1 && random.chance(40) {
-                    // What is before a skipped one has to be skipped too.
-                    entry["skips"] = chosen[..place - 1].iter().map(|version| bundle(version)).collect();
+            if position > 0 {
+                entry["replaces"] = json!(bundle(chosen[position - 1]));
+                if position > 1 && random.chance(40) {
+                    // Bundles below a skipped one have to be skipped too.
+                    entry["skips"] = chosen[..position - 1].iter().map(|version| bundle(version)).collect();
                 }
                 if random.chance(20) {
                     entry["skipRange"] = json!(format!(">=0.0.1 <{version}"));
@@ -104,7 +104,7 @@ fn package(name: &str, random: &mut Random) -> Vec<Value> {
         all.push(json!({ "schema": "olm.deprecations", "package": name, "entries": entries }));
     }
     if random.chance(40) {
-        all.push(other(name, random));
+        all.push(custom_meta(name, random));
     }
     all
 }
@@ -125,7 +125,7 @@ pub fn properties(name: &str, version: &str, random: &mut Random) -> Value {
         "spec": { "displayName": "Demo <b>", "description": text(random), "version": version,
                   "icon": [{ "base64data": "PHN2Zz4=", "mediatype": "image/svg+xml" }] },
     });
-    let more = [
+    let optional = [
         json!({ "type": "olm.gvk", "value": { "group": "g.example.com", "kind": "K", "version": "v1" } }),
         json!({ "type": "olm.package.required", "value": { "packageName": "p", "versionRange": ">1.0.0" } }),
         json!({ "type": "olm.gvk.required", "value": { "group": "g", "kind": "K", "version": "v1" } }),
@@ -145,7 +145,7 @@ pub fn properties(name: &str, version: &str, random: &mut Random) -> Value {
         json!({ "type": "own.type", "value": value(random, 0) }),
         json!({ "type": "null.type", "value": null }),
     ];
-    for property in more {
+    for property in optional {
         if random.chance(35) {
             all.insert(random.below(all.len() + 1), property);
         }
@@ -153,13 +153,13 @@ pub fn properties(name: &str, version: &str, random: &mut Random) -> Value {
     all.into()
 }
 
-/// Base64 with padding.
+/// Encodes base64 with padding.
 pub fn base64(data: &[u8]) -> String {
     String::from_utf8(podium_sprig::encoding::base64_encode(data)).unwrap()
 }
 
-/// A document of a schema of one's own.
-pub fn other(package: &str, random: &mut Random) -> Value {
+/// Generates a meta with a custom schema.
+pub fn custom_meta(package: &str, random: &mut Random) -> Value {
     let mut document = json!({ "schema": random.pick(&["own.schema", "a.b", "olm.template.x"]), "zeta": value(random, 0), "alpha": value(random, 0) });
     if !package.is_empty() {
         document["package"] = json!(package);
@@ -170,7 +170,7 @@ pub fn other(package: &str, random: &mut Random) -> Value {
     document
 }
 
-/// A text with traps.
+/// Generates a text with characters that need escaping in JSON or YAML.
 pub fn text(random: &mut Random) -> String {
     let parts = [
         "plain",
@@ -203,7 +203,7 @@ pub fn text(random: &mut Random) -> String {
     chosen.join(if random.chance(50) { "" } else { " " })
 }
 
-/// Any value.
+/// Generates any value.
 pub fn value(random: &mut Random, depth: usize) -> Value {
     match random.below(if depth > 2 { 8 } else { 11 }) {
         0 => Value::Null,

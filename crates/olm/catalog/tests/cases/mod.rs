@@ -1,29 +1,29 @@
-//! Catalogs and templates for tests: made from a seed, each broken by at most one rule.
+//! Generates catalogs and templates from a seed, each with one mutation.
 
-#![allow(dead_code, unused_imports, clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
+#![allow(dead_code, unused_imports, clippy::unwrap_used, clippy::expect_used, reason = "test helpers")]
 
-mod breaks;
 mod documents;
+mod mutations;
 mod templates;
 
-pub use breaks::BREAKS;
 pub use documents::catalog;
-pub use templates::{TEMPLATE_BREAKS, Template, template};
+pub use mutations::MUTATIONS;
+pub use templates::{TEMPLATE_MUTATIONS, Template, template};
 
 use serde_json::Value;
 
-/// Chance that can be repeated (SplitMix64).
+/// A deterministic random number generator (SplitMix64).
 pub struct Random(u64);
 
 impl Random {
-    /// The chance of one case.
-    pub fn of(seed: u64, case: u64) -> Self {
+    /// Creates the generator of a case.
+    pub fn for_case(seed: u64, case: u64) -> Self {
         let mut random = Self(seed ^ case.wrapping_mul(0xd6e8_feb8_6659_fd93));
-        random.word();
+        random.next();
         random
     }
 
-    pub fn word(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -32,7 +32,7 @@ impl Random {
     }
 
     pub fn below(&mut self, n: usize) -> usize {
-        if n == 0 { 0 } else { (self.word() % n as u64) as usize }
+        if n == 0 { 0 } else { (self.next() % n as u64) as usize }
     }
 
     pub fn chance(&mut self, percent: usize) -> bool {
@@ -44,63 +44,63 @@ impl Random {
     }
 }
 
-/// A catalog.
+/// A generated catalog.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What is wrong with it.
-    pub rule: &'static str,
-    /// How it is written: `json` or `yaml`.
-    pub form: &'static str,
-    /// Its files.
+    /// Name of the mutation.
+    pub mutation: &'static str,
+    /// Format: `json` or `yaml`.
+    pub format: &'static str,
+    /// Files.
     pub files: Vec<(String, Vec<u8>)>,
-    /// The name of a bundle, for graphs.
+    /// A bundle name, for graphs.
     pub bundle: String,
-    /// The name of a package, for graphs.
+    /// A package name, for graphs.
     pub package: String,
 }
 
-/// The case of a number: the rules take turns, and each comes in both forms.
+/// Generates a case: cycles through the mutations, each in both formats.
 pub fn case(seed: u64, number: u64) -> Case {
-    let mut random = Random::of(seed, number);
-    let (rule, change) = BREAKS[number as usize % BREAKS.len()];
-    let form = if (number as usize / BREAKS.len()).is_multiple_of(2) { "json" } else { "yaml" };
+    let mut random = Random::for_case(seed, number);
+    let (mutation, mutate) = MUTATIONS[number as usize % MUTATIONS.len()];
+    let format = if (number as usize / MUTATIONS.len()).is_multiple_of(2) { "json" } else { "yaml" };
     let mut documents = catalog(&mut random);
     let name = |documents: &[Value], schema: &str| {
         let found = documents.iter().find(|d| d["schema"] == schema);
         found.and_then(|d| d["name"].as_str()).unwrap_or_default().to_owned()
     };
     let (bundle, package) = (name(&documents, "olm.bundle"), name(&documents, "olm.package"));
-    let texts = change(&mut documents, &mut random);
+    let texts = mutate(&mut documents, &mut random);
     let files = match texts {
         Some(files) => files,
-        None => write(&documents, form, &mut random),
+        None => write(&documents, format, &mut random),
     };
-    Case { rule, form, files, bundle, package }
+    Case { mutation, format, files, bundle, package }
 }
 
-/// Writes documents to one to three files.
-fn write(documents: &[Value], form: &str, random: &mut Random) -> Vec<(String, Vec<u8>)> {
+/// Writes documents to one or two files.
+fn write(documents: &[Value], format: &str, random: &mut Random) -> Vec<(String, Vec<u8>)> {
     let names = [["catalog", "x"], ["a/b", "b"], ["z", "deep/er/f"]];
     let [first, second] = *random.pick(&names);
-    let ending = if random.chance(80) { format!(".{form}") } else { String::new() };
+    let extension = if random.chance(80) { format!(".{format}") } else { String::new() };
     let cut = if random.chance(60) { documents.len() } else { random.below(documents.len()) };
     let (one, two) = documents.split_at(cut);
-    let mut files = vec![(format!("{first}{ending}"), text(one, form, random))];
+    let mut files = vec![(format!("{first}{extension}"), encode(one, format, random))];
     if !two.is_empty() {
-        files.push((format!("{second}{ending}"), text(two, form, random)));
+        files.push((format!("{second}{extension}"), encode(two, format, random)));
     }
     files
 }
 
-/// Documents as a text.
-pub fn text(documents: &[Value], form: &str, random: &mut Random) -> Vec<u8> {
+/// Encodes documents.
+pub fn encode(documents: &[Value], format: &str, random: &mut Random) -> Vec<u8> {
     let mut out = Vec::new();
     for document in documents {
-        match form {
+        match format {
             "yaml" => {
                 out.extend_from_slice(b"---\n");
                 let node = podium_goyaml::json::parse(document.to_string().as_bytes(), 0).unwrap();
-                // Go cannot write a control character in YAML; JSON is YAML too.
+                // Go cannot encode control characters in YAML; JSON is valid YAML too.
                 let json = || format!("{document}\n").into_bytes();
                 out.extend_from_slice(&podium_goyaml::emit::to_yaml(&&node).unwrap_or_else(|_| json()));
             }

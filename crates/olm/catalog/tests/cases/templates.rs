@@ -1,35 +1,35 @@
-//! Templates and the bundles that their images hold.
+//! Generates templates and the bundles of their images.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use super::documents::properties;
-use super::{Random, text};
+use super::{Random, encode};
 
-/// A template.
+/// A generated template.
 #[derive(Clone, Debug)]
 pub struct Template {
-    /// What is wrong with it.
-    pub rule: &'static str,
-    /// `semver`, `basic`, or nothing for one that is to be detected.
+    /// Name of the mutation.
+    pub mutation: &'static str,
+    /// `semver`, `basic`, or empty to detect the kind.
     pub kind: &'static str,
-    /// Its text.
+    /// Template text.
     pub text: Vec<u8>,
-    /// What the images hold.
+    /// Rendered bundle by image.
     pub bundles: BTreeMap<String, Vec<u8>>,
 }
 
-pub struct Draft {
+pub struct TemplateDraft {
     kind: &'static str,
     document: Value,
     bundles: BTreeMap<String, Vec<Value>>,
     raw: Option<String>,
 }
 
-pub type Change = fn(&mut Draft, &mut Random);
+pub type TemplateMutation = fn(&mut TemplateDraft, &mut Random);
 
-fn first(draft: &mut Draft) -> &mut Vec<Value> {
+fn first(draft: &mut TemplateDraft) -> &mut Vec<Value> {
     draft.bundles.values_mut().next().unwrap()
 }
 
@@ -44,13 +44,13 @@ fn rename(document: &mut Value, from: &str, to: &str) {
     }
 }
 
-/// The rules.
-pub const TEMPLATE_BREAKS: &[(&str, &str, Change)] = &[
-    ("fine", "semver", |_, _| {}),
-    ("fine again", "semver", |_, _| {}),
-    ("fine, once more", "semver", |_, _| {}),
-    ("fine and detected", "", |_, _| {}),
-    ("in the guide's case", "semver", |d, _| {
+/// All mutations, with the template kind.
+pub const TEMPLATE_MUTATIONS: &[(&str, &str, TemplateMutation)] = &[
+    ("unchanged", "semver", |_, _| {}),
+    ("unchanged again", "semver", |_, _| {}),
+    ("unchanged, third time", "semver", |_, _| {}),
+    ("unchanged and detected", "", |_, _| {}),
+    ("capitalized keys", "semver", |d, _| {
         for (a, b) in [
             ("schema", "Schema"),
             ("stable", "Stable"),
@@ -91,8 +91,8 @@ pub const TEMPLATE_BREAKS: &[(&str, &str, Change)] = &[
     ("unknown field inside", "semver", |d, _| {
         d.document["stable"] = json!({ "bundle": [] });
     }),
-    ("key twice", "semver", |d, r| {
-        let t = String::from_utf8(text(std::slice::from_ref(&d.document), "yaml", r)).unwrap();
+    ("duplicate key", "semver", |d, r| {
+        let t = String::from_utf8(encode(std::slice::from_ref(&d.document), "yaml", r)).unwrap();
         d.raw = Some(t + "schema: olm.semver\n");
     }),
     ("wrong types", "semver", |d, r| {
@@ -132,10 +132,10 @@ pub const TEMPLATE_BREAKS: &[(&str, &str, Change)] = &[
             d.document.as_object_mut().unwrap().remove(s);
         }
     }),
-    ("image that is not there", "semver", |d, _| {
+    ("missing image", "semver", |d, _| {
         d.document = json!({ "schema": "olm.semver", "stable": { "bundles": [{ "image": "nowhere" }] } });
     }),
-    ("image twice in a list", "semver", |d, _| {
+    ("duplicate image", "semver", |d, _| {
         let list =
             ["stable", "fast", "candidate"].into_iter().find(|s| d.document.get(*s).is_some()).unwrap();
         let list = d.document[list]["bundles"].as_array_mut().unwrap();
@@ -171,7 +171,7 @@ pub const TEMPLATE_BREAKS: &[(&str, &str, Change)] = &[
         d.document = json!({ "schema": "olm.semver", "fast": { "bundles": [{ "image": d.bundles.keys().next().unwrap() }] } });
         first(d)[0]["properties"].as_array_mut().unwrap().push(json!({ "type": "olm.gvk", "value": 1 }));
     }),
-    ("versions that cannot be compared", "semver", |d, _| {
+    ("versions differ only in build metadata", "semver", |d, _| {
         let name = d.bundles.keys().next().unwrap().clone();
         let mut b = first(d)[0].clone();
         package_property(&mut first(d)[0])["version"] = json!("1.0.0+a");
@@ -183,10 +183,10 @@ pub const TEMPLATE_BREAKS: &[(&str, &str, Change)] = &[
     }),
     ("basic", "basic", |_, _| {}),
     ("basic and detected", "", |d, _| basic(d)),
-    ("basic of another schema", "basic", |d, r| {
+    ("basic with wrong schema", "basic", |d, r| {
         d.document["schema"] = json!(r.pick(&["olm.semver", "", "x"]));
     }),
-    ("basic with more in a bundle", "basic", |d, r| {
+    ("basic with extra bundle fields", "basic", |d, r| {
         let (k, v) = r
             .pick(&[
                 ("package", json!("x")),
@@ -215,7 +215,7 @@ pub const TEMPLATE_BREAKS: &[(&str, &str, Change)] = &[
             ])
             .clone();
     }),
-    ("basic that is no object", "basic", |d, r| {
+    ("basic is not an object", "basic", |d, r| {
         d.raw = Some((*r.pick(&["[]", "x", "{", "1", "a: b: c"])).to_owned());
     }),
     ("basic with an unknown image", "basic", |d, _| {
@@ -226,7 +226,7 @@ pub const TEMPLATE_BREAKS: &[(&str, &str, Change)] = &[
     }),
 ];
 
-fn basic(draft: &mut Draft) {
+fn basic(draft: &mut TemplateDraft) {
     let mut entries = vec![
         json!({ "schema": "olm.package", "name": "demo", "defaultChannel": "stable" }),
         json!({ "schema": "olm.channel", "package": "demo", "name": "stable", "entries": [{ "name": "demo.v1.0.0" }] }),
@@ -236,11 +236,11 @@ fn basic(draft: &mut Draft) {
     draft.document = json!({ "schema": "olm.template.basic", "entries": entries });
 }
 
-/// The template of a number: the rules take turns.
+/// Generates a template: cycles through the mutations.
 pub fn template(seed: u64, number: u64) -> Template {
-    let mut random = Random::of(seed ^ 0x5eed, number);
+    let mut random = Random::for_case(seed ^ 0x5eed, number);
     let random = &mut random;
-    let (rule, kind, change) = TEMPLATE_BREAKS[number as usize % TEMPLATE_BREAKS.len()];
+    let (mutation, kind, mutate) = TEMPLATE_MUTATIONS[number as usize % TEMPLATE_MUTATIONS.len()];
     let mut bundles = BTreeMap::new();
     let (mut major, mut minor, mut patch) = (random.below(2), random.below(2), random.below(2));
     for _ in 0..1 + random.below(9) {
@@ -279,18 +279,17 @@ pub fn template(seed: u64, number: u64) -> Template {
     {
         document["fast"] = json!({ "bundles": [{ "image": bundles.keys().next().unwrap() }] });
     }
-    let mut draft = Draft { kind, document, bundles, raw: None };
+    let mut draft = TemplateDraft { kind, document, bundles, raw: None };
     if kind == "basic" {
         basic(&mut draft);
     }
-    change(&mut draft, random);
-    let form = if random.chance(30) { "json" } else { "yaml" };
-    let text_of = |documents: &[Value], random: &mut Random| text(documents, form, random);
+    mutate(&mut draft, random);
+    let format = if random.chance(30) { "json" } else { "yaml" };
     let body = match draft.raw {
         Some(raw) => raw.into_bytes(),
-        None => text_of(std::slice::from_ref(&draft.document), random),
+        None => encode(std::slice::from_ref(&draft.document), format, random),
     };
     let bundles =
-        draft.bundles.iter().map(|(image, all)| (image.clone(), text(all, "json", random))).collect();
-    Template { rule, kind: draft.kind, text: body, bundles }
+        draft.bundles.iter().map(|(image, all)| (image.clone(), encode(all, "json", random))).collect();
+    Template { mutation, kind: draft.kind, text: body, bundles }
 }

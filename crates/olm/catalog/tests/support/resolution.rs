@@ -1,72 +1,72 @@
-//! Both sides of the choice of a bundle: what the controller's resolver answers, and what we answer.
+//! Runs resolutions against operator-controller's resolver and against our implementation.
 
-use podium_catalog::config::Config;
-use podium_catalog::generation::Generation;
-use podium_catalog::json::Text;
+use podium_catalog::compat::OpmCompat;
+use podium_catalog::declcfg::DeclarativeConfig;
+use podium_catalog::json::SourceText;
 use podium_catalog::release::VersionRelease;
 use podium_catalog::resolve::{Catalog, resolve};
 use serde_json::{Value, json};
 
-use super::resolutions::Resolution;
-use super::{Answers, Probe, encoded};
+use super::resolution_cases::ResolutionCase;
+use super::{Outputs, Probe, encode_base64};
 
-/// The seed of the choices whose answers are recorded, and how many there are.
+/// Seed and number of the recorded resolutions.
 pub const SEED: u64 = 11;
 pub const RECORDED: u64 = 600;
 
-fn ask(probe: &mut Probe, case: &Resolution, only: Option<&str>) -> Value {
+fn call(probe: &mut Probe, case: &ResolutionCase, only: Option<&str>) -> Value {
     let catalogs: Vec<Value> = case
         .catalogs
         .iter()
         .filter(|(name, ..)| only.is_none_or(|only| only == name))
-        .map(|(name, priority, data)| json!({ "name": name, "priority": priority, "documents": encoded(data) }))
+        .map(|(name, priority, data)| json!({ "name": name, "priority": priority, "documents": encode_base64(data) }))
         .collect();
-    let wish = &case.wish;
-    let installed = wish.installed.as_ref().map(|i| json!({ "name": i.name, "version": i.version }));
-    let policy = if wish.any_upgrade { "SelfCertified" } else { "CatalogProvided" };
-    let answer = probe.ask(&json!({ "op": "resolve", "wish": {
-        "catalogs": catalogs, "package": wish.package, "channels": wish.channels, "version": wish.version,
+    let request = &case.request;
+    let installed = request.installed.as_ref().map(|i| json!({ "name": i.name, "version": i.version }));
+    let policy = if request.self_certified { "SelfCertified" } else { "CatalogProvided" };
+    let output = probe.call(&json!({ "op": "resolve", "wish": {
+        "catalogs": catalogs, "package": request.package, "channels": request.channels, "version": request.version,
         "policy": policy, "installed": installed,
     }}));
-    assert!(answer["panic"].is_null(), "{answer}");
-    answer
+    assert!(output["panic"].is_null(), "{output}");
+    output
 }
 
-/// What the controller would take.
-pub fn theirs_of_resolution(probe: &mut Probe, case: &Resolution) -> Answers {
-    let answer = ask(probe, case, None);
-    if let Some(error) = answer["error"].as_str() {
-        return refused(error);
+/// Returns operator-controller's resolution.
+pub fn upstream_resolution(probe: &mut Probe, case: &ResolutionCase) -> Outputs {
+    let output = call(probe, case, None);
+    if let Some(error) = output["error"].as_str() {
+        return error_output(error);
     }
-    let image = answer["choice"]["image"].as_str().unwrap();
+    let image = output["choice"]["image"].as_str().unwrap();
     let catalog = image.split('/').nth(1).unwrap();
-    // The resolver tells the deprecations of the catalog that it read last, even if it takes the bundle of another:
-    // those of the right one are told by the resolver that knows no other.
-    let alone = ask(probe, case, Some(catalog));
-    let choice = &alone["choice"];
+    // The resolver returns the deprecations of the catalog that it read last, even if the bundle comes from
+    // another one. Resolving from one catalog gives the right ones.
+    let single = call(probe, case, Some(catalog));
+    let choice = &single["choice"];
     assert_eq!(choice["image"], image, "alone, the catalog gives another bundle");
     let part = |key: &str| choice[key].as_str().unwrap().to_owned();
-    answers(
+    outputs(
         [catalog.to_owned(), part("bundle"), part("version"), part("release"), image.to_owned()],
-        told(case, choice),
+        deprecation_message(case, choice),
     )
 }
 
-/// What the controller makes of deprecations, once the bundle is installed: for the package, the channels, the bundle.
-fn told(case: &Resolution, choice: &Value) -> String {
+/// Returns the messages of operator-controller's deprecation conditions for package, channels and bundle.
+fn deprecation_message(case: &ResolutionCase, choice: &Value) -> String {
     let entries = choice["deprecated"].as_array().cloned().unwrap_or_default();
     let mut messages = Vec::new();
     for schema in ["olm.package", "olm.channel", "olm.bundle"] {
         for entry in entries.iter().filter(|entry| entry["reference"]["schema"] == schema) {
             let name = entry["reference"]["name"].as_str().unwrap_or_default();
-            let concerned = match schema {
+            let applies = match schema {
                 "olm.package" => true,
                 "olm.channel" => {
-                    case.wish.channels.is_empty() || case.wish.channels.iter().any(|own| own == name)
+                    case.request.channels.is_empty() || case.request.channels.iter().any(|own| own == name)
                 }
                 _ => !name.is_empty() && choice["bundle"] == name,
             };
-            if concerned {
+            if applies {
                 messages.extend(entry["message"].as_str().filter(|text| !text.is_empty()).map(str::to_owned));
             }
         }
@@ -74,78 +74,78 @@ fn told(case: &Resolution, choice: &Value) -> String {
     messages.join("\n")
 }
 
-/// What we would take.
-pub fn ours_of_resolution(case: &Resolution) -> Answers {
+/// Returns our resolution.
+pub fn our_resolution(case: &ResolutionCase) -> Outputs {
     let read = |data: &[u8]| {
-        let mut config = Config::default();
-        config.read(&"".into(), &Text::new(data), Generation::V173).unwrap();
+        let mut config = DeclarativeConfig::default();
+        config.read(&"".into(), &SourceText::new(data), OpmCompat::V173).unwrap();
         config
     };
-    let configs: Vec<Config> = case.catalogs.iter().map(|(.., data)| read(data)).collect();
+    let configs: Vec<DeclarativeConfig> = case.catalogs.iter().map(|(.., data)| read(data)).collect();
     let catalogs: Vec<Catalog<'_>> = case
         .catalogs
         .iter()
         .zip(&configs)
         .map(|((name, priority, _), config)| Catalog { name, priority: *priority, config })
         .collect();
-    match resolve(&catalogs, &case.wish).chosen {
-        Err(text) => refused(&text),
-        Ok(chosen) => {
-            let release = VersionRelease::legacy(&chosen.version).unwrap().release.to_string();
-            let deprecation = chosen.deprecation.unwrap_or_default();
-            answers([chosen.catalog, chosen.bundle, chosen.version, release, chosen.image], deprecation)
+    match resolve(&catalogs, &case.request).bundle {
+        Err(text) => error_output(&text),
+        Ok(bundle) => {
+            let release = VersionRelease::legacy(&bundle.version).unwrap().release.to_string();
+            let deprecation = bundle.deprecation.unwrap_or_default();
+            outputs([bundle.catalog, bundle.bundle, bundle.version, release, bundle.image], deprecation)
         }
     }
 }
 
-fn refused(text: &str) -> Answers {
-    Answers::from([("choice".to_owned(), format!("error: {text}").into_bytes())])
+fn error_output(text: &str) -> Outputs {
+    Outputs::from([("choice".to_owned(), format!("error: {text}").into_bytes())])
 }
 
-fn answers(parts: [String; 5], deprecation: String) -> Answers {
+fn outputs(parts: [String; 5], deprecation: String) -> Outputs {
     let names = ["catalog", "choice", "version", "release", "image"];
-    let mut answers: Answers =
+    let mut outputs: Outputs =
         names.iter().zip(parts).map(|(name, part)| ((*name).to_owned(), part.into_bytes())).collect();
-    answers.insert("deprecation".to_owned(), deprecation.into_bytes());
-    answers
+    outputs.insert("deprecation".to_owned(), deprecation.into_bytes());
+    outputs
 }
 
-/// A way for a choice to end: its name, and how to know it.
-type Ending = (&'static str, fn(&Resolution, &str, &Answers) -> bool);
+/// Name and predicate of an outcome.
+type OutcomeClass = (&'static str, fn(&ResolutionCase, &str, &Outputs) -> bool);
 
-fn chosen<'a>(answers: &'a Answers, key: &str) -> &'a [u8] {
-    answers.get(key).map(Vec::as_slice).unwrap_or_default()
+fn field<'a>(outputs: &'a Outputs, key: &str) -> &'a [u8] {
+    outputs.get(key).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The ways for a choice to end. Several may be true at once.
-pub const ENDINGS: &[Ending] = &[
-    ("chosen", |_, error, _| error.is_empty()),
-    ("chosen, of several catalogs", |case, error, _| error.is_empty() && case.catalogs.len() > 1),
-    ("chosen, a prerelease", |_, _, a| chosen(a, "version").contains(&b'-')),
-    ("chosen, with a release", |_, _, a| !chosen(a, "release").is_empty()),
-    ("chosen, with build metadata", |_, _, a| {
-        chosen(a, "release").is_empty() && chosen(a, "version").contains(&b'+')
+/// Outcomes that the cases have to cover; several may apply at once.
+pub const OUTCOME_CLASSES: &[OutcomeClass] = &[
+    ("resolved", |_, error, _| error.is_empty()),
+    ("resolved, of several catalogs", |case, error, _| error.is_empty() && case.catalogs.len() > 1),
+    ("resolved, a prerelease", |_, _, a| field(a, "version").contains(&b'-')),
+    ("resolved, with a release", |_, _, a| !field(a, "release").is_empty()),
+    ("resolved, with build metadata", |_, _, a| {
+        field(a, "release").is_empty() && field(a, "version").contains(&b'+')
     }),
-    ("chosen, something is deprecated", |_, _, a| !chosen(a, "deprecation").is_empty()),
-    ("chosen, in a range", |case, error, _| error.is_empty() && !case.wish.version.is_empty()),
-    ("chosen, in channels", |case, error, _| error.is_empty() && !case.wish.channels.is_empty()),
+    ("resolved, something is deprecated", |_, _, a| !field(a, "deprecation").is_empty()),
+    ("resolved, in a range", |case, error, _| error.is_empty() && !case.request.version.is_empty()),
+    ("resolved, in channels", |case, error, _| error.is_empty() && !case.request.channels.is_empty()),
     ("upgrade", |case, _, a| {
-        let installed = case.wish.installed.as_ref().filter(|_| !case.wish.any_upgrade);
-        installed.is_some_and(|i| a.contains_key("image") && chosen(a, "version") != i.version.as_bytes())
+        let installed = case.request.installed.as_ref().filter(|_| !case.request.self_certified);
+        installed.is_some_and(|i| a.contains_key("image") && field(a, "version") != i.version.as_bytes())
     }),
     ("nothing newer", |case, _, a| {
-        let installed = case.wish.installed.as_ref().filter(|_| !case.wish.any_upgrade);
-        installed.is_some_and(|i| a.contains_key("image") && chosen(a, "version") == i.version.as_bytes())
+        let installed = case.request.installed.as_ref().filter(|_| !case.request.self_certified);
+        installed.is_some_and(|i| a.contains_key("image") && field(a, "version") == i.version.as_bytes())
     }),
     ("self-certified upgrade", |case, error, _| {
-        error.is_empty() && case.wish.any_upgrade && case.wish.installed.is_some()
+        error.is_empty() && case.request.self_certified && case.request.installed.is_some()
     }),
     ("the range is invalid", |_, error, _| error.starts_with("desired version range ")),
     ("the installed version is invalid", |_, error, _| {
         error.contains("failed to get version and release of installed")
     }),
     ("nothing found", |_, error, _| error.starts_with("no bundles found for package \"demo\"")),
-    ("no such package", |_, error, _| error.contains("no bundles found for package \"nobody\"")),
+    ("unknown package", |_, error, _| error.contains("no bundles found for package \"nobody\"")),
     ("nothing found to upgrade to", |_, error, _| error.contains(": no bundles found for package \"demo\"")),
     ("nothing found in the range", |_, error, _| {
         error.contains("no bundles") && error.contains(" matching version ")
@@ -155,15 +155,13 @@ pub const ENDINGS: &[Ending] = &[
     }),
     ("found in several catalogs", |_, error, _| error.starts_with("found bundles for package ")),
     ("upgrades in several catalogs", |_, error, _| error.contains(": found bundles for package ")),
-    ("the version is broken", |_, error, _| {
+    ("invalid version", |_, error, _| {
         error.starts_with("error getting resolved bundle version for bundle ")
             && !error.contains(": no package property")
     }),
-    ("the package property is broken", |_, error, _| {
-        error.contains("error unmarshalling package property: ")
-    }),
-    ("there is no package property", |_, error, _| error.contains("no package property found in bundle ")),
-    ("needs a package", |_, error, _| error.contains("property \"olm.package.required\" which")),
-    ("needs a kind", |_, error, _| error.contains("property \"olm.gvk.required\" which")),
+    ("malformed package property", |_, error, _| error.contains("error unmarshalling package property: ")),
+    ("missing package property", |_, error, _| error.contains("no package property found in bundle ")),
+    ("requires a package", |_, error, _| error.contains("property \"olm.package.required\" which")),
+    ("requires a GVK", |_, error, _| error.contains("property \"olm.gvk.required\" which")),
     ("has a constraint", |_, error, _| error.contains("property \"olm.constraint\" which")),
 ];

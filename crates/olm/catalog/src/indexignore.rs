@@ -1,110 +1,109 @@
-//! `.indexignore`: which files of a folder are no part of the catalog, by patterns as in `.gitignore`.
+//! `.indexignore`: gitignore-style patterns that exclude files from a catalog.
 
 use podium_chart::path_match::path_match;
 
-/// The name of the files with the patterns.
-pub const NAME: &str = ".indexignore";
+/// Name of the ignore files.
+pub const FILE_NAME: &str = ".indexignore";
 
-/// The patterns of all such files of a folder.
+/// The patterns of all ignore files of a catalog.
 #[derive(Clone, Debug, Default)]
-pub struct Ignore {
+pub struct IndexIgnore {
     patterns: Vec<Pattern>,
 }
 
 #[derive(Clone, Debug)]
 struct Pattern {
-    /// The folder of the file with the pattern.
+    /// Directory of the ignore file.
     domain: Vec<String>,
-    parts: Vec<String>,
-    /// Whether it takes files back in.
-    includes: bool,
-    folders_only: bool,
+    segments: Vec<String>,
+    /// Whether the pattern re-includes files.
+    negated: bool,
+    dir_only: bool,
 }
 
-impl Ignore {
-    /// Adds the patterns of a file; `path` is its own path.
+impl IndexIgnore {
+    /// Adds the patterns of the ignore file at `path`.
     pub fn add(&mut self, path: &str, text: &[u8]) {
-        let folder = path.rsplit_once('/').map(|(folder, _)| folder);
-        let domain: Vec<String> =
-            folder.into_iter().flat_map(|folder| folder.split('/')).map(str::to_owned).collect();
+        let dir = path.rsplit_once('/').map(|(dir, _)| dir);
+        let domain: Vec<String> = dir.into_iter().flat_map(|dir| dir.split('/')).map(str::to_owned).collect();
         let text = String::from_utf8_lossy(text);
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
             self.patterns.push(Pattern::new(line, domain.clone()));
         }
     }
 
-    /// Whether a file is left out. The last pattern that says something about it decides.
+    /// Reports whether a file is ignored. The last matching pattern decides.
     pub fn ignores(&self, path: &str) -> bool {
-        let parts: Vec<&str> = path.split('/').collect();
-        let verdict = self.patterns.iter().rev().find(|pattern| pattern.matches(&parts));
-        verdict.is_some_and(|pattern| !pattern.includes)
+        let segments: Vec<&str> = path.split('/').collect();
+        let last_match = self.patterns.iter().rev().find(|pattern| pattern.matches(&segments));
+        last_match.is_some_and(|pattern| !pattern.negated)
     }
 }
 
 impl Pattern {
     fn new(line: &str, domain: Vec<String>) -> Self {
-        let (line, includes) = match line.strip_prefix('!') {
+        let (line, negated) = match line.strip_prefix('!') {
             Some(rest) => (rest, true),
             None => (line, false),
         };
         let line = if line.ends_with("\\ ") { line } else { line.trim_end_matches(' ') };
-        let (line, folders_only) = match line.strip_suffix('/') {
+        let (line, dir_only) = match line.strip_suffix('/') {
             Some(rest) => (rest, true),
             None => (line, false),
         };
-        Self { domain, parts: line.split('/').map(str::to_owned).collect(), includes, folders_only }
+        Self { domain, segments: line.split('/').map(str::to_owned).collect(), negated, dir_only }
     }
 
     fn matches(&self, path: &[&str]) -> bool {
-        let Some((domain, inside)) = path.split_at_checked(self.domain.len()) else { return false };
-        if inside.is_empty() || domain != self.domain {
+        let Some((domain, relative)) = path.split_at_checked(self.domain.len()) else { return false };
+        if relative.is_empty() || domain != self.domain {
             return false;
         }
-        match self.parts.as_slice() {
-            [name] => self.matches_name(name, inside),
-            parts => self.matches_path(parts, inside),
+        match self.segments.as_slice() {
+            [name] => self.matches_name(name, relative),
+            segments => self.matches_path(segments, relative),
         }
     }
 
-    /// A pattern without a slash is about any part of the path.
+    /// A pattern without a slash matches any path segment.
     fn matches_name(&self, name: &str, path: &[&str]) -> bool {
-        for (at, part) in path.iter().enumerate() {
-            match path_match(name, part) {
+        for (index, segment) in path.iter().enumerate() {
+            match path_match(name, segment) {
                 Err(_) => return false,
-                Ok(true) => return !(self.folders_only && at + 1 == path.len()),
+                Ok(true) => return !(self.dir_only && index + 1 == path.len()),
                 Ok(false) => {}
             }
         }
         false
     }
 
-    /// A pattern with slashes begins at its folder; `**` stands for any folders.
-    fn matches_path(&self, parts: &[String], path: &[&str]) -> bool {
+    /// A pattern with slashes is anchored at its directory; `**` matches any number of directories.
+    fn matches_path(&self, segments: &[String], path: &[&str]) -> bool {
         let mut rest = path;
         let mut matched = false;
-        let mut skips = false;
-        for (at, part) in parts.iter().enumerate() {
-            match part.as_str() {
+        let mut any_depth = false;
+        for (index, segment) in segments.iter().enumerate() {
+            match segment.as_str() {
                 "" => {
-                    skips = false;
+                    any_depth = false;
                     continue;
                 }
-                "**" if at + 1 == parts.len() => break,
+                "**" if index + 1 == segments.len() => break,
                 "**" => {
-                    skips = true;
+                    any_depth = true;
                     continue;
                 }
-                part if part.contains("**") => return false,
+                segment if segment.contains("**") => return false,
                 _ => {}
             }
             if rest.is_empty() {
                 return false;
             }
-            if std::mem::take(&mut skips) {
+            if std::mem::take(&mut any_depth) {
                 matched = false;
                 while let [first, tail @ ..] = rest {
                     rest = tail;
-                    match path_match(part, first) {
+                    match path_match(segment, first) {
                         Err(_) => return false,
                         Ok(true) => {
                             matched = true;
@@ -115,14 +114,14 @@ impl Pattern {
                 }
             } else {
                 let [first, tail @ ..] = rest else { return false };
-                if path_match(part, first) != Ok(true) {
+                if path_match(segment, first) != Ok(true) {
                     return false;
                 }
                 matched = true;
                 rest = tail;
             }
         }
-        matched && !(self.folders_only && rest.is_empty())
+        matched && !(self.dir_only && rest.is_empty())
     }
 }
 
@@ -131,8 +130,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_are_about_names_and_paths() {
-        let mut ignore = Ignore::default();
+    fn matches_names_and_paths() {
+        let mut ignore = IndexIgnore::default();
         ignore.add(".indexignore", b"# not these\n*.md\n/old\ndeep/**/x.json\ntmp/\n");
         ignore.add("keep/.indexignore", b"!README.md\n");
         for (path, ignored) in [

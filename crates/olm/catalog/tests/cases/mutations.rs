@@ -1,15 +1,15 @@
-//! One way each to break a catalog, or to write a good one oddly.
+//! Mutations that make a catalog invalid or unusual.
 
 use serde_json::{Value, json};
 
 use super::documents::{base64, text, value};
-use super::{Random, text as written};
+use super::{Random, encode};
 
-/// Changes the documents, or gives the files as they are.
-pub type Change = fn(&mut Vec<Value>, &mut Random) -> Option<Vec<(String, Vec<u8>)>>;
+/// Mutates the documents, or returns the files to use instead.
+pub type Mutation = fn(&mut Vec<Value>, &mut Random) -> Option<Vec<(String, Vec<u8>)>>;
 
-/// A random document of a schema; one is made if there is none.
-fn one<'d>(all: &'d mut Vec<Value>, schema: &str, random: &mut Random) -> &'d mut Value {
+/// Picks a random document of a schema, or adds one.
+fn pick_meta<'d>(all: &'d mut Vec<Value>, schema: &str, random: &mut Random) -> &'d mut Value {
     let found: Vec<usize> = (0..all.len()).filter(|&at| all[at]["schema"] == schema).collect();
     if found.is_empty() {
         let package = all.iter().find(|d| d["schema"] == "olm.package").unwrap()["name"].clone();
@@ -21,24 +21,24 @@ fn one<'d>(all: &'d mut Vec<Value>, schema: &str, random: &mut Random) -> &'d mu
     &mut all[at]
 }
 
-fn raw(name: &str, text: impl Into<Vec<u8>>) -> Option<Vec<(String, Vec<u8>)>> {
+fn single_file(name: &str, text: impl Into<Vec<u8>>) -> Option<Vec<(String, Vec<u8>)>> {
     Some(vec![(name.to_owned(), text.into())])
 }
 
-/// An `olm.package` property of a bundle.
+/// Returns the `olm.package` property of a bundle.
 fn package_property(bundle: &mut Value) -> &mut Value {
     let all = bundle["properties"].as_array_mut().unwrap();
     &mut all.iter_mut().find(|p| p["type"] == "olm.package").unwrap()["value"]
 }
 
 fn add_property(all: &mut Vec<Value>, random: &mut Random, ty: &str, value: Value) {
-    let bundle = one(all, "olm.bundle", random);
+    let bundle = pick_meta(all, "olm.bundle", random);
     bundle["properties"].as_array_mut().unwrap().push(json!({ "type": ty, "value": value }));
 }
 
-/// A channel with at least so many entries, made if there is none.
+/// Picks a channel and adds entries up to a minimum.
 fn channel<'d>(all: &'d mut Vec<Value>, least: usize, random: &mut Random) -> &'d mut Value {
-    let channel = one(all, "olm.channel", random);
+    let channel = pick_meta(all, "olm.channel", random);
     let package = channel["package"].as_str().unwrap().to_owned();
     let mut names: Vec<String> = channel["entries"]
         .as_array()
@@ -75,38 +75,38 @@ fn deprecation(
     reference: Value,
     message: &str,
 ) -> Option<Vec<(String, Vec<u8>)>> {
-    let found = one(all, "olm.deprecations", random);
+    let found = pick_meta(all, "olm.deprecations", random);
     found["entries"].as_array_mut().unwrap().push(json!({ "reference": reference, "message": message }));
     None
 }
 
-/// The rules.
-pub const BREAKS: &[(&str, Change)] = &[
-    ("fine", |_, _| None),
-    ("fine again", |_, _| None),
+/// All mutations.
+pub const MUTATIONS: &[(&str, Mutation)] = &[
+    ("unchanged", |_, _| None),
+    ("unchanged again", |_, _| None),
     ("package without name", |all, r| {
-        one(all, "olm.package", r)["name"] = json!("");
+        pick_meta(all, "olm.package", r)["name"] = json!("");
         None
     }),
-    ("package twice", |all, r| {
-        let d = one(all, "olm.package", r).clone();
+    ("duplicate package", |all, r| {
+        let d = pick_meta(all, "olm.package", r).clone();
         all.push(d);
         None
     }),
-    ("package name", |all, r| {
-        one(all, "olm.package", r)["name"] = json!(r.pick(&["A", "a_b", "-a", "a.b", "é", "a b"]));
+    ("invalid package name", |all, r| {
+        pick_meta(all, "olm.package", r)["name"] = json!(r.pick(&["A", "a_b", "-a", "a.b", "é", "a b"]));
         None
     }),
     ("package name too long", |all, r| {
-        one(all, "olm.package", r)["name"] = json!("a".repeat(64));
+        pick_meta(all, "olm.package", r)["name"] = json!("a".repeat(64));
         None
     }),
     ("default channel missing", |all, r| {
-        one(all, "olm.package", r).as_object_mut().unwrap().remove("defaultChannel");
+        pick_meta(all, "olm.package", r).as_object_mut().unwrap().remove("defaultChannel");
         None
     }),
     ("default channel unknown", |all, r| {
-        one(all, "olm.package", r)["defaultChannel"] = json!("nowhere");
+        pick_meta(all, "olm.package", r)["defaultChannel"] = json!("nowhere");
         None
     }),
     ("package without channels", |all, _| {
@@ -114,27 +114,27 @@ pub const BREAKS: &[(&str, Change)] = &[
         None
     }),
     ("channel of unknown package", |all, r| {
-        one(all, "olm.channel", r)["package"] = json!("nobody");
+        pick_meta(all, "olm.channel", r)["package"] = json!("nobody");
         None
     }),
     ("channel without name", |all, r| {
-        one(all, "olm.channel", r)["name"] = json!("");
+        pick_meta(all, "olm.channel", r)["name"] = json!("");
         None
     }),
-    ("channel twice", |all, r| {
-        let d = one(all, "olm.channel", r).clone();
+    ("duplicate channel", |all, r| {
+        let d = pick_meta(all, "olm.channel", r).clone();
         all.push(d);
         None
     }),
     ("channel without entries", |all, r| {
-        one(all, "olm.channel", r)["entries"] = json!([]);
+        pick_meta(all, "olm.channel", r)["entries"] = json!([]);
         None
     }),
     ("entries null", |all, r| {
-        one(all, "olm.channel", r)["entries"] = Value::Null;
+        pick_meta(all, "olm.channel", r)["entries"] = Value::Null;
         None
     }),
-    ("entry twice", |all, r| {
+    ("duplicate entry", |all, r| {
         let c = channel(all, 1, r);
         let e = entry(c, 0).clone();
         c["entries"].as_array_mut().unwrap().push(e);
@@ -151,7 +151,7 @@ pub const BREAKS: &[(&str, Change)] = &[
         c["entries"].as_array_mut().unwrap().push(json!({ "skips": [] }));
         None
     }),
-    ("two heads", |all, r| {
+    ("two channel heads", |all, r| {
         let c = channel(all, 3, r);
         let last = c["entries"].as_array().unwrap().len() - 1;
         let e = entry(c, last).as_object_mut().unwrap();
@@ -159,27 +159,27 @@ pub const BREAKS: &[(&str, Change)] = &[
         e.remove("skips");
         None
     }),
-    ("no head", |all, r| {
+    ("no channel head", |all, r| {
         let c = channel(all, 2, r);
         let last = c["entries"].as_array().unwrap().len() - 1;
         let n = entry(c, last)["name"].clone();
         entry(c, 0)["replaces"] = n;
         None
     }),
-    ("circle", |all, r| {
+    ("replaces cycle", |all, r| {
         let c = channel(all, 4, r);
         let n = entry(c, 2)["name"].clone();
         entry(c, 0)["replaces"] = n;
         None
     }),
-    ("circle through a skipped one", |all, r| {
+    ("replaces cycle through skipped bundle", |all, r| {
         let c = channel(all, 4, r);
         let n = entry(c, 2)["name"].clone();
         entry(c, 0)["replaces"] = n.clone();
         entry(c, 3)["skips"] = json!([n]);
         None
     }),
-    ("stranded", |all, r| {
+    ("stranded bundle", |all, r| {
         let c = channel(all, 4, r);
         let n = entry(c, 0)["name"].clone();
         let m = entry(c, 1)["name"].clone();
@@ -194,7 +194,7 @@ pub const BREAKS: &[(&str, Change)] = &[
         entry(c, 0)["replaces"] = n;
         None
     }),
-    ("skips nothing", |all, r| {
+    ("empty skip", |all, r| {
         let c = channel(all, 2, r);
         entry(c, 0)["skips"] = json!(["", "x"]);
         None
@@ -206,39 +206,39 @@ pub const BREAKS: &[(&str, Change)] = &[
         None
     }),
     ("bundle without package", |all, r| {
-        one(all, "olm.bundle", r).as_object_mut().unwrap().remove("package");
+        pick_meta(all, "olm.bundle", r).as_object_mut().unwrap().remove("package");
         None
     }),
     ("bundle of unknown package", |all, r| {
-        one(all, "olm.bundle", r)["package"] = json!("nobody");
+        pick_meta(all, "olm.bundle", r)["package"] = json!("nobody");
         None
     }),
-    ("bundle twice", |all, r| {
-        let d = one(all, "olm.bundle", r).clone();
+    ("duplicate bundle", |all, r| {
+        let d = pick_meta(all, "olm.bundle", r).clone();
         all.push(d);
         None
     }),
     ("bundle in no channel", |all, r| {
-        let mut d = one(all, "olm.bundle", r).clone();
+        let mut d = pick_meta(all, "olm.bundle", r).clone();
         d["name"] = json!("outsider.v1.0.0");
         all.push(d);
         None
     }),
     ("bundle missing", |all, r| {
-        let name = one(all, "olm.bundle", r)["name"].clone();
+        let name = pick_meta(all, "olm.bundle", r)["name"].clone();
         all.retain(|d| d["schema"] != "olm.bundle" || d["name"] != name);
         None
     }),
     ("bundle without image", |all, r| {
-        one(all, "olm.bundle", r)["image"] = json!("");
+        pick_meta(all, "olm.bundle", r)["image"] = json!("");
         None
     }),
     ("bundle without properties", |all, r| {
-        one(all, "olm.bundle", r).as_object_mut().unwrap().remove("properties");
+        pick_meta(all, "olm.bundle", r).as_object_mut().unwrap().remove("properties");
         None
     }),
-    ("image name", |all, r| {
-        one(all, "olm.bundle", r)["image"] = json!(r.pick(&[
+    ("image reference", |all, r| {
+        pick_meta(all, "olm.bundle", r)["image"] = json!(r.pick(&[
             "a b",
             "UPPER/x",
             "x:",
@@ -256,24 +256,24 @@ pub const BREAKS: &[(&str, Change)] = &[
         ]));
         None
     }),
-    ("related image name", |all, r| {
-        let b = one(all, "olm.bundle", r);
+    ("related image reference", |all, r| {
+        let b = pick_meta(all, "olm.bundle", r);
         b["relatedImages"] =
             json!([{ "name": "a", "image": "fine" }, { "image": r.pick(&["a b", "", "x:y:z", "A"]) }]);
         None
     }),
-    ("package property twice", |all, r| {
-        let b = one(all, "olm.bundle", r);
+    ("duplicate package property", |all, r| {
+        let b = pick_meta(all, "olm.bundle", r);
         let v = package_property(b).clone();
         b["properties"].as_array_mut().unwrap().push(json!({ "type": "olm.package", "value": v }));
         None
     }),
-    ("package property of another", |all, r| {
-        package_property(one(all, "olm.bundle", r))["packageName"] = json!("other");
+    ("package property of another package", |all, r| {
+        package_property(pick_meta(all, "olm.bundle", r))["packageName"] = json!("other");
         None
     }),
     ("version", |all, r| {
-        package_property(one(all, "olm.bundle", r))["version"] = json!(r.pick(&[
+        package_property(pick_meta(all, "olm.bundle", r))["version"] = json!(r.pick(&[
             "",
             "1",
             "1.0",
@@ -288,7 +288,7 @@ pub const BREAKS: &[(&str, Change)] = &[
         ]));
         None
     }),
-    ("version twice", |all, r| {
+    ("duplicate version", |all, r| {
         let c = channel(all, 3, r);
         let p = c["package"].clone();
         let names = [entry(c, 0)["name"].clone(), entry(c, 1)["name"].clone()];
@@ -301,7 +301,7 @@ pub const BREAKS: &[(&str, Change)] = &[
         None
     }),
     ("release", |all, r| {
-        package_property(one(all, "olm.bundle", r))["release"] =
+        package_property(pick_meta(all, "olm.bundle", r))["release"] =
             json!(r.pick(&["1", "01", "a..b", "a b", "123456789012345678901", "", "1.alpha", "a+b"]));
         None
     }),
@@ -358,7 +358,7 @@ pub const BREAKS: &[(&str, Change)] = &[
         add_property(all, r, "olm.csv.metadata", v);
         None
     }),
-    ("object", |all, r| {
+    ("bundle object", |all, r| {
         let v = r
             .pick(&[
                 json!({ "data": "!!" }),
@@ -382,15 +382,15 @@ pub const BREAKS: &[(&str, Change)] = &[
     }),
     ("property without value", |all, r| {
         let t = *r.pick(&["olm.gvk", "olm.package", "own", "olm.bundle.object"]);
-        one(all, "olm.bundle", r)["properties"].as_array_mut().unwrap().push(json!({ "type": t }));
+        pick_meta(all, "olm.bundle", r)["properties"].as_array_mut().unwrap().push(json!({ "type": t }));
         None
     }),
     ("null property", |all, r| {
-        one(all, "olm.bundle", r)["properties"].as_array_mut().unwrap().push(Value::Null);
+        pick_meta(all, "olm.bundle", r)["properties"].as_array_mut().unwrap().push(Value::Null);
         None
     }),
-    ("object instead of image", |all, r| {
-        let b = one(all, "olm.bundle", r);
+    ("bundle object instead of image", |all, r| {
+        let b = pick_meta(all, "olm.bundle", r);
         b["image"] = json!("");
         b["properties"]
             .as_array_mut()
@@ -399,37 +399,39 @@ pub const BREAKS: &[(&str, Change)] = &[
         None
     }),
     ("deprecation without package", |all, r| {
-        one(all, "olm.deprecations", r)["package"] = json!("");
+        pick_meta(all, "olm.deprecations", r)["package"] = json!("");
         None
     }),
     ("deprecation of unknown package", |all, r| {
-        one(all, "olm.deprecations", r)["package"] = json!("nobody");
+        pick_meta(all, "olm.deprecations", r)["package"] = json!("nobody");
         None
     }),
-    ("deprecation twice", |all, r| {
-        let d = one(all, "olm.deprecations", r).clone();
+    ("duplicate deprecations", |all, r| {
+        let d = pick_meta(all, "olm.deprecations", r).clone();
         all.push(d);
         None
     }),
     ("deprecation without schema", |all, r| deprecation(all, r, json!({ "name": "x" }), "m")),
-    ("deprecated twice", |all, r| {
-        let d = one(all, "olm.deprecations", r);
+    ("duplicate deprecation entry", |all, r| {
+        let d = pick_meta(all, "olm.deprecations", r);
         let e = d["entries"][0].clone();
         d["entries"].as_array_mut().unwrap().push(e);
         None
     }),
-    ("deprecated bundle unknown", |all, r| {
+    ("deprecated bundle is unknown", |all, r| {
         deprecation(all, r, json!({ "schema": "olm.bundle", "name": "ghost" }), "m")
     }),
-    ("deprecated channel unknown", |all, r| {
+    ("deprecated channel is unknown", |all, r| {
         deprecation(all, r, json!({ "schema": "olm.channel", "name": "ghost" }), "m")
     }),
-    ("deprecated package named", |all, r| {
+    ("deprecated package has a name", |all, r| {
         deprecation(all, r, json!({ "schema": "olm.package", "name": "x" }), "m")
     }),
-    ("deprecated what", |all, r| deprecation(all, r, json!({ "schema": "olm.thing", "name": "x\"y" }), "m")),
-    ("deprecated without message", |all, r| {
-        one(all, "olm.deprecations", r)["entries"][0]["message"] = json!("");
+    ("deprecation of unknown schema", |all, r| {
+        deprecation(all, r, json!({ "schema": "olm.thing", "name": "x\"y" }), "m")
+    }),
+    ("deprecation without message", |all, r| {
+        pick_meta(all, "olm.deprecations", r)["entries"][0]["message"] = json!("");
         None
     }),
     ("keys in another case", |all, r| {
@@ -470,7 +472,7 @@ pub const BREAKS: &[(&str, Change)] = &[
         d.insert(b.to_owned(), json!("2"));
         None
     }),
-    ("head no string", |all, r| {
+    ("header field is not a string", |all, r| {
         let n = r.below(all.len());
         let key = *r.pick(&["schema", "package", "name"]);
         all[n][key] = r
@@ -497,7 +499,7 @@ pub const BREAKS: &[(&str, Change)] = &[
         all[n]["schema"] = json!("");
         None
     }),
-    ("no object", |all, r| {
+    ("document is not an object", |all, r| {
         all.push(
             r.pick(&[
                 json!([1, "x"]),
@@ -554,14 +556,14 @@ pub const BREAKS: &[(&str, Change)] = &[
         None
     }),
     ("order of properties", |all, r| {
-        let b = one(all, "olm.bundle", r);
+        let b = pick_meta(all, "olm.bundle", r);
         let list = b["properties"].as_array_mut().unwrap();
         list.insert(0, json!({ "type": "olm.bundle.object", "value": { "data": base64(b"{}") } }));
         list.insert(0, json!({ "type": "olm.csv.metadata", "value": { "displayName": "x" } }));
         list.push(json!({ "type": "last", "value": 0.0 }));
         None
     }),
-    ("left out", |all, r| {
+    ("indexignore", |all, r| {
         let ignore =
             *r.pick(&["*.md\n", "/docs\n", "docs/**/no.json\n", "# no\n\n!x\nREADME*\n", "d*s\n", "docs/\n"]);
         let mut files = super::write(all, "json", r);
@@ -573,23 +575,23 @@ pub const BREAKS: &[(&str, Change)] = &[
         }
         Some(files)
     }),
-    ("cut off", |all, r| {
+    ("truncated file", |all, r| {
         let form = *r.pick(&["json", "yaml"]);
-        let mut t = written(all, form, r);
+        let mut t = encode(all, form, r);
         let n = r.below(t.len());
         t.truncate(n);
-        raw("c", t)
+        single_file("c", t)
     }),
-    ("a byte changed", |all, r| {
+    ("corrupted byte", |all, r| {
         let form = *r.pick(&["json", "yaml"]);
-        let mut t = written(all, form, r);
+        let mut t = encode(all, form, r);
         let n = r.below(t.len());
         t[n] = *r.pick(b"{}[]\",:#x\n\t '\\&*!%-\xff\x00");
-        raw("c", t)
+        single_file("c", t)
     }),
     ("json, then garbage", |all, r| {
         let count = 1 + r.below(3);
-        let mut t = written(&all[..count.min(all.len())], "json", r);
+        let mut t = encode(&all[..count.min(all.len())], "json", r);
         t.extend_from_slice(
             r.pick(&[
                 "x",
@@ -604,17 +606,17 @@ pub const BREAKS: &[(&str, Change)] = &[
             ])
             .as_bytes(),
         );
-        raw("c", t)
+        single_file("c", t)
     }),
     ("json, then yaml", |all, r| {
         let (a, b) = all.split_at(1);
-        let mut t = written(a, "json", r);
+        let mut t = encode(a, "json", r);
         t.extend_from_slice(b"\n");
-        t.extend(written(b, "yaml", r));
-        raw("c", t)
+        t.extend(encode(b, "yaml", r));
+        single_file("c", t)
     }),
-    ("yaml in braces", |_, r| {
-        raw(
+    ("yaml flow mapping", |_, r| {
+        single_file(
             "c",
             *r.pick(&[
                 "{schema: own, x: 1}",
@@ -624,8 +626,8 @@ pub const BREAKS: &[(&str, Change)] = &[
             ]),
         )
     }),
-    ("yaml of its own kind", |_, r| {
-        raw(
+    ("yaml syntax", |_, r| {
+        single_file(
             "c.yaml",
             *r.pick(&[
                 "schema: own\ny: 1\nn: 2\n",
@@ -652,7 +654,7 @@ pub const BREAKS: &[(&str, Change)] = &[
         )
     }),
     ("numbers", |_, r| {
-        raw(
+        single_file(
             "c.json",
             format!(
                 "{{\"schema\":\"own\",\"n\":{}}}",
@@ -683,7 +685,7 @@ pub const BREAKS: &[(&str, Change)] = &[
         )
     }),
     ("strings", |_, r| {
-        raw(
+        single_file(
             "c.json",
             format!(
                 "{{\"schema\":\"own\",\"s\":\"{}\",\"{}\":1}}",
@@ -704,7 +706,7 @@ pub const BREAKS: &[(&str, Change)] = &[
             ),
         )
     }),
-    ("bytes", |_, r| {
+    ("invalid utf-8", |_, r| {
         let mut t = b"{\"schema\":\"own\",\"s\":\"a".to_vec();
         t.extend_from_slice(r.pick::<&[u8]>(&[
             &b"\xff"[..],
@@ -714,9 +716,9 @@ pub const BREAKS: &[(&str, Change)] = &[
             b"\xc0\x80",
         ]));
         t.extend_from_slice(b"b\"}");
-        raw("c.json", t)
+        single_file("c.json", t)
     }),
-    ("keys twice", |_, r| {
-        raw("c.json", *r.pick(&["{\"schema\":\"a\",\"schema\":\"own\"}", "{\"schema\":\"own\",\"x\":{\"a\":1,\"a\":2,\"b\":3}}", "{\"schema\":1,\"schema\":\"own\"}", "{\"schema\":\"own\",\"schema\":1}", "{\"schema\":\"olm.package\",\"name\":\"a\",\"name\":\"b\",\"icon\":{\"mediatype\":\"x\",\"mediatype\":\"y\"}}"]))
+    ("duplicate keys", |_, r| {
+        single_file("c.json", *r.pick(&["{\"schema\":\"a\",\"schema\":\"own\"}", "{\"schema\":\"own\",\"x\":{\"a\":1,\"a\":2,\"b\":3}}", "{\"schema\":1,\"schema\":\"own\"}", "{\"schema\":\"own\",\"schema\":1}", "{\"schema\":\"olm.package\",\"name\":\"a\",\"name\":\"b\",\"icon\":{\"mediatype\":\"x\",\"mediatype\":\"y\"}}"]))
     }),
 ];

@@ -1,11 +1,11 @@
-//! The Go types that opm reads documents into: which fields there are, and what it says when a value does not fit.
+//! Go types that opm decodes metas into, with their fields and unmarshal errors.
 
 use podium_goyaml::yaml::types::{BOOL, Kind, STRING, STRING_MAP, STRINGS, Struct, Type, fit};
 use podium_sprig::encoding::base64_decode;
 
 use crate::json::{Document, Value, View};
 
-/// `json.RawMessage`: anything; null is kept apart from nothing.
+/// `json.RawMessage`: any value; null differs from a missing value.
 static RAW: Type = Type::pointer("json.RawMessage", Kind::Any);
 /// `[]byte`.
 static BYTES: Type = Type::new("[]uint8", Kind::Bytes(base64));
@@ -19,18 +19,18 @@ fn base64(text: &str) -> Result<(), String> {
     base64_decode(text.as_bytes()).map(drop).map_err(|at| format!("illegal base64 data at input byte {at}"))
 }
 
-/// Whether a text is plainly base64, without a look at line breaks.
+/// Reports whether a text is canonical base64 without line breaks.
 fn is_base64(text: &[u8]) -> bool {
     let body = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
-    let letter = |b: u8| {
+    let is_base64_char = |b: u8| {
         ((b | 0x20).wrapping_sub(b'a') < 26) | (b.wrapping_sub(b'0') < 10) | (b == b'+') | (b == b'/')
     };
-    // Without an early end in the middle, many bytes are compared at once.
+    // Without early exit the compiler vectorizes the comparison.
     text.len().is_multiple_of(4)
-        && body.chunks(64).all(|part| part.iter().fold(true, |fine, &b| fine & letter(b)))
+        && body.chunks(64).all(|part| part.iter().fold(true, |valid, &b| valid & is_base64_char(b)))
 }
 
-/// Defines a struct and its type, with the fields in Go's order.
+/// Defines a struct type and its list type, with the fields in Go's order.
 macro_rules! structs {
     ($($name:ident, $list:ident = $package:literal $go:literal { $($field:literal: $ty:expr),* $(,)? })*) => {$(
         pub(crate) static $name: Type = Type::new(
@@ -69,8 +69,8 @@ structs! {
     PACKAGE_PROPERTY, PACKAGE_PROPERTIES = "property." "Package" {
         "packageName": &STRING, "version": &STRING, "release": &STRING,
     }
-    // opm 1.51 does not know releases.
-    OLD_PACKAGE_PROPERTY, OLD_PACKAGE_PROPERTIES = "property." "Package" {
+    // opm 1.51 has no release field.
+    V151_PACKAGE_PROPERTY, V151_PACKAGE_PROPERTIES = "property." "Package" {
         "packageName": &STRING, "version": &STRING,
     }
     REQUIRED_PROPERTY, REQUIRED_PROPERTIES = "property." "PackageRequired" {
@@ -125,27 +125,28 @@ structs! {
     }
     SEMVER_CHANNEL, SEMVER_CHANNELS = "semver." "channelBundles" { "bundles": &SEMVER_BUNDLES }
     SEMVER_BUNDLE, SEMVER_BUNDLES = "semver." "bundleEntry" { "image": &STRING }
-    OLD_SEMVER, OLD_SEMVERS = "semver." "semverTemplate" {
+    V151_SEMVER, V151_SEMVERS = "semver." "semverTemplate" {
         "schema": &STRING, "generateMajorChannels": &BOOL, "generateMinorChannels": &BOOL,
-        "defaultChannelTypePreference": &OLD_STREAM_TYPE, "candidate": &OLD_SEMVER_CHANNEL,
-        "fast": &OLD_SEMVER_CHANNEL, "stable": &OLD_SEMVER_CHANNEL,
+        "defaultChannelTypePreference": &V151_STREAM_TYPE, "candidate": &V151_SEMVER_CHANNEL,
+        "fast": &V151_SEMVER_CHANNEL, "stable": &V151_SEMVER_CHANNEL,
     }
-    OLD_SEMVER_CHANNEL, OLD_SEMVER_CHANNELS = "semver." "semverTemplateChannelBundles" {
-        "bundles": &OLD_SEMVER_BUNDLES,
+    V151_SEMVER_CHANNEL, V151_SEMVER_CHANNELS = "semver." "semverTemplateChannelBundles" {
+        "bundles": &V151_SEMVER_BUNDLES,
     }
-    OLD_SEMVER_BUNDLE, OLD_SEMVER_BUNDLES = "semver." "semverTemplateBundleEntry" { "image": &STRING }
+    V151_SEMVER_BUNDLE, V151_SEMVER_BUNDLES = "semver." "semverTemplateBundleEntry" { "image": &STRING }
 }
 
 static ICON_POINTER: Type = Type { pointer: true, ..ICON };
 static INSTALL_MODE_TYPE: Type = Type::new("v1alpha1.InstallModeType", Kind::Str);
 static STREAM_TYPE: Type = Type::new("semver.StreamType", Kind::Str);
-static OLD_STREAM_TYPE: Type = Type::new("semver.streamType", Kind::Str);
+static V151_STREAM_TYPE: Type = Type::new("semver.streamType", Kind::Str);
 
-/// Whether a value is already what the type would hold: every key a field, spelt as it is, once; no nulls.
+/// Reports whether a value already has the form of the type: each key an exactly spelled field, at most once,
+/// and no nulls.
 ///
-/// A no is not a refusal: then [`read`] has to look.
-pub(crate) fn fits(value: Value<'_>, ty: &Type) -> bool {
-    // Strings are not looked into: most of a catalog is strings.
+/// If not, [`convert`] decides whether the value fits.
+pub(crate) fn matches_exactly(value: Value<'_>, ty: &Type) -> bool {
+    // Strings are not decoded: they are most of a catalog.
     match ty.kind {
         Kind::Any => return true,
         Kind::Str => return value.is_string(),
@@ -154,23 +155,29 @@ pub(crate) fn fits(value: Value<'_>, ty: &Type) -> bool {
     match (ty.kind, value.view()) {
         (Kind::Bool, View::Bool(_)) => true,
         (Kind::Bytes(check), View::String(text)) => check(&text).is_ok(),
-        (Kind::List(element), View::List(mut items)) => items.all(|item| fits(item, element)),
-        (Kind::Map(element), View::Map(mut entries)) => entries.all(|(_, item)| fits(item, element)),
-        (Kind::Struct(of), View::Map(_)) => {
+        (Kind::List(element), View::List(mut items)) => items.all(|item| matches_exactly(item, element)),
+        (Kind::Map(element), View::Map(mut entries)) => {
+            entries.all(|(_, item)| matches_exactly(item, element))
+        }
+        (Kind::Struct(struct_type), View::Map(_)) => {
             let mut seen = 0_u64;
             for (key, item) in value.pairs() {
                 let key = key.bytes();
-                match of.fields.iter().position(|(name, _)| *name.as_bytes() == *key) {
+                match struct_type.fields.iter().position(|(name, _)| *name.as_bytes() == *key) {
                     Some(at) if seen & (1 << at) == 0 => {
                         seen |= 1 << at;
-                        if !of.fields.get(at).is_some_and(|(_, ty)| fits(item, ty)) {
+                        if !struct_type.fields.get(at).is_some_and(|(_, ty)| matches_exactly(item, ty)) {
                             return false;
                         }
                     }
                     Some(_) => return false,
-                    // A field in another case, or nothing that the type has.
+                    // A key in another case needs conversion; an unknown key does not.
                     None if !key.is_ascii() => return false,
-                    None if of.fields.iter().any(|(name, _)| name.as_bytes().eq_ignore_ascii_case(&key)) => {
+                    None if struct_type
+                        .fields
+                        .iter()
+                        .any(|(name, _)| name.as_bytes().eq_ignore_ascii_case(&key)) =>
+                    {
                         return false;
                     }
                     None => {}
@@ -182,16 +189,16 @@ pub(crate) fn fits(value: Value<'_>, ty: &Type) -> bool {
     }
 }
 
-/// Reads a value into a type: the document that Go would hold, or Go's words for why not.
-pub(crate) fn read(value: Value<'_>, ty: &Type) -> Result<Document, String> {
-    if fits(value, ty) {
+/// Converts a value to a type like Go's `json.Unmarshal`. An error is Go's message.
+pub(crate) fn convert(value: Value<'_>, ty: &Type) -> Result<Document, String> {
+    if matches_exactly(value, ty) {
         return Ok(value.to_document());
     }
     let node = fit(value.to_node(), ty)?;
-    Document::of(&node).ok_or_else(|| "too large".to_owned())
+    Document::from_node(&node).ok_or_else(|| "too large".to_owned())
 }
 
-/// Says why a value does not fit a type, in Go's words; nothing if it does.
+/// Checks that a value fits a type. An error is Go's message.
 pub(crate) fn check(value: Value<'_>, ty: &Type) -> Result<(), String> {
-    if fits(value, ty) { Ok(()) } else { read(value, ty).map(drop) }
+    if matches_exactly(value, ty) { Ok(()) } else { convert(value, ty).map(drop) }
 }

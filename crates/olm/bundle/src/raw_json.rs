@@ -1,7 +1,7 @@
-//! JSON as it was written: pieces of a text that is known to be JSON, and the text without its spaces.
+//! Slices, compacts and indents JSON text without decoding it.
 
-/// The place behind the value that starts at a place. Containers are counted, so that depth needs no stack.
-fn skip(text: &[u8], mut at: usize) -> usize {
+/// Returns the offset behind the value at `at`. Open containers are counted, so nesting needs no recursion.
+fn skip_value(text: &[u8], mut at: usize) -> usize {
     let mut open = 0usize;
     while let Some(byte) = text.get(at) {
         match byte {
@@ -46,120 +46,120 @@ fn skip(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-fn spaces(text: &[u8], mut at: usize) -> usize {
+fn skip_whitespace(text: &[u8], mut at: usize) -> usize {
     while text.get(at).is_some_and(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r')) {
         at += 1;
     }
     at
 }
 
-fn piece(text: &str, from: usize, to: usize) -> &str {
+fn slice(text: &str, from: usize, to: usize) -> &str {
     text.get(from..to).unwrap_or_default()
 }
 
-/// The elements of an array; nothing if the text is something else.
+/// Splits an array into its elements; returns nothing for other values.
 pub fn elements(text: &str) -> Option<Vec<&str>> {
     let bytes = text.as_bytes();
-    let mut at = spaces(bytes, 0);
+    let mut at = skip_whitespace(bytes, 0);
     if bytes.get(at) != Some(&b'[') {
         return None;
     }
     let mut out = Vec::new();
-    at = spaces(bytes, at + 1);
+    at = skip_whitespace(bytes, at + 1);
     while bytes.get(at).is_some_and(|b| *b != b']') {
-        let end = skip(bytes, at).max(at + 1);
-        out.push(piece(text, at, end));
-        at = spaces(bytes, end);
+        let end = skip_value(bytes, at).max(at + 1);
+        out.push(slice(text, at, end));
+        at = skip_whitespace(bytes, end);
         if bytes.get(at) == Some(&b',') {
-            at = spaces(bytes, at + 1);
+            at = skip_whitespace(bytes, at + 1);
         }
     }
     Some(out)
 }
 
-/// The members of an object, their keys still in quotation marks; nothing if the text is something else.
+/// Splits an object into its members, with quoted keys; returns nothing for other values.
 pub fn members(text: &str) -> Option<Vec<(&str, &str)>> {
     let bytes = text.as_bytes();
-    let mut at = spaces(bytes, 0);
+    let mut at = skip_whitespace(bytes, 0);
     if bytes.get(at) != Some(&b'{') {
         return None;
     }
     let mut out = Vec::new();
-    at = spaces(bytes, at + 1);
+    at = skip_whitespace(bytes, at + 1);
     while bytes.get(at).is_some_and(|b| *b != b'}') {
-        let key_end = skip(bytes, at).max(at + 1);
-        let colon = spaces(bytes, key_end);
-        let start = spaces(bytes, colon + 1);
-        let end = skip(bytes, start).max(start + 1);
-        out.push((piece(text, at, key_end), piece(text, start, end)));
-        at = spaces(bytes, end);
+        let key_end = skip_value(bytes, at).max(at + 1);
+        let colon = skip_whitespace(bytes, key_end);
+        let start = skip_whitespace(bytes, colon + 1);
+        let end = skip_value(bytes, start).max(start + 1);
+        out.push((slice(text, at, key_end), slice(text, start, end)));
+        at = skip_whitespace(bytes, end);
         if bytes.get(at) == Some(&b',') {
-            at = spaces(bytes, at + 1);
+            at = skip_whitespace(bytes, at + 1);
         }
     }
     Some(out)
 }
 
-/// A JSON text without the spaces between its values.
+/// Removes insignificant whitespace.
 pub fn compact(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let (mut inside, mut escaped) = (false, false);
-    for sign in text.chars() {
-        if inside {
-            out.push(sign);
-            inside = escaped || sign != '"';
-            escaped = sign == '\\' && !escaped;
-        } else if !matches!(sign, ' ' | '\t' | '\n' | '\r') {
-            out.push(sign);
-            inside = sign == '"';
+    let (mut in_string, mut escaped) = (false, false);
+    for c in text.chars() {
+        if in_string {
+            out.push(c);
+            in_string = escaped || c != '"';
+            escaped = c == '\\' && !escaped;
+        } else if !matches!(c, ' ' | '\t' | '\n' | '\r') {
+            out.push(c);
+            in_string = c == '"';
         }
     }
     out
 }
 
-/// A compact JSON text on many lines, as Go's `json.Indent` writes it.
-pub fn indent(text: &str, by: &str) -> String {
+/// Indents compact JSON like Go's `json.Indent`.
+pub fn indent(text: &str, indent_unit: &str) -> String {
     let mut out = String::with_capacity(text.len() * 2);
-    let (mut inside, mut escaped, mut depth) = (false, false, 0usize);
-    let mut signs = text.chars().peekable();
-    let line = |out: &mut String, depth: usize| {
+    let (mut in_string, mut escaped, mut depth) = (false, false, 0usize);
+    let mut chars = text.chars().peekable();
+    let newline = |out: &mut String, depth: usize| {
         out.push('\n');
-        (0..depth).for_each(|_| out.push_str(by));
+        (0..depth).for_each(|_| out.push_str(indent_unit));
     };
-    while let Some(sign) = signs.next() {
-        if inside {
-            out.push(sign);
-            inside = escaped || sign != '"';
-            escaped = sign == '\\' && !escaped;
+    while let Some(c) = chars.next() {
+        if in_string {
+            out.push(c);
+            in_string = escaped || c != '"';
+            escaped = c == '\\' && !escaped;
             continue;
         }
-        match sign {
+        match c {
             '{' | '[' => {
-                out.push(sign);
-                match signs.peek() {
+                out.push(c);
+                match chars.peek() {
                     Some(end @ ('}' | ']')) => {
                         out.push(*end);
-                        signs.next();
+                        chars.next();
                     }
                     _ => {
                         depth += 1;
-                        line(&mut out, depth);
+                        newline(&mut out, depth);
                     }
                 }
             }
             '}' | ']' => {
                 depth = depth.saturating_sub(1);
-                line(&mut out, depth);
-                out.push(sign);
+                newline(&mut out, depth);
+                out.push(c);
             }
             ',' => {
-                out.push(sign);
-                line(&mut out, depth);
+                out.push(c);
+                newline(&mut out, depth);
             }
             ':' => out.push_str(": "),
             _ => {
-                out.push(sign);
-                inside = sign == '"';
+                out.push(c);
+                in_string = c == '"';
             }
         }
     }
@@ -171,7 +171,7 @@ mod tests {
     use super::{compact, elements, indent, members};
 
     #[test]
-    fn pieces_are_as_they_were_written() {
+    fn keeps_elements_and_members_verbatim() {
         let text = r#" [ {"a" : [1, "]\"" ] , "b":null}, 5 ,"x" ] "#;
         let all = elements(text).unwrap();
         assert_eq!(all, [r#"{"a" : [1, "]\"" ] , "b":null}"#, "5", r#""x""#]);

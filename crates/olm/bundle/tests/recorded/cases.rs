@@ -1,18 +1,18 @@
-//! Bundles that are made up, and what can be wrong with them.
+//! Generates bundles from a seed, with mutations.
 
 use std::collections::BTreeMap;
 
-use podium_bundle::render::{Certificates, Options};
-use podium_goyaml::{Node, Pos, Value as Written, emit};
+use podium_bundle::render::{CertificateProvider, Options};
+use podium_goyaml::{Node, Pos, Value as YamlValue, emit};
 use serde_json::{Value, json};
 
-/// A random number generator that gives the same numbers everywhere.
+/// A deterministic random number generator (SplitMix64).
 pub struct Random(u64);
 
 impl Random {
-    /// One that begins at a seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Self {
-        // Mixed, so that neighbours do not give the same numbers one after the other.
+        // Mixes the seed, so that consecutive seeds do not give overlapping sequences.
         let mut random = Self(seed ^ 0x5851_f42d_4c95_7f2d);
         random.0 = random.next().rotate_left(17) ^ seed;
         random
@@ -34,26 +34,26 @@ impl Random {
         self.below(100) < percent
     }
 
-    fn one<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+    fn pick<'a, T>(&mut self, all: &'a [T]) -> &'a T {
         &all[self.below(all.len())]
     }
 }
 
-/// A case: a bundle, and how it is asked about.
+/// A generated bundle with the parameters to render it.
 pub struct Case {
-    /// The files.
+    /// Bundle files.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// The reference that opm is told.
+    /// Image reference for opm.
     pub image: String,
-    /// Whether opm is to migrate.
+    /// Whether opm migrates bundle objects.
     pub migrate: bool,
-    /// Where the controller installs.
+    /// Render options.
     pub options: Options,
-    /// What was done to the bundle.
-    pub done: Vec<&'static str>,
+    /// Names of the applied mutations.
+    pub mutations: Vec<&'static str>,
 }
 
-struct Draft {
+struct BundleDraft {
     csv: Value,
     csv_name: String,
     crds: Vec<Value>,
@@ -61,30 +61,30 @@ struct Draft {
     annotations: Value,
     properties: Option<Value>,
     dependencies: Option<Value>,
-    raw: Vec<(String, Vec<u8>)>,
+    extra_files: Vec<(String, Vec<u8>)>,
     options: Options,
     image: String,
 }
 
-/// The case of a seed.
+/// Generates the case of a seed.
 pub fn case(seed: u64) -> Case {
     let mut random = Random::new(seed);
-    let mut draft = draft(&mut random);
-    let mut done = Vec::new();
-    let times = *random.one(&[0, 1, 1, 1, 1, 2, 3]);
+    let mut draft = base_draft(&mut random);
+    let mut mutations = Vec::new();
+    let times = *random.pick(&[0, 1, 1, 1, 1, 2, 3]);
     for _ in 0..times {
-        let (name, change) = random.one(CHANGES);
-        change(&mut draft, &mut random);
-        done.push(*name);
+        let (name, mutate) = random.pick(MUTATIONS);
+        mutate(&mut draft, &mut random);
+        mutations.push(*name);
     }
     let migrate = random.chance(40);
-    let files = files(&draft, &mut random);
-    Case { files, image: draft.image, migrate, options: draft.options, done }
+    let files = encode_files(&draft, &mut random);
+    Case { files, image: draft.image, migrate, options: draft.options, mutations }
 }
 
-fn draft(random: &mut Random) -> Draft {
-    let package = (*random.one(&["web", "model-orchestra", "x.y"])).to_owned();
-    let version = *random.one(&["1.2.3", "0.1.0", "2.0.0-rc.1", "1.0.0+build.7", "v1.4", "10.20.30"]);
+fn base_draft(random: &mut Random) -> BundleDraft {
+    let package = (*random.pick(&["web", "model-orchestra", "x.y"])).to_owned();
+    let version = *random.pick(&["1.2.3", "0.1.0", "2.0.0-rc.1", "1.0.0+build.7", "v1.4", "10.20.30"]);
     let csv_name = format!("{package}.v{}", version.trim_start_matches('v'));
     let kinds = random.below(3);
     let crds: Vec<Value> = (0..kinds).map(|at| crd(at, random)).collect();
@@ -160,8 +160,9 @@ fn draft(random: &mut Random) -> Draft {
     if random.chance(20) {
         csv["metadata"]["labels"] = json!({"arch": "amd64"});
     }
-    let certificates = *random.one(&[None, Some(Certificates::CertManager), Some(Certificates::OpenShift)]);
-    if certificates.is_some() && random.chance(60) {
+    let certificate_provider =
+        *random.pick(&[None, Some(CertificateProvider::CertManager), Some(CertificateProvider::OpenShift)]);
+    if certificate_provider.is_some() && random.chance(60) {
         let count = 1 + random.below(3);
         let hooks: Vec<Value> = (0..count).map(|at| webhook(at, random)).collect();
         csv["spec"]["webhookdefinitions"] = Value::Array(hooks);
@@ -182,16 +183,15 @@ fn draft(random: &mut Random) -> Draft {
             {"type": "olm.gvk", "value": {"group": "need.example.com", "kind": "Need", "version": "v1"}},
             {"type": "olm.constraint", "value": {"failureMessage": "<no>", "cel": {"rule": "true"}}}]})
     });
-    let namespace = "operators".to_owned();
-    let namespaces = random.chance(40);
-    // Who may be confined may be told where to look.
-    let targets = if namespaces && random.chance(20) {
-        vec![(*random.one(&["operators", "team-a"])).to_owned()]
+    let single_own_namespace = random.chance(40);
+    // Target namespaces are only valid with the feature gate.
+    let target_namespaces = if single_own_namespace && random.chance(20) {
+        vec![(*random.pick(&["operators", "team-a"])).to_owned()]
     } else {
         Vec::new()
     };
-    let deployment = if random.chance(15) { config(random) } else { Value::Null };
-    Draft {
+    let deployment_config = if random.chance(15) { deployment_config(random) } else { Value::Null };
+    BundleDraft {
         csv,
         csv_name: "web.clusterserviceversion.yaml".to_owned(),
         crds,
@@ -199,9 +199,15 @@ fn draft(random: &mut Random) -> Draft {
         annotations: json!({"annotations": annotations}),
         properties,
         dependencies,
-        raw: Vec::new(),
-        options: Options { namespace, targets, certificates, namespaces, deployment },
-        image: (*random.one(&["", "example.com/web-bundle:1", "example.com/a:1"])).to_owned(),
+        extra_files: Vec::new(),
+        options: Options {
+            install_namespace: "operators".to_owned(),
+            target_namespaces,
+            certificate_provider,
+            single_own_namespace,
+            deployment_config,
+        },
+        image: (*random.pick(&["", "example.com/web-bundle:1", "example.com/a:1"])).to_owned(),
     }
 }
 
@@ -232,7 +238,7 @@ fn crd(at: usize, random: &mut Random) -> Value {
 }
 
 fn deployment(name: &str, random: &mut Random) -> Value {
-    let mut container = json!({"name": "manager", "image": random.one(&["example.com/a:1", "example.com/web:1"]),
+    let mut container = json!({"name": "manager", "image": random.pick(&["example.com/a:1", "example.com/web:1"]),
         "args": ["--leader-elect"], "resources": {"limits": {"cpu": "0.5", "memory": "128Mi"}, "requests": {"cpu": 1}}});
     if random.chance(40) {
         container["env"] = json!([{"name": "A", "value": "b"}, {"name": "NS", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}]);
@@ -277,13 +283,13 @@ fn permission(random: &mut Random) -> Value {
     if random.chance(20) {
         rules.push(json!({"nonResourceURLs": ["/metrics"], "verbs": ["get"]}));
     }
-    let account = *random.one(&["manager", "manager", "", "other-account-with-a-rather-long-name"]);
+    let account = *random.pick(&["manager", "manager", "", "other-account-with-a-rather-long-name"]);
     json!({"serviceAccountName": account, "rules": rules})
 }
 
 fn webhook(at: usize, random: &mut Random) -> Value {
-    let ty = *random.one(&["ValidatingAdmissionWebhook", "MutatingAdmissionWebhook", "ConversionWebhook"]);
-    let mut hook = json!({"generateName": format!("hook{at}.example.com"), "type": ty, "deploymentName": "manager",
+    let ty = *random.pick(&["ValidatingAdmissionWebhook", "MutatingAdmissionWebhook", "ConversionWebhook"]);
+    let mut webhook_value = json!({"generateName": format!("hook{at}.example.com"), "type": ty, "deploymentName": "manager",
         "admissionReviewVersions": ["v1"], "sideEffects": "None"});
     for (key, value, percent) in [
         ("containerPort", json!(9443), 60),
@@ -303,17 +309,17 @@ fn webhook(at: usize, random: &mut Random) -> Value {
         ),
     ] {
         if random.chance(percent) {
-            hook[key] = value;
+            webhook_value[key] = value;
         }
     }
     if ty == "ConversionWebhook" {
-        hook["conversionCRDs"] = json!([format!("webs{at}.example.com")]);
+        webhook_value["conversionCRDs"] = json!([format!("webs{at}.example.com")]);
     }
-    hook
+    webhook_value
 }
 
 fn other(at: usize, random: &mut Random) -> Value {
-    let (api_version, kind) = random.one(&[
+    let (api_version, kind) = random.pick(&[
         ("v1", "ConfigMap"),
         ("v1", "Service"),
         ("rbac.authorization.k8s.io/v1", "ClusterRole"),
@@ -339,7 +345,7 @@ fn other(at: usize, random: &mut Random) -> Value {
     object
 }
 
-fn config(random: &mut Random) -> Value {
+fn deployment_config(random: &mut Random) -> Value {
     let all = [
         ("env", json!([{"name": "A", "value": "changed"}, {"name": "B", "value": "new"}])),
         ("envFrom", json!([{"configMapRef": {"name": "x"}}])),
@@ -361,16 +367,16 @@ fn config(random: &mut Random) -> Value {
     ];
     let mut out = json!({});
     for _ in 0..=random.below(4) {
-        let (key, value) = random.one(&all);
+        let (key, value) = random.pick(&all);
         out[*key] = value.clone();
     }
     out
 }
 
-type Change = fn(&mut Draft, &mut Random);
+type Mutation = fn(&mut BundleDraft, &mut Random);
 
-/// What can be wrong, or at least unusual.
-const CHANGES: &[(&str, Change)] = &[
+/// Mutations that make a bundle invalid or unusual.
+const MUTATIONS: &[(&str, Mutation)] = &[
     ("no package name", |d, _| {
         d.annotations["annotations"]["operators.operatorframework.io.bundle.package.v1"] = json!("")
     }),
@@ -379,10 +385,10 @@ const CHANGES: &[(&str, Change)] = &[
     ("package is a number", |d, _| {
         d.annotations["annotations"]["operators.operatorframework.io.bundle.package.v1"] = json!(5)
     }),
-    ("annotations are no YAML", |d, _| {
-        d.raw.push(("metadata/annotations.yaml".to_owned(), b"a: [".to_vec()))
+    ("annotations are invalid YAML", |d, _| {
+        d.extra_files.push(("metadata/annotations.yaml".to_owned(), b"a: [".to_vec()))
     }),
-    ("nothing at all", |d, _| {
+    ("empty manifests with hidden file", |d, _| {
         (d.crds, d.others, d.csv) = (Vec::new(), Vec::new(), Value::Null);
     }),
     ("no manifests", |d, _| {
@@ -393,42 +399,46 @@ const CHANGES: &[(&str, Change)] = &[
     ("two csvs", |d, r| {
         let mut second = d.csv.clone();
         second["metadata"]["name"] = json!("second");
-        let name = r.one(&["a.yaml", "z.yaml"]);
-        d.raw.push((format!("manifests/{name}"), second.to_string().into_bytes()));
+        let name = r.pick(&["a.yaml", "z.yaml"]);
+        d.extra_files.push((format!("manifests/{name}"), second.to_string().into_bytes()));
     }),
-    ("a folder in manifests", |d, _| {
-        d.raw.push(("manifests/deeper/a.yaml".to_owned(), b"kind: ConfigMap\n".to_vec()))
+    ("subdirectory in manifests", |d, _| {
+        d.extra_files.push(("manifests/deeper/a.yaml".to_owned(), b"kind: ConfigMap\n".to_vec()))
     }),
-    ("a file that is no YAML", |d, _| {
-        d.raw.push(("manifests/bad.yaml".to_owned(), b"a: b: c\n- x".to_vec()))
+    ("invalid YAML file", |d, _| {
+        d.extra_files.push(("manifests/bad.yaml".to_owned(), b"a: b: c\n- x".to_vec()))
     }),
-    ("a file without a kind", |d, _| d.raw.push(("manifests/kindless.yaml".to_owned(), b"a: 1\n".to_vec()))),
-    ("an empty file", |d, _| d.raw.push(("manifests/empty.yaml".to_owned(), Vec::new()))),
-    ("only a comment", |d, _| d.raw.push(("manifests/comment.yaml".to_owned(), b"# nothing\n".to_vec()))),
+    ("a file without a kind", |d, _| {
+        d.extra_files.push(("manifests/kindless.yaml".to_owned(), b"a: 1\n".to_vec()))
+    }),
+    ("an empty file", |d, _| d.extra_files.push(("manifests/empty.yaml".to_owned(), Vec::new()))),
+    ("only a comment", |d, _| {
+        d.extra_files.push(("manifests/comment.yaml".to_owned(), b"# nothing\n".to_vec()))
+    }),
     ("a hidden file", |d, _| {
-        d.raw.push((
+        d.extra_files.push((
             "manifests/.hidden.yaml".to_owned(),
             b"kind: ConfigMap\napiVersion: v1\nmetadata: {name: h}\n".to_vec(),
         ))
     }),
     ("several documents", |d, _| {
-        d.raw.push(("manifests/many.yaml".to_owned(), b"---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: one}\n---\nkind: Secret\napiVersion: v1\nmetadata: {name: two}\n---\n# end\n".to_vec()))
+        d.extra_files.push(("manifests/many.yaml".to_owned(), b"---\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: one}\n---\nkind: Secret\napiVersion: v1\nmetadata: {name: two}\n---\n# end\n".to_vec()))
     }),
     ("a list", |d, r| {
         let inner = "- kind: List\n  apiVersion: v1\n  items: [{kind: Secret, apiVersion: v1, metadata: {name: two}}]\n";
         let inner =
             if r.chance(30) { inner } else { "- {kind: Secret, apiVersion: v1, metadata: {name: two}}\n" };
         let text = format!("kind: ConfigMapList\napiVersion: v1\nitems:\n- metadata: {{name: one}}\n{inner}");
-        d.raw.push(("manifests/list.yaml".to_owned(), text.into_bytes()));
+        d.extra_files.push(("manifests/list.yaml".to_owned(), text.into_bytes()));
     }),
-    ("JSON objects one after the other", |d, _| {
-        d.raw.push(("manifests/stream.json".to_owned(), b"{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"one\"}}\n{\"kind\":\"Secret\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"two\"}}\n".to_vec()))
+    ("JSON stream", |d, _| {
+        d.extra_files.push(("manifests/stream.json".to_owned(), b"{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"one\"}}\n{\"kind\":\"Secret\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"two\"}}\n".to_vec()))
     }),
-    ("values of YAML 1.1", |d, _| {
-        d.raw.push(("manifests/old.yaml".to_owned(), b"kind: ConfigMap\napiVersion: v1\nmetadata: {name: old}\ndata: {a: yes, b: 017, c: 0x1F, d: 1_000, e: 12:30:45, f: ~, on: off}\n".to_vec()))
+    ("YAML 1.1 values", |d, _| {
+        d.extra_files.push(("manifests/old.yaml".to_owned(), b"kind: ConfigMap\napiVersion: v1\nmetadata: {name: old}\ndata: {a: yes, b: 017, c: 0x1F, d: 1_000, e: 12:30:45, f: ~, on: off}\n".to_vec()))
     }),
     ("anchors and merges", |d, _| {
-        d.raw.push((
+        d.extra_files.push((
             "manifests/anchor.yaml".to_owned(),
             b"kind: ConfigMap\napiVersion: v1\nmetadata: &m {name: anchored}\nmore: {<<: *m, x: 1}\n"
                 .to_vec(),
@@ -442,23 +452,23 @@ const CHANGES: &[(&str, Change)] = &[
     ("spec is null", |d, _| set(&mut d.csv, "/spec", Value::Null)),
     ("spec is a list", |d, _| set(&mut d.csv, "/spec", json!([]))),
     ("version is a number", |d, _| set(&mut d.csv, "/spec/version", json!(1.5))),
-    ("version is no version", |d, r| {
-        set(&mut d.csv, "/spec/version", json!(r.one(&["", "one", "1.2.3.4", "01.2.3", "1.2-rc"])))
+    ("invalid version", |d, r| {
+        set(&mut d.csv, "/spec/version", json!(r.pick(&["", "one", "1.2.3.4", "01.2.3", "1.2-rc"])))
     }),
     ("no version", |d, _| remove(&mut d.csv, "/spec", "version")),
-    ("release is odd", |d, r| {
+    ("unusual release", |d, r| {
         set(
             &mut d.csv,
             "/spec/release",
-            r.one(&[json!("01"), json!(""), json!(5), json!(true), json!("a_b"), json!(1.5)]).clone(),
+            r.pick(&[json!("01"), json!(""), json!(5), json!(true), json!("a_b"), json!(1.5)]).clone(),
         )
     }),
     ("labels are numbers", |d, _| set(&mut d.csv, "/metadata/labels", json!({"a": 1}))),
     ("display name is a list", |d, _| set(&mut d.csv, "/spec/displayName", json!(["a"]))),
-    ("replicas are a text", |d, _| {
+    ("replicas are a string", |d, _| {
         set(&mut d.csv, "/spec/install/spec/deployments/0/spec/replicas", json!("1"))
     }),
-    ("a quantity is none", |d, _| {
+    ("invalid quantity", |d, _| {
         set(
             &mut d.csv,
             "/spec/install/spec/deployments/0/spec/template/spec/containers/0/resources",
@@ -469,67 +479,67 @@ const CHANGES: &[(&str, Change)] = &[
     ("another strategy", |d, _| set(&mut d.csv, "/spec/install/strategy", json!("image"))),
     ("no install", |d, _| remove(&mut d.csv, "/spec", "install")),
     ("no selector", |d, _| remove(&mut d.csv, "/spec/install/spec/deployments/0/spec", "selector")),
-    ("two deployments of a name", |d, r| {
+    ("duplicate deployment name", |d, r| {
         let second = deployment("manager", r);
         if let Some(all) = d.csv.pointer_mut("/spec/install/spec/deployments").and_then(Value::as_array_mut) {
             all.push(second);
         }
     }),
-    ("a deployment's name is none", |d, r| {
-        set(&mut d.csv, "/spec/install/spec/deployments/0/name", json!(r.one(&["", "Big", "a_b", "-a"])))
+    ("invalid deployment name", |d, r| {
+        set(&mut d.csv, "/spec/install/spec/deployments/0/name", json!(r.pick(&["", "Big", "a_b", "-a"])))
     }),
-    ("an owned definition is missing", |d, _| {
+    ("missing owned CRD", |d, _| {
         push(
             &mut d.csv,
             "/spec/customresourcedefinitions/owned",
             json!({"name": "gone.example.com", "version": "v1", "kind": "Gone"}),
         )
     }),
-    ("an owned definition of another version", |d, _| {
+    ("owned CRD of another version", |d, _| {
         set(&mut d.csv, "/spec/customresourcedefinitions/owned/0/version", json!("v9"))
     }),
-    ("a definition's name has no group", |d, r| {
-        let part = *r.one(&["owned", "required"]);
+    ("CRD name without group", |d, r| {
+        let part = *r.pick(&["owned", "required"]);
         push(
             &mut d.csv,
             &format!("/spec/customresourcedefinitions/{part}"),
             json!({"name": "nogroup", "version": "v1", "kind": "No"}),
         );
     }),
-    ("a required definition", |d, _| {
+    ("required CRD", |d, _| {
         push(
             &mut d.csv,
             "/spec/customresourcedefinitions/required",
             json!({"name": "needs.example.com", "version": "v1", "kind": "Need"}),
         )
     }),
-    ("owned is a text", |d, _| set(&mut d.csv, "/spec/customresourcedefinitions", json!({"owned": "all"}))),
-    ("a definition twice", |d, _| {
+    ("owned is a string", |d, _| set(&mut d.csv, "/spec/customresourcedefinitions", json!({"owned": "all"}))),
+    ("duplicate CRD", |d, _| {
         if let Some(first) = d.crds.first().cloned() {
             d.crds.push(first);
         }
     }),
-    ("a definition of the old version", |d, _| {
+    ("v1beta1 CRD", |d, _| {
         if let Some(crd) = d.crds.first_mut() {
             crd["apiVersion"] = json!("apiextensions.k8s.io/v1beta1");
             crd["spec"]["version"] = json!("v1beta1");
         }
     }),
-    ("a definition of another group", |d, _| {
+    ("CRD of another API group", |d, _| {
         if let Some(crd) = d.crds.first_mut() {
             crd["apiVersion"] = json!("example.com/v1");
         }
     }),
-    ("a schema of the wrong shape", |d, _| {
+    ("malformed CRD schema", |d, _| {
         if let Some(crd) = d.crds.first_mut() {
             set(crd, "/spec/versions/0/schema/openAPIV3Schema/type", json!(["object"]));
         }
     }),
-    ("a definition that keeps everything", |d, _| {
+    ("CRD preserves unknown fields", |d, _| {
         if let Some(crd) = d.crds.first_mut() {
             crd["spec"]["preserveUnknownFields"] = json!(true);
         }
-        d.options.certificates = Some(Certificates::CertManager);
+        d.options.certificate_provider = Some(CertificateProvider::CertManager);
         set(
             &mut d.csv,
             "/spec/webhookdefinitions",
@@ -538,86 +548,86 @@ const CHANGES: &[(&str, Change)] = &[
         );
         set(&mut d.csv, "/spec/installModes", json!([{"type": "AllNamespaces", "supported": true}]));
     }),
-    ("a kind that bundles cannot have", |d, r| {
-        let kind = *r.one(&["Deployment", "Job", "Namespace", "Web0"]);
+    ("unsupported kind", |d, r| {
+        let kind = *r.pick(&["Deployment", "Job", "Namespace", "Web0"]);
         d.others.push(json!({"apiVersion": "x/v1", "kind": kind, "metadata": {"name": "foreign"}}));
     }),
-    ("an API server", |d, _| {
+    ("owned API service", |d, _| {
         set(
             &mut d.csv,
             "/spec/apiservicedefinitions",
             json!({"owned": [{"name": "apis", "group": "api.example.com", "version": "v1", "kind": "Api", "deploymentName": "manager"}]}),
         )
     }),
-    ("an API server is needed", |d, _| {
+    ("required API service", |d, _| {
         set(
             &mut d.csv,
             "/spec/apiservicedefinitions",
             json!({"required": [{"name": "apis", "group": "api.example.com", "version": "v1", "kind": "Api"}]}),
         )
     }),
-    ("nobody makes certificates", |d, r| {
-        d.options.certificates = None;
-        let hook = webhook(0, r);
-        set(&mut d.csv, "/spec/webhookdefinitions", json!([hook]));
+    ("no certificate provider", |d, r| {
+        d.options.certificate_provider = None;
+        let webhook_value = webhook(0, r);
+        set(&mut d.csv, "/spec/webhookdefinitions", json!([webhook_value]));
     }),
-    ("not everywhere", |d, _| {
+    ("AllNamespaces unsupported", |d, _| {
         set(
             &mut d.csv,
             "/spec/installModes",
             json!([{"type": "OwnNamespace", "supported": true}, {"type": "SingleNamespace", "supported": true}]),
         )
     }),
-    ("many namespaces only", |d, _| {
+    ("only MultiNamespace", |d, _| {
         set(&mut d.csv, "/spec/installModes", json!([{"type": "MultiNamespace", "supported": true}]))
     }),
     ("no install modes", |d, _| remove(&mut d.csv, "/spec", "installModes")),
-    ("a webhook without a deployment", |d, r| hooked(d, r, "deploymentName", json!("gone"))),
-    ("a webhook's name is none", |d, r| {
-        let name = json!(r.one(&["hook-", "Hook", "", "a..b"]));
-        hooked(d, r, "generateName", name);
+    ("webhook of a missing deployment", |d, r| set_webhook_field(d, r, "deploymentName", json!("gone"))),
+    ("invalid webhook name", |d, r| {
+        let name = json!(r.pick(&["hook-", "Hook", "", "a..b"]));
+        set_webhook_field(d, r, "generateName", name);
     }),
-    ("a webhook for everything", |d, r| {
-        hooked(
+    ("webhook with wildcard rules", |d, r| {
+        set_webhook_field(
             d,
             r,
             "rules",
             json!([{"apiGroups": ["*", "olm.operatorframework.io"], "apiVersions": ["*"], "resources": ["*"], "operations": ["*"]}]),
         )
     }),
-    ("a webhook for webhooks", |d, r| {
-        hooked(
+    ("webhook on webhook configurations", |d, r| {
+        set_webhook_field(
             d,
             r,
             "rules",
             json!([{"apiGroups": ["admissionregistration.k8s.io"], "apiVersions": ["*"], "resources": ["ValidatingWebhookConfigurations"], "operations": ["*"]}]),
         )
     }),
-    ("two webhooks of a name", |d, r| {
-        hooked(d, r, "webhookPath", json!("/a"));
+    ("duplicate webhook name", |d, r| {
+        set_webhook_field(d, r, "webhookPath", json!("/a"));
         let again = d.csv.pointer("/spec/webhookdefinitions/0").cloned().unwrap_or_default();
         push(&mut d.csv, "/spec/webhookdefinitions", again);
     }),
     ("conversions", |d, r| {
-        hooked(d, r, "type", json!("ConversionWebhook"));
+        set_webhook_field(d, r, "type", json!("ConversionWebhook"));
         let foreign = if r.chance(50) { "webs0.example.com" } else { "foreign.example.com" };
         set(&mut d.csv, "/spec/webhookdefinitions/0/conversionCRDs", json!([foreign, "webs0.example.com"]));
     }),
     ("a property without a value", |d, _| {
         d.properties = Some(json!({"properties": [{"type": "x"}, {"type": "y", "value": "z"}]}))
     }),
-    ("a kind that is a number", |d, _| {
+    ("GVK with a number", |d, _| {
         d.properties = Some(json!({"properties": [{"type": "olm.gvk", "value": {"group": 1}}]}))
     }),
-    ("properties are a text", |d, _| d.properties = Some(json!({"properties": "all"}))),
+    ("properties are a string", |d, _| d.properties = Some(json!({"properties": "all"}))),
     ("a dependency on a list", |d, _| {
         d.dependencies = Some(json!({"dependencies": [{"type": "olm.package", "value": []}]}))
     }),
-    ("a type that is a number", |d, _| {
+    ("property type is a number", |d, _| {
         d.dependencies = Some(json!({"dependencies": [{"type": 7, "value": "x"}]}))
     }),
-    ("properties in the annotation are none", |d, r| {
-        let text = *r.one(&[
+    ("malformed properties annotation", |d, r| {
+        let text = *r.pick(&[
             "[",
             "{}",
             "[5]",
@@ -629,41 +639,41 @@ const CHANGES: &[(&str, Change)] = &[
         ]);
         set(&mut d.csv, "/metadata/annotations", json!({"olm.properties": text}));
     }),
-    ("images are texts", |d, _| set(&mut d.csv, "/spec/relatedImages", json!(["example.com/a:1"]))),
+    ("related images are strings", |d, _| set(&mut d.csv, "/spec/relatedImages", json!(["example.com/a:1"]))),
     ("an image is a number", |d, _| {
         set(&mut d.csv, "/spec/relatedImages", json!([{"name": "a", "image": 5}]))
     }),
-    ("images twice", |d, _| {
+    ("duplicate related images", |d, _| {
         set(
             &mut d.csv,
             "/spec/relatedImages",
             json!([{"name": "b", "image": "example.com/a:1"}, {"name": "a", "image": "example.com/a:1"}, null]),
         )
     }),
-    ("many images", |d, r| {
-        // All that Deployments use is there: what is missing opm adds in a random order. None is there twice: of more than
-        // twelve, opm's sort leaves equal ones in an order of its own.
+    ("many related images", |d, r| {
+        // Lists all images of the Deployments, because opm adds missing ones in random order, and each image
+        // once, because opm's sort is not stable for more than twelve.
         let pool =
             ["example.com/a:1", "example.com/web:1", "example.com/init:1", "example.com/q:1", "b:2", "c:3"];
         let mut all: Vec<Value> = pool.iter().map(|image| json!({"name": image, "image": image})).collect();
         for at in 0..r.below(80) {
-            all.push(json!({"name": format!("n{at}"), "image": format!("example.com/{}:{at}", r.one(&["x", "y", "z"]))}));
+            all.push(json!({"name": format!("n{at}"), "image": format!("example.com/{}:{at}", r.pick(&["x", "y", "z"]))}));
         }
         if r.chance(30) {
-            all.sort_by_key(|one| one["image"].to_string());
+            all.sort_by_key(|pick| pick["image"].to_string());
         }
         if r.chance(30) {
             all.reverse();
         }
         set(&mut d.csv, "/spec/relatedImages", Value::Array(all));
     }),
-    ("somewhere that it cannot be", |d, r| {
-        d.options.namespaces = true;
-        d.options.targets = vec![(*r.one(&["operators", "team-b"])).to_owned()];
+    ("unsupported target namespace", |d, r| {
+        d.options.single_own_namespace = true;
+        d.options.target_namespaces = vec![(*r.pick(&["operators", "team-b"])).to_owned()];
         set(
             &mut d.csv,
             "/spec/installModes",
-            json!([{"type": "AllNamespaces", "supported": true}, {"type": r.one(&["OwnNamespace", "SingleNamespace", "MultiNamespace"]), "supported": true}]),
+            json!([{"type": "AllNamespaces", "supported": true}, {"type": r.pick(&["OwnNamespace", "SingleNamespace", "MultiNamespace"]), "supported": true}]),
         );
     }),
     ("a long name", |d, _| {
@@ -675,20 +685,20 @@ const CHANGES: &[(&str, Change)] = &[
     }),
 ];
 
-/// Gives the bundle a webhook with a field of this value.
-fn hooked(d: &mut Draft, random: &mut Random, key: &str, value: Value) {
-    if d.options.certificates.is_none() {
-        d.options.certificates = Some(Certificates::CertManager);
+/// Adds a webhook and sets one of its fields.
+fn set_webhook_field(d: &mut BundleDraft, random: &mut Random, key: &str, value: Value) {
+    if d.options.certificate_provider.is_none() {
+        d.options.certificate_provider = Some(CertificateProvider::CertManager);
     }
-    let mut hook = webhook(0, random);
-    if hook["type"] == json!("ConversionWebhook") {
-        hook["type"] = json!("MutatingAdmissionWebhook");
+    let mut webhook_value = webhook(0, random);
+    if webhook_value["type"] == json!("ConversionWebhook") {
+        webhook_value["type"] = json!("MutatingAdmissionWebhook");
     }
-    hook[key] = value;
-    set(&mut d.csv, "/spec/webhookdefinitions", json!([hook]));
+    webhook_value[key] = value;
+    set(&mut d.csv, "/spec/webhookdefinitions", json!([webhook_value]));
 }
 
-/// Sets what is at a path whose last step need not be there.
+/// Sets the value at a JSON pointer whose last segment may be missing.
 fn set(value: &mut Value, pointer: &str, new: Value) {
     let (parent, key) = pointer.rsplit_once('/').unwrap();
     match value.pointer_mut(parent) {
@@ -719,34 +729,34 @@ fn push(value: &mut Value, pointer: &str, new: Value) {
     }
 }
 
-fn tree(value: &Value) -> Node {
-    let written = match value {
-        Value::Null => Written::Null,
-        Value::Bool(truth) => Written::Bool(*truth),
+fn to_node(value: &Value) -> Node {
+    let yaml = match value {
+        Value::Null => YamlValue::Null,
+        Value::Bool(bool) => YamlValue::Bool(*bool),
         Value::Number(number) => match number.as_i64() {
-            Some(number) => Written::Int(number),
-            None => Written::Float(number.as_f64().unwrap()),
+            Some(number) => YamlValue::Int(number),
+            None => YamlValue::Float(number.as_f64().unwrap()),
         },
-        Value::String(text) => Written::String(text.as_str().into()),
+        Value::String(text) => YamlValue::String(text.as_str().into()),
         Value::Array(all) => {
             let mut list = podium_goyaml::List::new();
-            all.iter().for_each(|one| list.push(tree(one)));
-            Written::List(list)
+            all.iter().for_each(|pick| list.push(to_node(pick)));
+            YamlValue::List(list)
         }
         Value::Object(all) => {
             let mut map = podium_goyaml::Map::new();
-            all.iter().for_each(|(key, one)| {
-                map.insert(key.as_str(), tree(one));
+            all.iter().for_each(|(key, pick)| {
+                map.insert(key.as_str(), to_node(pick));
             });
-            Written::Map(map)
+            YamlValue::Map(map)
         }
     };
-    Node::new(written, Pos::default())
+    Node::new(yaml, Pos::default())
 }
 
-/// A value as a file: YAML mostly, sometimes JSON.
-fn file(value: &Value, random: &mut Random) -> Vec<u8> {
-    let yaml = || emit::to_yaml(&&tree(value)).unwrap();
+/// Encodes a value as YAML or, less often, as JSON.
+fn encode_file(value: &Value, random: &mut Random) -> Vec<u8> {
+    let yaml = || emit::to_yaml(&&to_node(value)).unwrap();
     match random.below(10) {
         0 => value.to_string().into_bytes(),
         1 => serde_json::to_vec_pretty(value).unwrap(),
@@ -756,30 +766,30 @@ fn file(value: &Value, random: &mut Random) -> Vec<u8> {
     }
 }
 
-fn files(draft: &Draft, random: &mut Random) -> BTreeMap<String, Vec<u8>> {
+fn encode_files(draft: &BundleDraft, random: &mut Random) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     let csv_name = &draft.csv_name;
     if !draft.csv.is_null() {
-        files.insert(format!("manifests/{csv_name}"), file(&draft.csv, random));
+        files.insert(format!("manifests/{csv_name}"), encode_file(&draft.csv, random));
     } else if !csv_name.is_empty() {
         files.insert("manifests/.keep".to_owned(), Vec::new());
     }
     for (at, crd) in draft.crds.iter().enumerate() {
-        files.insert(format!("manifests/crd-{at}.yaml"), file(crd, random));
+        files.insert(format!("manifests/crd-{at}.yaml"), encode_file(crd, random));
     }
     for (at, other) in draft.others.iter().enumerate() {
-        files.insert(format!("manifests/other-{at}.yaml"), file(other, random));
+        files.insert(format!("manifests/other-{at}.yaml"), encode_file(other, random));
     }
     if !draft.annotations.is_null() {
-        files.insert("metadata/annotations.yaml".to_owned(), file(&draft.annotations, random));
+        files.insert("metadata/annotations.yaml".to_owned(), encode_file(&draft.annotations, random));
     }
     if let Some(properties) = &draft.properties {
-        files.insert("metadata/properties.yaml".to_owned(), file(properties, random));
+        files.insert("metadata/properties.yaml".to_owned(), encode_file(properties, random));
     }
     if let Some(dependencies) = &draft.dependencies {
-        files.insert("metadata/dependencies.yaml".to_owned(), file(dependencies, random));
+        files.insert("metadata/dependencies.yaml".to_owned(), encode_file(dependencies, random));
     }
-    files.extend(draft.raw.iter().cloned());
+    files.extend(draft.extra_files.iter().cloned());
     if !files.keys().any(|path| path.starts_with("metadata/")) {
         files.insert("metadata/.keep".to_owned(), Vec::new());
     }

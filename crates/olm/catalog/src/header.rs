@@ -1,4 +1,4 @@
-//! The head of a document: `schema`, `package` and `name`, which every document of a catalog may have.
+//! Meta header: the `schema`, `package` and `name` that every meta may have.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,65 +6,65 @@ use std::collections::BTreeMap;
 use podium_gotmpl::{Heap, fmt};
 use podium_sprig::convert::from_tree;
 
-use crate::fold::{fold, same};
+use crate::error::{format_list, quote};
+use crate::fold::{eq_fold, fold};
 use crate::json::{self, Document, Style, Value, View};
-use crate::problem::{listed, quoted};
 
-/// The names of a document.
+/// Schema, package and name of a meta.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Head {
-    /// What the document is, such as `olm.bundle`.
+pub struct MetaHeader {
+    /// Schema, such as `olm.bundle`.
     pub schema: String,
-    /// The package that it belongs to.
+    /// Package that the meta belongs to.
     pub package: String,
-    /// Its own name.
+    /// Name.
     pub name: String,
 }
 
-/// How large a value may be for Go to print it in an error.
-const PRINTED: usize = 1 << 20;
+/// Limit of a value printed in an error.
+const MAX_PRINTED_BYTES: usize = 1 << 20;
 
-/// Reads the head of a document. An error is in opm's words; `raw` gives the text that it was read from.
-pub fn head(document: &Document, raw: impl FnOnce() -> Vec<u8>) -> Result<Head, String> {
+/// Reads the header of a document. An error is opm's message; `raw` returns the source text for it.
+pub fn read_header(document: &Document, raw: impl FnOnce() -> Vec<u8>) -> Result<MetaHeader, String> {
     let root = document.root();
     let entries = match root.view() {
         View::Map(entries) => entries,
-        // Go reads null as an object without entries.
-        View::Null => return Ok(Head::default()),
-        other => return Err(no_object(&other, raw())),
+        // Go decodes null to an empty map.
+        View::Null => return Ok(MetaHeader::default()),
+        other => return Err(not_an_object(&other, raw())),
     };
-    let mut head = Head::default();
+    let mut header = MetaHeader::default();
     let mut keys: Vec<Cow<'_, str>> = Vec::new();
-    let mut wrong = None;
+    let mut non_string = None;
     for (key, value) in entries {
         let slot = match key.len() {
-            _ if same(&key, "schema") => Some(&mut head.schema),
-            _ if same(&key, "package") => Some(&mut head.package),
-            _ if same(&key, "name") => Some(&mut head.name),
+            _ if eq_fold(&key, "schema") => Some(&mut header.schema),
+            _ if eq_fold(&key, "package") => Some(&mut header.package),
+            _ if eq_fold(&key, "name") => Some(&mut header.name),
             _ => None,
         };
         match (slot, value.as_str()) {
             (None, _) => {}
             (Some(slot), Some(text)) => *slot = text.into_owned(),
-            (Some(_), None) => wrong = Some((key.clone(), value)),
+            (Some(_), None) => non_string = Some((key.clone(), value)),
         }
         keys.push(key);
     }
-    duplicates(&keys)?;
-    match wrong {
-        // The last of equal keys counts.
-        Some((key, _)) if root.get(&key).is_some_and(|value| value.as_str().is_some()) => Ok(head),
-        Some((key, value)) => Err(no_string(&key, value)),
-        None => Ok(head),
+    reject_folded_duplicates(&keys)?;
+    match non_string {
+        // The last of duplicate keys wins.
+        Some((key, _)) if root.get(&key).is_some_and(|value| value.as_str().is_some()) => Ok(header),
+        Some((key, value)) => Err(not_a_string(&key, value)),
+        None => Ok(header),
     }
 }
 
-/// Refuses keys that differ in nothing but case.
-fn duplicates(keys: &[Cow<'_, str>]) -> Result<(), String> {
-    let simple = keys.len() <= 16 && keys.iter().all(|key| key.is_ascii());
+/// Rejects keys that differ only in case.
+fn reject_folded_duplicates(keys: &[Cow<'_, str>]) -> Result<(), String> {
+    let few_ascii_keys = keys.len() <= 16 && keys.iter().all(|key| key.is_ascii());
     let differ = |a: &str, b: &str| a == b || !a.eq_ignore_ascii_case(b);
-    let fine = |at: usize, key: &str| keys.iter().skip(at + 1).all(|other| differ(key, other));
-    if simple && keys.iter().enumerate().all(|(at, key)| fine(at, key)) {
+    let is_unique = |at: usize, key: &str| keys.iter().skip(at + 1).all(|other| differ(key, other));
+    if few_ascii_keys && keys.iter().enumerate().all(|(at, key)| is_unique(at, key)) {
         return Ok(());
     }
     let mut sets: BTreeMap<String, Vec<&str>> = BTreeMap::new();
@@ -76,7 +76,7 @@ fn duplicates(keys: &[Cow<'_, str>]) -> Result<(), String> {
         spellings.sort_unstable();
         spellings.dedup();
         if spellings.len() > 1 {
-            errors.push(format!("duplicate keys for key {}: {}", quoted(&folded), listed(&spellings)));
+            errors.push(format!("duplicate keys for key {}: {}", quote(&folded), format_list(&spellings)));
         }
     }
     match errors.as_slice() {
@@ -86,17 +86,17 @@ fn duplicates(keys: &[Cow<'_, str>]) -> Result<(), String> {
     }
 }
 
-/// A head must hold strings; Go prints the value with a verb that is meant for booleans.
-fn no_string(key: &str, value: Value<'_>) -> String {
+/// Formats the error for a header field that is not a string. opm prints the value with `%t`.
+fn not_a_string(key: &str, value: Value<'_>) -> String {
     let node = value.to_node();
-    let heap = Heap::new(PRINTED);
+    let heap = Heap::new(MAX_PRINTED_BYTES);
     let printed = from_tree(&heap, &node);
     let text = fmt::sprintf(b"got %t: %v", &[printed.clone(), printed]);
-    format!("expected value for key {} to be a string, {}", quoted(key), String::from_utf8_lossy(&text))
+    format!("expected value for key {} to be a string, {}", quote(key), String::from_utf8_lossy(&text))
 }
 
-/// What Go says to a document that is no object.
-fn no_object(view: &View<'_>, raw: Vec<u8>) -> String {
+/// Formats Go's error for a document that is not an object.
+fn not_an_object(view: &View<'_>, raw: Vec<u8>) -> String {
     let (kind, offset) = match view {
         View::List(_) => ("array", 1),
         View::String(_) => ("string", raw.len()),
@@ -104,11 +104,11 @@ fn no_object(view: &View<'_>, raw: Vec<u8>) -> String {
         _ => ("number", raw.len()),
     };
     let message = format!("json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}");
-    pretty(&(raw, Some(offset)), &message)
+    pretty_unmarshal_error(&(raw, Some(offset)), &message)
 }
 
-/// An error with the text that it is about, and a mark at the offset.
-pub(crate) fn pretty((raw, offset): &(Vec<u8>, Option<usize>), message: &str) -> String {
+/// Adds the indented source to an error, with a marker at the offset.
+pub(crate) fn pretty_unmarshal_error((raw, offset): &(Vec<u8>, Option<usize>), message: &str) -> String {
     const MARK: &str = " <==";
     let Some(offset) = offset.filter(|&offset| !raw.is_empty() && offset <= raw.len()) else {
         return message.to_owned();
@@ -119,7 +119,7 @@ pub(crate) fn pretty((raw, offset): &(Vec<u8>, Option<usize>), message: &str) ->
         text.extend_from_slice(&indented);
         text.extend_from_slice(MARK.as_bytes());
     } else {
-        // Both texts have the same bytes but for white space: the place behind as many of them.
+        // The texts differ only in whitespace: finds the offset behind the same number of bytes.
         let mut at = 0;
         for byte in raw.iter().take(offset) {
             match indented.get(at..).and_then(|rest| memchr::memchr(*byte, rest)) {
@@ -127,30 +127,30 @@ pub(crate) fn pretty((raw, offset): &(Vec<u8>, Option<usize>), message: &str) ->
                 None => return message.to_owned(),
             }
         }
-        let (before, behind) = indented.split_at(at.min(indented.len()));
+        let (before, after) = indented.split_at(at.min(indented.len()));
         text.extend_from_slice(before);
         text.extend_from_slice(MARK.as_bytes());
         text.push(b' ');
-        text.extend_from_slice(behind);
+        text.extend_from_slice(after);
     }
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// A JSON text with line breaks, as `json.Indent` sets them: strings and numbers stay as they are.
+/// Indents JSON like `json.Indent`, with strings and numbers verbatim.
 fn indent(raw: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(raw.len() * 2);
-    let (mut depth, mut quoted, mut fresh) = (0_usize, false, false);
+    let (mut depth, mut in_string, mut opened) = (0_usize, false, false);
     let mut at = 0;
     while let Some(&byte) = raw.get(at) {
         at += 1;
-        if quoted {
+        if in_string {
             out.push(byte);
             match byte {
                 b'\\' => {
                     out.extend(raw.get(at));
                     at += 1;
                 }
-                b'"' => quoted = false,
+                b'"' => in_string = false,
                 _ => {}
             }
             continue;
@@ -159,26 +159,26 @@ fn indent(raw: &[u8]) -> Vec<u8> {
             continue;
         }
         let closes = matches!(byte, b'}' | b']');
-        if fresh && !closes {
+        if opened && !closes {
             depth += 1;
-            json::line(&mut out, depth, Style::Pretty(0));
+            json::newline(&mut out, depth, Style::Pretty(0));
         }
         match byte {
-            b'}' | b']' if fresh => out.push(byte),
+            b'}' | b']' if opened => out.push(byte),
             b'}' | b']' => {
                 depth = depth.saturating_sub(1);
-                json::line(&mut out, depth, Style::Pretty(0));
+                json::newline(&mut out, depth, Style::Pretty(0));
                 out.push(byte);
             }
             b',' => {
                 out.push(byte);
-                json::line(&mut out, depth, Style::Pretty(0));
+                json::newline(&mut out, depth, Style::Pretty(0));
             }
             b':' => out.extend_from_slice(b": "),
             _ => out.push(byte),
         }
-        quoted = byte == b'"';
-        fresh = matches!(byte, b'{' | b'[');
+        in_string = byte == b'"';
+        opened = matches!(byte, b'{' | b'[');
     }
     out
 }
@@ -186,28 +186,28 @@ fn indent(raw: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::{Text, parse};
+    use crate::json::{SourceText, parse};
 
-    fn read(text: &str) -> Result<Head, String> {
-        let (document, _) = parse(&Text::new(text.as_bytes()), 0, 1).unwrap();
-        head(&document, || text.as_bytes().to_vec())
+    fn read(text: &str) -> Result<MetaHeader, String> {
+        let (document, _) = parse(&SourceText::new(text.as_bytes()), 0, 1).unwrap();
+        read_header(&document, || text.as_bytes().to_vec())
     }
 
     #[test]
-    fn keys_are_found_in_any_case() {
-        let head = read(r#"{"SCHEMA":"s","ſchemas":1,"PacKage":"p","name":"n"}"#).unwrap();
-        assert_eq!(head, Head { schema: "s".into(), package: "p".into(), name: "n".into() });
+    fn reads_header_keys_case_insensitively() {
+        let header = read(r#"{"SCHEMA":"s","ſchemas":1,"PacKage":"p","name":"n"}"#).unwrap();
+        assert_eq!(header, MetaHeader { schema: "s".into(), package: "p".into(), name: "n".into() });
         assert_eq!(read(r#"{"ſchema":"s"}"#).unwrap().schema, "s");
     }
 
     #[test]
-    fn keys_that_fold_together_are_refused() {
+    fn rejects_keys_that_differ_only_in_case() {
         assert_eq!(read(r#"{"a":1,"A":2}"#).unwrap_err(), r#"duplicate keys for key "a": [A a]"#);
         assert_eq!(read(r#"{"name":1,"name":"x"}"#).unwrap().name, "x");
     }
 
     #[test]
-    fn what_is_no_string_is_printed_as_go_prints_it() {
+    fn formats_non_string_values_as_go_does() {
         assert_eq!(
             read(r#"{"name":1.5}"#).unwrap_err(),
             r#"expected value for key "name" to be a string, got %!t(float64=1.5): 1.5"#
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_shown_with_a_mark() {
+    fn marks_offset_of_non_object_documents() {
         assert_eq!(
             read("[1,{}]").unwrap_err(),
             "json: cannot unmarshal array into Go value of type map[string]interface {} at offset 1 (indicated by \

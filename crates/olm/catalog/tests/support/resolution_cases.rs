@@ -1,17 +1,17 @@
-//! Catalogs to choose from, and what is wanted of them. What is asked for is often there, so that the later rules of
-//! the choice have something to do.
+//! Generates catalogs and resolve requests. Most requests match something, to reach the later resolution
+//! steps.
 
-use podium_catalog::resolve::{Installed, Wish};
+use podium_catalog::resolve::{InstalledBundle, ResolveRequest};
 use serde_json::{Value, json};
 
-use crate::cases::{Random, text};
+use crate::cases::{Random, encode};
 
 const PACKAGE: &str = "demo";
 const CHANNELS: &[&str] = &["stable", "fast", "candidate-v1"];
-const PRE: &[&str] = &["", "", "", "", "-alpha.1", "-rc.1", "-rc.2", "-1", "-beta.11", "-x-y.0"];
-const BUILD: &[&str] =
+const PRERELEASES: &[&str] = &["", "", "", "", "-alpha.1", "-rc.1", "-rc.2", "-1", "-beta.11", "-x-y.0"];
+const BUILD_METADATA: &[&str] =
     &["", "", "", "", "+1", "+2", "+10", "+02", "+git.abc", "+a.b", "+12345678901234567890.1"];
-const BROKEN: &[&str] = &[
+const INVALID_VERSIONS: &[&str] = &[
     "1.0",
     "v1.0.0",
     "",
@@ -24,7 +24,7 @@ const BROKEN: &[&str] = &[
     "1.0.0+",
     " 1.0.0",
 ];
-const RANGES: &[&str] = &[
+const VERSION_RANGES: &[&str] = &[
     "1.x",
     "*",
     ">=1.0.0",
@@ -54,7 +54,7 @@ const RANGES: &[&str] = &[
     "0.0.0 - 9",
     ">=18446744073709551615",
 ];
-const BAD_RANGES: &[&str] = &[
+const INVALID_VERSION_RANGES: &[&str] = &[
     "V1.0.0",
     "1.0.0,",
     "||1",
@@ -69,7 +69,7 @@ const BAD_RANGES: &[&str] = &[
     "=1.2.3.4",
     "\u{e9}",
 ];
-const SKIPS: &[&str] = &[
+const SKIP_RANGES: &[&str] = &[
     ">=1.0.0 <2.0.0",
     "<1.0.0",
     "<2.0.0 || >2.0.0",
@@ -88,59 +88,60 @@ const SKIPS: &[&str] = &[
     "=1.0.0+1",
 ];
 
-/// Catalogs in the order in which they are read, and the wish.
+/// Catalogs in read order, and a request.
 #[derive(Clone, Debug)]
-pub struct Resolution {
-    /// The name, the priority and the documents of each.
+pub struct ResolutionCase {
+    /// Name, priority and content.
     pub catalogs: Vec<(String, i32, Vec<u8>)>,
-    /// What is wanted.
-    pub wish: Wish,
+    /// Request.
+    pub request: ResolveRequest,
 }
 
-/// A bundle that more than one catalog may have.
-type Known = (String, String);
+/// Name and version of a bundle that several catalogs may have.
+type KnownBundle = (String, String);
 
-/// The case of a number.
-pub fn resolution(seed: u64, number: u64) -> Resolution {
-    let mut random = Random::of(seed ^ 0x7265_736f_6c76_6500, number);
+/// Generates a case.
+pub fn resolution_case(seed: u64, number: u64) -> ResolutionCase {
+    let mut random = Random::for_case(seed ^ 0x7265_736f_6c76_6500, number);
     let known = bundles(&mut random);
-    let wish = wish(&known, &mut random);
+    let request = resolve_request(&known, &mut random);
     let count = [1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 0][if random.chance(3) { 11 } else { random.below(11) }];
     let mut names = vec!["mirror", "community", "zeta", "a-team"];
     let catalogs = (0..count)
         .map(|_| {
             let name = names.remove(random.below(names.len())).to_owned();
             let priority = *random.pick(&[0, 0, 0, 0, 10, 10, -5, i32::MAX, i32::MIN]);
-            let mut documents = catalog(&name, &known, &wish, &mut random);
+            let mut documents = catalog(&name, &known, &request, &mut random);
             if documents.len() > 1 && random.chance(30) {
                 let (at, last) = (random.below(documents.len()), documents.len() - 1);
                 documents.swap(at, last);
             }
-            let form = if random.chance(80) { "json" } else { "yaml" };
-            (name, priority, text(&documents, form, &mut random))
+            let format = if random.chance(80) { "json" } else { "yaml" };
+            (name, priority, encode(&documents, format, &mut random))
         })
         .collect();
-    Resolution { catalogs, wish }
+    ResolutionCase { catalogs, request }
 }
 
 fn version(random: &mut Random) -> String {
     if random.chance(4) {
-        return (*random.pick(BROKEN)).to_owned();
+        return (*random.pick(INVALID_VERSIONS)).to_owned();
     }
     if random.chance(1) {
-        // Longer than a version of Masterminds may be that is read from a text.
+        // Longer than Masterminds accepts when parsing a version.
         return format!("1.0.{}-{}", random.below(3), "long.".repeat(60) + "end");
     }
     let [major, minor, patch] = [random.below(3), random.below(3), random.below(2)];
-    format!("{major}.{minor}.{patch}{}{}", random.pick(PRE), random.pick(BUILD))
+    format!("{major}.{minor}.{patch}{}{}", random.pick(PRERELEASES), random.pick(BUILD_METADATA))
 }
 
-fn bundles(random: &mut Random) -> Vec<Known> {
+fn bundles(random: &mut Random) -> Vec<KnownBundle> {
     (0..1 + random.below(8))
         .map(|at| {
             let version = version(random);
             let name = match random.below(20) {
-                // The controller has a file of the name, which can be no longer than a file system allows.
+                // operator-controller caches a file with the bundle name, whose length the file system
+                // limits.
                 _ if version.len() > 200 => format!("{PACKAGE}.long{at}"),
                 0 => format!("{PACKAGE}.{at}"),
                 1 => format!("{PACKAGE}/v{version}"),
@@ -154,7 +155,7 @@ fn bundles(random: &mut Random) -> Vec<Known> {
         .collect()
 }
 
-fn wish(known: &[Known], random: &mut Random) -> Wish {
+fn resolve_request(known: &[KnownBundle], random: &mut Random) -> ResolveRequest {
     let mut channels = Vec::new();
     if random.chance(45) {
         let count = 1 + random.below(2);
@@ -164,8 +165,8 @@ fn wish(known: &[Known], random: &mut Random) -> Wish {
         channels.push("nightly".to_owned());
     }
     let range = match random.below(20) {
-        0 => (*random.pick(BAD_RANGES)).to_owned(),
-        1..=7 => (*random.pick(RANGES)).to_owned(),
+        0 => (*random.pick(INVALID_VERSION_RANGES)).to_owned(),
+        1..=7 => (*random.pick(VERSION_RANGES)).to_owned(),
         8 | 9 => format!(
             "{}{}",
             random.pick(&["", "=", ">", ">=", "<", "<=", "~", "^", "!="]),
@@ -174,26 +175,32 @@ fn wish(known: &[Known], random: &mut Random) -> Wish {
         _ => String::new(),
     };
     let installed = random.chance(60).then(|| match random.below(10) {
-        0 => Installed { name: format!("{PACKAGE}.v0.0.1"), version: "0.0.1".to_owned() },
-        1 => Installed { name: random.pick(known).0.clone(), version: version(random) },
-        2 => Installed { name: "gone".to_owned(), version: random.pick(known).1.clone() },
-        3 if random.chance(50) => Installed { name: String::new(), version: "1.0.0".to_owned() },
-        4 if random.chance(50) => {
-            Installed { name: random.pick(known).0.clone(), version: (*random.pick(BROKEN)).to_owned() }
-        }
+        0 => InstalledBundle { name: format!("{PACKAGE}.v0.0.1"), version: "0.0.1".to_owned() },
+        1 => InstalledBundle { name: random.pick(known).0.clone(), version: version(random) },
+        2 => InstalledBundle { name: "gone".to_owned(), version: random.pick(known).1.clone() },
+        3 if random.chance(50) => InstalledBundle { name: String::new(), version: "1.0.0".to_owned() },
+        4 if random.chance(50) => InstalledBundle {
+            name: random.pick(known).0.clone(),
+            version: (*random.pick(INVALID_VERSIONS)).to_owned(),
+        },
         _ => {
             let (name, version) = random.pick(known).clone();
-            Installed { name, version }
+            InstalledBundle { name, version }
         }
     });
     let package = if random.chance(4) { "nobody" } else { PACKAGE }.to_owned();
-    Wish { package, channels, version: range, installed, any_upgrade: random.chance(20) }
+    ResolveRequest { package, channels, version: range, installed, self_certified: random.chance(20) }
 }
 
-fn catalog(catalog: &str, known: &[Known], wish: &Wish, random: &mut Random) -> Vec<Value> {
+fn catalog(
+    catalog: &str,
+    known: &[KnownBundle],
+    request: &ResolveRequest,
+    random: &mut Random,
+) -> Vec<Value> {
     let mut all = Vec::new();
     if random.chance(8) {
-        // The package is not there; and something of another one, or of none.
+        // Metas of other packages or of none.
         all.push(json!({ "schema": "olm.package", "name": "else", "defaultChannel": "stable" }));
         all.push(json!({ "schema": "x", "name": "y" }));
         if random.chance(30) {
@@ -204,12 +211,12 @@ fn catalog(catalog: &str, known: &[Known], wish: &Wish, random: &mut Random) -> 
     if random.chance(95) {
         all.push(json!({ "schema": "olm.package", "name": PACKAGE, "defaultChannel": "stable" }));
     }
-    let has: Vec<&Known> = known.iter().filter(|_| random.chance(75)).collect();
+    let included: Vec<&KnownBundle> = known.iter().filter(|_| random.chance(75)).collect();
     for name in CHANNELS {
         let times = [1, 1, 1, 1, 1, 1, 1, 0, 0, 2][random.below(10)];
-        all.extend((0..times).map(|_| channel(name, known, wish, random)));
+        all.extend((0..times).map(|_| channel(name, known, request, random)));
     }
-    for (name, version) in has {
+    for (name, version) in included {
         let times = if random.chance(5) { 2 } else { 1 };
         for time in 0..times {
             let version =
@@ -234,8 +241,8 @@ fn catalog(catalog: &str, known: &[Known], wish: &Wish, random: &mut Random) -> 
     all
 }
 
-fn channel(name: &str, known: &[Known], wish: &Wish, random: &mut Random) -> Value {
-    let installed = wish.installed.as_ref().map(|installed| installed.name.clone());
+fn channel(name: &str, known: &[KnownBundle], request: &ResolveRequest, random: &mut Random) -> Value {
+    let installed = request.installed.as_ref().map(|installed| installed.name.clone());
     let mut entries = Vec::new();
     for (bundle, _) in known {
         if random.chance(30) {
@@ -253,7 +260,7 @@ fn channel(name: &str, known: &[Known], wish: &Wish, random: &mut Random) -> Val
             entry["skips"] = (0..1 + random.below(2)).map(|_| other(random)).collect();
         }
         if random.chance(25) {
-            entry["skipRange"] = json!(*random.pick(SKIPS));
+            entry["skipRange"] = json!(*random.pick(SKIP_RANGES));
         }
         entries.push(entry);
     }
@@ -294,7 +301,7 @@ fn properties(version: &str, random: &mut Random) -> Value {
     Value::Array(all)
 }
 
-fn deprecations(catalog: &str, known: &[Known], random: &mut Random) -> Value {
+fn deprecations(catalog: &str, known: &[KnownBundle], random: &mut Random) -> Value {
     let mut entries = Vec::new();
     for number in 0..1 + random.below(5) {
         let reference = match random.below(10) {
