@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::stream::{StreamExt, iter};
 use podium_client::client;
-use podium_client::write::Propagation;
+use podium_client::write::PropagationPolicy;
 use podium_meta::Kind;
 use tokio::time::Instant;
 
@@ -145,7 +145,7 @@ impl Place<'_> {
         &self,
         before: &[Named],
         objects: &[Object],
-        propagation: Propagation,
+        propagation: PropagationPolicy,
     ) -> Result<Vec<Step>, client::Error> {
         let all = self.unwanted(before, objects).await?;
         for wave in all.chunk_by(|(a, _), (b, _)| a.object.kind == b.object.kind) {
@@ -165,7 +165,7 @@ impl Place<'_> {
     pub async fn delete(
         &self,
         objects: &[Named],
-        propagation: Propagation,
+        propagation: PropagationPolicy,
     ) -> Result<Vec<Named>, client::Error> {
         let discovery = self.kinds.get().await?;
         let mut gone = Vec::new();

@@ -1,6 +1,6 @@
 //! The CRDs of `crds/`: made where they are missing, and upgraded where nobody can be hurt by it.
 
-use podium_client::client::{self, Apply};
+use podium_client::client::{self, ApplyOptions};
 use podium_meta::Resource;
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ pub(crate) async fn plan(place: &Place<'_>, crd: &Object) -> Result<Option<(Step
     let step = match place.live(resource, &named).await? {
         None => Step::new(named, Action::Create).because("from crds/"),
         Some(live) => {
-            let how = Apply { manager: MANAGER, force: true, dry_run: true };
+            let how = ApplyOptions { field_manager: MANAGER, force: true, dry_run: true };
             let changes = match place.client.apply(resource, None, &named.name, &crd.body, how).await {
                 Ok(after) => changes(&live, &after),
                 Err(client::Error::Api(status)) => {
@@ -71,7 +71,7 @@ impl Place<'_> {
         for step in steps.iter().filter(|step| matches!(step.action, Action::Create | Action::Change(_))) {
             let crd = crds.iter().find(|crd| self.same(&crd.named, &step.object));
             let Some((crd, resource)) = crd.zip(discovery.find(&step.object.kind)) else { continue };
-            let how = Apply { manager: MANAGER, force: true, dry_run: false };
+            let how = ApplyOptions { field_manager: MANAGER, force: true, dry_run: false };
             self.client.apply(resource, None, &step.object.name, &crd.body, how).await?;
         }
         Ok(())

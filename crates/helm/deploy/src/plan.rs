@@ -1,7 +1,7 @@
 //! What has to be done so that a cluster has the objects of a manifest: seen before anything is written, or done.
 
 use futures_util::stream::{StreamExt, iter};
-use podium_client::client::{self, Apply};
+use podium_client::client::{self, ApplyOptions};
 use podium_meta::fields::{Change, changes};
 use podium_meta::{Kind, Resource, Status};
 use serde_json::Value;
@@ -98,7 +98,7 @@ pub fn signature(object: &Value) -> u64 {
     let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
     let ours = entries.into_iter().flatten().find(|entry| {
         let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
-        text("manager") == MANAGER && text("operation") == "Apply" && text("subresource").is_empty()
+        text("manager") == MANAGER && text("operation") == "ApplyOptions" && text("subresource").is_empty()
     });
     let deleted = object.pointer("/metadata/deletionTimestamp").is_some();
     let fields = ours.and_then(|entry| entry.get("fieldsV1")).map(ToString::to_string).unwrap_or_default();
@@ -184,7 +184,7 @@ impl Place<'_> {
         if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("resourceVersion".to_owned(), NO_VERSION.into());
         }
-        let how = Apply { manager: MANAGER, force: false, dry_run: false };
+        let how = ApplyOptions { field_manager: MANAGER, force: false, dry_run: false };
         let client = self.client.with_metadata_responses();
         let mut after =
             match client.apply(resource, named.namespace.as_deref(), &named.name, &body, how).await {
@@ -277,7 +277,7 @@ impl Place<'_> {
                 live = self.hand_over(resource, named, patch).await?;
             }
         }
-        let how = Apply { manager: MANAGER, force: false, dry_run: rules.dry_run };
+        let how = ApplyOptions { field_manager: MANAGER, force: false, dry_run: rules.dry_run };
         let apply =
             async |body: &Value, how| self.client.apply(resource, namespace, &named.name, body, how).await;
         let conflict = match apply(&object.body, how).await {
@@ -293,7 +293,7 @@ impl Place<'_> {
             }
         }
         notes.sort();
-        Ok((apply(&body, Apply { force: true, ..how }).await?, notes))
+        Ok((apply(&body, ApplyOptions { force: true, ..how }).await?, notes))
     }
 
     /// Makes fields that a client wrote ours, in objects that are there: nobody who applies them next has a conflict.
@@ -319,7 +319,7 @@ impl Place<'_> {
     ) -> Result<Option<Value>, client::Error> {
         let namespace = named.namespace.as_deref();
         for _ in 1..TRIES {
-            match self.client.merge(resource, namespace, &named.name, &patch, MANAGER).await {
+            match self.client.merge_patch(resource, namespace, &named.name, &patch, MANAGER).await {
                 Err(client::Error::Api(status)) if status.code == 409 => {}
                 Err(client::Error::Api(status)) if status.is_not_found() => return Ok(None),
                 other => return other.map(Some),
@@ -330,7 +330,7 @@ impl Place<'_> {
                 None => return Ok(live),
             }
         }
-        self.client.merge(resource, namespace, &named.name, &patch, MANAGER).await.map(Some)
+        self.client.merge_patch(resource, namespace, &named.name, &patch, MANAGER).await.map(Some)
     }
 
     /// The objects before that are not wanted any more, the last one first; those that are gone already are left out.

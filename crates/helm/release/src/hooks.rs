@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use podium_client::client;
-use podium_client::write::Propagation;
+use podium_client::write::PropagationPolicy;
 use podium_deploy::object::{self, Object};
 use podium_deploy::plan::{Action, Rules};
 use podium_deploy::wait::{self, Until};
@@ -188,7 +188,7 @@ impl Runner<'_> {
         if hook.kind == "CustomResourceDefinition" || !hook.delete_policies.iter().any(|p| p == policy) {
             return Ok(());
         }
-        let gone = self.place.delete(&Self::names(hook)?, Propagation::Background).await?;
+        let gone = self.place.delete(&Self::names(hook)?, PropagationPolicy::Background).await?;
         let say = |what: &str| self.engine.listener.waiting(what);
         let waited = self.place.wait(&gone, Until::Gone, self.moment.timeout, &say).await;
         waited.map_err(|source| Error::Run { path: hook.path.clone(), source })

@@ -35,7 +35,7 @@ impl Live {
         namespace: &str,
         form: Representation,
     ) -> Result<Self, Error> {
-        let discovery = Discovery::read(client).await?;
+        let discovery = Discovery::fetch(client).await?;
         let mut live = Self::default();
         let mut related = Vec::new();
         let mut asked = BTreeSet::new();
@@ -73,7 +73,7 @@ impl Live {
                 Representation::Full => client.list_objects(&pods, Some(&place), &query).await,
                 _ => {
                     client
-                        .read(&format!("{}{query}", pods.collection(Some(&place))), &form.accept(true))
+                        .get_path(&format!("{}{query}", pods.collection(Some(&place))), &form.accept(true))
                         .await
                 }
             };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use podium_client::client::{self, Client, Representation};
-use podium_client::write::Propagation;
+use podium_client::write::PropagationPolicy;
 use podium_meta::Resource;
 use podium_meta::kind::escape;
 use podium_sprig::encoding::{base64_decode, base64_encode};
@@ -339,7 +339,7 @@ impl Store {
     /// Takes a record away; it may be gone already.
     pub async fn delete(&self, entry: &Entry) -> Result<(), Error> {
         let (resource, place) = (self.driver.resource(), Some(entry.namespace.as_str()));
-        self.client.delete(&resource, place, &entry.key, None, Propagation::Background).await?;
+        self.client.delete(&resource, place, &entry.key, None, PropagationPolicy::Background).await?;
         Ok(())
     }
 

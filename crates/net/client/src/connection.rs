@@ -16,35 +16,35 @@ use tower::retry::RetryLayer;
 use tower::{BoxError, ServiceBuilder, ServiceExt};
 
 /// How long a connection may take.
-const CONNECT: Duration = Duration::from_secs(15);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// How often a server that owes an answer is asked whether it is still there, and how long it may take to say so:
 /// without that, requests would go on to wait in a connection whose other end is gone.
-const ASK: Duration = Duration::from_secs(20);
-const ANSWER: Duration = Duration::from_secs(10);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(20);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many bytes of one answer may come before they are read, where answers share a connection.
-const WINDOW: u32 = 1 << 20;
+const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 /// The same for a watch, which keeps the room for its whole life.
-const WATCHED: usize = 32 << 10;
+const WATCH_BUFFER_BYTES: usize = 32 << 10;
 
 /// What a client is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// Answers that end soon.
-    Answers,
+    Requests,
     /// Watches.
     Watches,
 }
 
 /// Prepares connections; none is made yet.
-pub(crate) fn client(mut config: Config, purpose: Purpose) -> Result<Client, BoxError> {
-    config.connect_timeout = Some(CONNECT);
+pub(crate) fn build_client(mut config: Config, purpose: Purpose) -> Result<Client, BoxError> {
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
     if config.proxy_url.is_some() {
         // Which proxies there are is known there.
         return Ok(Client::try_from(config)?);
     }
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
-    tcp.set_connect_timeout(Some(CONNECT));
+    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
     tcp.set_nodelay(true);
     let mut tls =
         HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_or_http();
@@ -54,15 +54,15 @@ pub(crate) fn client(mut config: Config, purpose: Purpose) -> Result<Client, Box
     let mut http = Builder::new(TokioExecutor::new());
     let tls = match purpose {
         Purpose::Watches => {
-            http.http1_max_buf_size(WATCHED);
+            http.http1_max_buf_size(WATCH_BUFFER_BYTES);
             tls.enable_http1().wrap_connector(tcp)
         }
-        Purpose::Answers => {
+        Purpose::Requests => {
             http.timer(TokioTimer::new())
-                .http2_keep_alive_interval(ASK)
-                .http2_keep_alive_timeout(ANSWER)
-                .http2_initial_stream_window_size(WINDOW)
-                .http2_initial_connection_window_size(2 * WINDOW);
+                .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
+                .http2_keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+                .http2_initial_stream_window_size(STREAM_WINDOW_BYTES)
+                .http2_initial_connection_window_size(2 * STREAM_WINDOW_BYTES);
             tls.enable_all_versions().wrap_connector(tcp)
         }
     };

@@ -7,8 +7,8 @@ pub mod config;
 mod connection;
 pub mod discovery;
 mod object_key;
-mod reason;
 pub mod request;
+mod root_cause;
 pub mod watch;
 pub mod write;
 

@@ -11,7 +11,7 @@ const JSON: &str = "application/json";
 
 /// What becomes of the objects that depend on a deleted one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Propagation {
+pub enum PropagationPolicy {
     /// They go afterwards.
     #[default]
     Background,
@@ -21,12 +21,12 @@ pub enum Propagation {
     Orphan,
 }
 
-impl Propagation {
-    fn word(self) -> &'static str {
+impl PropagationPolicy {
+    fn as_str(self) -> &'static str {
         match self {
-            Propagation::Background => "Background",
-            Propagation::Foreground => "Foreground",
-            Propagation::Orphan => "Orphan",
+            PropagationPolicy::Background => "Background",
+            PropagationPolicy::Foreground => "Foreground",
+            PropagationPolicy::Orphan => "Orphan",
         }
     }
 }
@@ -38,11 +38,16 @@ impl Client {
         resource: &Resource,
         namespace: Option<&str>,
         body: &Value,
-        manager: &str,
+        field_manager: &str,
     ) -> Result<Value, Error> {
-        let path = format!("{}?fieldManager={}", resource.collection(namespace), escape(manager));
-        self.send(Method::POST, &path, &self.echo.accept(false), Some((JSON, body.to_string().into_bytes())))
-            .await
+        let path = format!("{}?fieldManager={}", resource.collection(namespace), escape(field_manager));
+        self.send(
+            Method::POST,
+            &path,
+            &self.write_response.accept(false),
+            Some((JSON, body.to_string().into_bytes())),
+        )
+        .await
     }
 
     /// Puts an object in the place of the one that is there; one that says its version is only put over that version.
@@ -52,25 +57,30 @@ impl Client {
         namespace: Option<&str>,
         name: &str,
         body: &Value,
-        manager: &str,
+        field_manager: &str,
     ) -> Result<Value, Error> {
-        let path = format!("{}?fieldManager={}", resource.object(namespace, name), escape(manager));
-        self.send(Method::PUT, &path, &self.echo.accept(false), Some((JSON, body.to_string().into_bytes())))
-            .await
+        let path = format!("{}?fieldManager={}", resource.object(namespace, name), escape(field_manager));
+        self.send(
+            Method::PUT,
+            &path,
+            &self.write_response.accept(false),
+            Some((JSON, body.to_string().into_bytes())),
+        )
+        .await
     }
 
     /// Changes fields of an object: those that the patch has; null takes one away.
-    pub async fn merge(
+    pub async fn merge_patch(
         &self,
         resource: &Resource,
         namespace: Option<&str>,
         name: &str,
         patch: &Value,
-        manager: &str,
+        field_manager: &str,
     ) -> Result<Value, Error> {
-        let path = format!("{}?fieldManager={}", resource.object(namespace, name), escape(manager));
+        let path = format!("{}?fieldManager={}", resource.object(namespace, name), escape(field_manager));
         let body = Some(("application/merge-patch+json", patch.to_string().into_bytes()));
-        self.send(Method::PATCH, &path, &self.echo.accept(false), body).await
+        self.send(Method::PATCH, &path, &self.write_response.accept(false), body).await
     }
 
     /// Reads an object that a read has not found, from the state that writes go to: what answers a read may be behind. A
@@ -91,7 +101,7 @@ impl Client {
     }
 
     /// Reads an object; what is not there is not there for sure.
-    pub async fn find(
+    pub async fn get_confirmed(
         &self,
         resource: &Resource,
         namespace: Option<&str>,
@@ -111,10 +121,10 @@ impl Client {
         namespace: Option<&str>,
         name: &str,
         uid: Option<&str>,
-        propagation: Propagation,
+        propagation: PropagationPolicy,
     ) -> Result<bool, Error> {
         let mut options =
-            json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation.word()});
+            json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation.as_str()});
         if let Some(uid) = uid {
             options["preconditions"] = json!({"uid": uid});
         }

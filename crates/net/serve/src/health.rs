@@ -10,22 +10,22 @@ pub struct Health(Arc<Mutex<BTreeMap<&'static str, String>>>);
 
 impl Health {
     /// Something stands in the way.
-    pub fn bad(&self, who: &'static str, reason: impl Into<String>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(who, reason.into());
+    pub fn set_unhealthy(&self, check: &'static str, reason: impl Into<String>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(check, reason.into());
     }
 
     /// It no longer does.
-    pub fn good(&self, who: &'static str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(who);
+    pub fn clear(&self, check: &'static str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(check);
     }
 
     /// All that stands in the way, a line each; nothing if all is well.
-    pub fn troubles(&self) -> Option<String> {
-        let troubles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn reasons(&self) -> Option<String> {
+        let reasons = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
-        for (who, reason) in &*troubles {
+        for (check, reason) in &*reasons {
             // Writing into a text cannot fail.
-            let _ = writeln!(text, "{who}: {reason}");
+            let _ = writeln!(text, "{check}: {reason}");
         }
         (!text.is_empty()).then_some(text)
     }

@@ -2,10 +2,10 @@
 
 pub mod health;
 pub mod metrics;
-pub mod pages;
+pub mod probes;
 pub mod server;
 pub mod tls;
 
 pub use health::Health;
 pub use metrics::Registry;
-pub use server::{Limits, Peer, Server};
+pub use server::{ConnectionLimits, PeerCertificate, Server};

@@ -20,52 +20,49 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use crate::tls::Identity;
+use crate::tls::TlsIdentity;
 
 /// What a client may take.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ConnectionLimits {
     /// Connections at a time; more have to wait.
-    pub connections: usize,
+    pub max_connections: usize,
     /// Bytes of a request's head; at least 8192.
-    pub head: usize,
+    pub max_header_bytes: usize,
     /// Headers of a request.
-    pub headers: usize,
+    pub max_headers: usize,
     /// How long a request's head may take, also the first byte of the next one.
-    pub patience: Duration,
+    pub header_read_timeout: Duration,
     /// How long a connection may last.
-    pub lifetime: Duration,
+    pub max_connection_age: Duration,
     /// How long requests may go on after the server was told to end.
-    pub grace: Duration,
+    pub shutdown_timeout: Duration,
 }
 
-impl Default for Limits {
+impl Default for ConnectionLimits {
     /// For probes and metrics.
     fn default() -> Self {
         Self {
-            connections: 128,
-            head: 16 << 10,
-            headers: 64,
-            patience: Duration::from_secs(10),
-            lifetime: Duration::from_secs(300),
-            grace: Duration::from_secs(5),
+            max_connections: 128,
+            max_header_bytes: 16 << 10,
+            max_headers: 64,
+            header_read_timeout: Duration::from_secs(10),
+            max_connection_age: Duration::from_secs(300),
+            shutdown_timeout: Duration::from_secs(5),
         }
     }
 }
 
 /// Who is at the other end of a connection; every request has it among its extensions.
 #[derive(Clone, Debug, Default)]
-pub struct Peer {
-    /// The certificate that the client has proven to have, if any.
-    pub certificate: Option<CertificateDer<'static>>,
-}
+pub struct PeerCertificate(pub Option<CertificateDer<'static>>);
 
 /// Why there is no server.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The address cannot be understood.
     #[error("{0:?} is not an address to listen on: give HOST:PORT or :PORT")]
-    Address(String),
+    InvalidAddress(String),
     /// The address cannot be used.
     #[error("cannot listen on {address}: {source}")]
     Listen {
@@ -79,15 +76,16 @@ pub enum Error {
 /// A server that listens.
 pub struct Server {
     listener: TcpListener,
-    limits: Limits,
-    identity: Option<Identity>,
+    limits: ConnectionLimits,
+    identity: Option<TlsIdentity>,
 }
 
 impl Server {
     /// Listens on an address: `host:port`, or `:port` for all addresses of this machine.
-    pub async fn bind(address: &str, limits: Limits) -> Result<Self, Error> {
-        let (host, port) = address.rsplit_once(':').ok_or_else(|| Error::Address(address.to_owned()))?;
-        let port: u16 = port.parse().map_err(|_| Error::Address(address.to_owned()))?;
+    pub async fn bind(address: &str, limits: ConnectionLimits) -> Result<Self, Error> {
+        let (host, port) =
+            address.rsplit_once(':').ok_or_else(|| Error::InvalidAddress(address.to_owned()))?;
+        let port: u16 = port.parse().map_err(|_| Error::InvalidAddress(address.to_owned()))?;
         let listener = if host.is_empty() {
             // A machine without IPv6 has no such address.
             match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).await {
@@ -102,17 +100,17 @@ impl Server {
     }
 
     /// Speaks only TLS from now on.
-    pub fn secure(self, identity: Identity) -> Self {
+    pub fn with_tls(self, identity: TlsIdentity) -> Self {
         Self { identity: Some(identity), ..self }
     }
 
     /// Where it listens.
-    pub fn address(&self) -> Option<SocketAddr> {
+    pub fn local_addr(&self) -> Option<SocketAddr> {
         self.listener.local_addr().ok()
     }
 
     /// Answers requests until `stop` is there; requests that are being answered then are finished.
-    pub async fn run<F, A, B, E>(self, answer: F, stop: impl Future<Output = ()>)
+    pub async fn run<F, A, B, E>(self, service: F, stop: impl Future<Output = ()>)
     where
         F: Fn(Request<Incoming>) -> A + Clone + Send + 'static,
         A: Future<Output = Result<Response<B>, E>> + Send + 'static,
@@ -122,44 +120,54 @@ impl Server {
         E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
     {
         let Server { listener, limits, identity } = self;
-        let acceptor = identity.map(|Identity(config)| TlsAcceptor::from(config));
-        let places = Arc::new(Semaphore::new(limits.connections.max(1)));
-        let (ending, end) = watch::channel(false);
+        let acceptor = identity.map(|TlsIdentity(config)| TlsAcceptor::from(config));
+        let permits = Arc::new(Semaphore::new(limits.max_connections.max(1)));
+        let (shutdown_sender, shutdown) = watch::channel(false);
         let mut connections = JoinSet::new();
         let mut stop = pin!(stop);
         loop {
             // Those who find no place wait in the listener's own queue.
             let accept = async {
-                let place = places.clone().acquire_owned().await;
-                (listener.accept().await, place)
+                let permit = permits.clone().acquire_owned().await;
+                (listener.accept().await, permit)
             };
-            let (accepted, place) = tokio::select! {
+            let (accepted, permit) = tokio::select! {
                 () = &mut stop => break,
                 Some(_) = connections.join_next() => continue,
                 accepted = accept => accepted,
             };
             match accepted {
                 Ok((stream, _)) => {
-                    let (answer, end, acceptor) = (answer.clone(), end.clone(), acceptor.clone());
+                    let (service, shutdown, acceptor) = (service.clone(), shutdown.clone(), acceptor.clone());
                     connections.spawn(async move {
                         // Small answers must not wait for more.
                         let _ = stream.set_nodelay(true);
                         match acceptor {
-                            None => connection(stream, limits, answer, Peer::default(), false, end).await,
+                            None => {
+                                serve_connection(
+                                    stream,
+                                    limits,
+                                    service,
+                                    PeerCertificate::default(),
+                                    false,
+                                    shutdown,
+                                )
+                                .await
+                            }
                             // Who does not speak TLS, or too slowly, is sent away.
                             Some(acceptor) => {
                                 if let Ok(Ok(stream)) =
-                                    timeout(limits.patience, acceptor.accept(stream)).await
+                                    timeout(limits.header_read_timeout, acceptor.accept(stream)).await
                                 {
                                     let (_, session) = stream.get_ref();
-                                    let shown = session.peer_certificates().and_then(|chain| chain.first());
-                                    let peer = Peer { certificate: shown.cloned() };
-                                    let many = session.alpn_protocol() == Some(b"h2");
-                                    connection(stream, limits, answer, peer, many, end).await;
+                                    let leaf = session.peer_certificates().and_then(|chain| chain.first());
+                                    let peer = PeerCertificate(leaf.cloned());
+                                    let http2 = session.alpn_protocol() == Some(b"h2");
+                                    serve_connection(stream, limits, service, peer, http2, shutdown).await;
                                 }
                             }
                         }
-                        drop(place);
+                        drop(permit);
                     });
                 }
                 // Out of file descriptors: others have to end first.
@@ -167,22 +175,22 @@ impl Server {
             }
         }
         drop(listener);
-        let _ = ending.send(true);
-        let all = async { while connections.join_next().await.is_some() {} };
-        let _ = timeout(limits.grace, all).await;
+        let _ = shutdown_sender.send(true);
+        let drained = async { while connections.join_next().await.is_some() {} };
+        let _ = timeout(limits.shutdown_timeout, drained).await;
     }
 }
 
 /// How many requests one connection may have under way at a time.
-const AT_ONCE: u32 = 250;
+const MAX_CONCURRENT_STREAMS: u32 = 250;
 
-async fn connection<S, F, A, B, E>(
+async fn serve_connection<S, F, A, B, E>(
     stream: S,
-    limits: Limits,
-    answer: F,
-    peer: Peer,
-    many: bool,
-    end: watch::Receiver<bool>,
+    limits: ConnectionLimits,
+    service: F,
+    peer: PeerCertificate,
+    http2: bool,
+    shutdown: watch::Receiver<bool>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin,
     F: Fn(Request<Incoming>) -> A,
@@ -192,62 +200,62 @@ async fn connection<S, F, A, B, E>(
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
 {
-    let service = service_fn(move |mut request: Request<Incoming>| {
+    let hyper_service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer.clone());
-        let head = many && request.method() == Method::HEAD;
-        let answering = answer(request);
+        let is_head = http2 && request.method() == Method::HEAD;
+        let response = service(request);
         async move {
-            let answer = answering.await?;
-            Ok::<_, E>(if head { without_body(answer) } else { answer.map(Either::Left) })
+            let response = response.await?;
+            Ok::<_, E>(if is_head { without_body(response) } else { response.map(Either::Left) })
         }
     });
     let stream = TokioIo::new(stream);
-    if many {
+    if http2 {
         let connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .keep_alive_interval(Some(Duration::from_secs(30)))
             .keep_alive_timeout(Duration::from_secs(15))
-            .max_concurrent_streams(AT_ONCE)
-            .max_header_list_size(u32::try_from(limits.head).unwrap_or(u32::MAX))
-            .serve_connection(stream, service);
+            .max_concurrent_streams(MAX_CONCURRENT_STREAMS)
+            .max_header_list_size(u32::try_from(limits.max_header_bytes).unwrap_or(u32::MAX))
+            .serve_connection(stream, hyper_service);
         let mut connection = pin!(connection);
         tokio::select! {
             _ = connection.as_mut() => return,
-            () = over(limits, end) => {}
+            () = shutdown_or_max_age(limits, shutdown) => {}
         }
         connection.as_mut().graceful_shutdown();
-        let _ = timeout(limits.grace, connection).await;
+        let _ = timeout(limits.shutdown_timeout, connection).await;
     } else {
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(limits.patience)
-            .max_buf_size(limits.head.max(8192))
-            .max_headers(limits.headers)
-            .serve_connection(stream, service);
+            .header_read_timeout(limits.header_read_timeout)
+            .max_buf_size(limits.max_header_bytes.max(8192))
+            .max_headers(limits.max_headers)
+            .serve_connection(stream, hyper_service);
         let mut connection = pin!(connection);
         tokio::select! {
             _ = connection.as_mut() => return,
-            () = over(limits, end) => {}
+            () = shutdown_or_max_age(limits, shutdown) => {}
         }
         connection.as_mut().graceful_shutdown();
-        let _ = timeout(limits.grace, connection).await;
+        let _ = timeout(limits.shutdown_timeout, connection).await;
     }
 }
 
 /// The same head, with the length of a body that is not sent: over HTTP/2 nobody else leaves it out.
-fn without_body<B: Body>(answer: Response<B>) -> Response<Either<B, Empty<B::Data>>> {
-    let (mut head, body) = answer.into_parts();
+fn without_body<B: Body>(response: Response<B>) -> Response<Either<B, Empty<B::Data>>> {
+    let (mut parts, body) = response.into_parts();
     if let Some(length) = body.size_hint().exact() {
-        head.headers.entry(CONTENT_LENGTH).or_insert(HeaderValue::from(length));
+        parts.headers.entry(CONTENT_LENGTH).or_insert(HeaderValue::from(length));
     }
-    Response::from_parts(head, Either::Right(Empty::new()))
+    Response::from_parts(parts, Either::Right(Empty::new()))
 }
 
 /// Waits until a connection has to end.
-async fn over(limits: Limits, mut end: watch::Receiver<bool>) {
+async fn shutdown_or_max_age(limits: ConnectionLimits, mut shutdown: watch::Receiver<bool>) {
     tokio::select! {
-        _ = end.wait_for(|end| *end) => {}
-        () = sleep(limits.lifetime) => {}
+        _ = shutdown.wait_for(|shutdown| *shutdown) => {}
+        () = sleep(limits.max_connection_age) => {}
     }
 }
 
@@ -259,32 +267,35 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::pages::Pages;
+    use crate::probes::ProbeService;
     use crate::{Health, Registry};
 
     #[test]
-    fn the_length_of_what_is_not_sent_is_told() {
-        let answer = without_body(Response::new(http_body_util::Full::<bytes::Bytes>::from("hello")));
-        assert_eq!(answer.headers().get(CONTENT_LENGTH).unwrap(), "5");
-        assert!(answer.body().is_end_stream());
-        let said = Response::builder()
+    fn head_response_keeps_content_length() {
+        let response = without_body(Response::new(http_body_util::Full::<bytes::Bytes>::from("hello")));
+        assert_eq!(response.headers().get(CONTENT_LENGTH).unwrap(), "5");
+        assert!(response.body().is_end_stream());
+        let explicit = Response::builder()
             .header(CONTENT_LENGTH, "7")
             .body(http_body_util::Full::<bytes::Bytes>::default());
-        assert_eq!(without_body(said.unwrap()).headers().get(CONTENT_LENGTH).unwrap(), "7");
+        assert_eq!(without_body(explicit.unwrap()).headers().get(CONTENT_LENGTH).unwrap(), "7");
     }
 
-    async fn start(limits: Limits) -> (SocketAddr, oneshot::Sender<()>, tokio::task::JoinHandle<()>) {
+    async fn start(
+        limits: ConnectionLimits,
+    ) -> (SocketAddr, oneshot::Sender<()>, tokio::task::JoinHandle<()>) {
         let server = Server::bind("127.0.0.1:0", limits).await.unwrap();
-        let address = server.address().unwrap();
+        let address = server.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let metrics = Registry::default();
         metrics.gauge("up", "Whether it is.", &[]).set(&[], 1.0);
-        let pages = Pages { alive: Some(Health::default()), ready: None, metrics: Some(metrics) };
-        let run = tokio::spawn(server.run(pages.service(), async { drop(stopped.await) }));
+        let probes =
+            ProbeService { liveness: Some(Health::default()), readiness: None, metrics: Some(metrics) };
+        let run = tokio::spawn(server.run(probes.into_service(), async { drop(stopped.await) }));
         (address, stop, run)
     }
 
-    async fn talk(stream: &mut TcpStream, text: &str) -> String {
+    async fn exchange(stream: &mut TcpStream, text: &str) -> String {
         stream.write_all(text.as_bytes()).await.unwrap();
         let mut answer = vec![0; 4096];
         let read = stream.read(&mut answer).await.unwrap_or_default();
@@ -294,11 +305,11 @@ mod tests {
     const GET: &str = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
 
     #[tokio::test]
-    async fn pages_are_served_over_one_connection_until_the_end() {
-        let (address, stop, run) = start(Limits::default()).await;
+    async fn serves_keep_alive_connection_until_shutdown() {
+        let (address, stop, run) = start(ConnectionLimits::default()).await;
         let mut stream = TcpStream::connect(address).await.unwrap();
         for _ in 0..2 {
-            let answer = talk(&mut stream, GET).await;
+            let answer = exchange(&mut stream, GET).await;
             assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("\nup 1\n"), "{answer}");
         }
         let begin = Instant::now();
@@ -310,15 +321,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn heads_are_small_and_slow_clients_are_sent_away() {
-        let limits = Limits { patience: Duration::from_millis(200), ..Limits::default() };
+    async fn rejects_large_headers_and_slow_clients() {
+        let limits = ConnectionLimits {
+            header_read_timeout: Duration::from_millis(200),
+            ..ConnectionLimits::default()
+        };
         let (address, _stop, _run) = start(limits).await;
         let mut stream = TcpStream::connect(address).await.unwrap();
         let long = format!("GET /metrics HTTP/1.1\r\nHost: x\r\nA: {}\r\n\r\n", "a".repeat(20 << 10));
-        assert!(talk(&mut stream, &long).await.starts_with("HTTP/1.1 431"));
+        assert!(exchange(&mut stream, &long).await.starts_with("HTTP/1.1 431"));
         let mut stream = TcpStream::connect(address).await.unwrap();
         let many = format!("GET /metrics HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(100));
-        assert!(talk(&mut stream, &many).await.starts_with("HTTP/1.1 431"));
+        assert!(exchange(&mut stream, &many).await.starts_with("HTTP/1.1 431"));
         for part in ["GET /metrics HT", ""] {
             let mut stream = TcpStream::connect(address).await.unwrap();
             stream.write_all(part.as_bytes()).await.unwrap();
@@ -328,29 +342,34 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_more_connections_than_allowed_and_none_for_ever() {
-        let limits = Limits {
-            connections: 1,
-            lifetime: Duration::from_millis(300),
-            grace: Duration::from_millis(50),
-            ..Limits::default()
+    async fn limits_connection_count_and_age() {
+        let limits = ConnectionLimits {
+            max_connections: 1,
+            max_connection_age: Duration::from_millis(300),
+            shutdown_timeout: Duration::from_millis(50),
+            ..ConnectionLimits::default()
         };
         let (address, _stop, _run) = start(limits).await;
         let mut first = TcpStream::connect(address).await.unwrap();
-        talk(&mut first, GET).await;
+        exchange(&mut first, GET).await;
         let mut second = TcpStream::connect(address).await.unwrap();
         let begin = Instant::now();
-        assert!(talk(&mut second, GET).await.contains("200 OK"));
+        assert!(exchange(&mut second, GET).await.contains("200 OK"));
         assert!(begin.elapsed() > Duration::from_millis(150));
     }
 
     #[tokio::test]
-    async fn addresses_are_those_of_flags() {
-        assert!(Server::bind(":0", Limits::default()).await.is_ok());
-        assert!(Server::bind("[::1]:0", Limits::default()).await.is_ok() || !cfg!(target_os = "linux"));
+    async fn binds_host_port_and_bare_port() {
+        assert!(Server::bind(":0", ConnectionLimits::default()).await.is_ok());
+        assert!(
+            Server::bind("[::1]:0", ConnectionLimits::default()).await.is_ok() || !cfg!(target_os = "linux")
+        );
         for address in ["8080", "x:y", ":99999"] {
             assert!(
-                matches!(Server::bind(address, Limits::default()).await, Err(Error::Address(_))),
+                matches!(
+                    Server::bind(address, ConnectionLimits::default()).await,
+                    Err(Error::InvalidAddress(_))
+                ),
                 "{address}"
             );
         }

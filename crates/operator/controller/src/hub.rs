@@ -121,9 +121,9 @@ impl Hub {
             let watch = ListWatch {
                 resource: resource.clone(),
                 namespace: place.clone(),
-                labels: format!("{CHART} in ({})", charts.join(",")),
-                fields: String::new(),
-                form: Representation::Metadata,
+                label_selector: format!("{CHART} in ({})", charts.join(",")),
+                field_selector: String::new(),
+                representation: Representation::Metadata,
             };
             let hub = self.clone();
             let task = tokio::task::spawn_local(async move {

@@ -15,8 +15,8 @@ use podium_controller::log::Log;
 use podium_controller::metrics::{self, ReconcileMetrics};
 use podium_meta::{Kind, Resource};
 use podium_project::watches::Watch as Entry;
-use podium_serve::pages::Pages;
-use podium_serve::server::Limits;
+use podium_serve::probes::ProbeService;
+use podium_serve::server::ConnectionLimits;
 use podium_serve::{Health, Registry, Server};
 
 use crate::certificate;
@@ -114,15 +114,15 @@ pub async fn run(
     let (alive, ready) = (Health::default(), Health::default());
     metrics::process(&registry, settings.version, "");
     let mut servers = Vec::new();
-    let probes = Pages { alive: Some(alive), ready: Some(ready.clone()), metrics: None };
-    let metrics = Pages { metrics: Some(registry.clone()), ..Pages::default() };
+    let probes = ProbeService { liveness: Some(alive), readiness: Some(ready.clone()), metrics: None };
+    let metrics = ProbeService { metrics: Some(registry.clone()), ..ProbeService::default() };
     for (address, pages) in [(&settings.probes, probes), (&settings.metrics, metrics)] {
         if let Some(address) = address {
-            let mut server = Server::bind(address, Limits::default()).await?;
+            let mut server = Server::bind(address, ConnectionLimits::default()).await?;
             if settings.metrics_secure && pages.metrics.is_some() {
-                server = server.secure(certificate::identity().map_err(Error::Certificate)?);
+                server = server.with_tls(certificate::identity().map_err(Error::Certificate)?);
             }
-            if let Some(address) = server.address() {
+            if let Some(address) = server.local_addr() {
                 let what = if pages.metrics.is_some() { "metrics" } else { "probes" };
                 log.info("listening", &[("for", &what), ("address", &address)]);
             }
@@ -134,10 +134,10 @@ pub async fn run(
     for (server, pages) in servers {
         if settings.metrics_guarded && pages.metrics.is_some() {
             let guard = Guard::new(client.clone());
-            let service = pages.guarded(move |head| guard.leave(head));
+            let service = pages.into_authorized_service(move |head| guard.leave(head));
             local.spawn_local(server.run(service, std::future::pending()));
         } else {
-            local.spawn_local(server.run(pages.service(), std::future::pending()));
+            local.spawn_local(server.run(pages.into_service(), std::future::pending()));
         }
     }
     let election = settings.election.clone();
@@ -209,7 +209,7 @@ async fn operate(
     ready: &Health,
 ) -> Result<(), Error> {
     // A standby is ready: a rollout that waits for it would wait for the leader that it replaces.
-    ready.bad("cluster", "the resources are not known yet");
+    ready.set_unhealthy("cluster", "the resources are not known yet");
     let kinds = Rc::new(DiscoveryCache::new(client.clone()));
     let places: Vec<Option<String>> = match settings.namespaces.as_slice() {
         [] => vec![None],
@@ -292,7 +292,7 @@ async fn operate(
     while waiting > 0 && begun.recv().await.is_some() {
         waiting -= 1;
     }
-    ready.good("cluster");
+    ready.clear("cluster");
     log.info("all kinds are watched", &[("kinds", &settings.watches.len())]);
     std::future::pending().await
 }
@@ -323,9 +323,9 @@ fn begin(
         let watch = ListWatch {
             resource: controller.resource.clone(),
             namespace: place.clone(),
-            labels: controller.watch.selector_text.clone(),
-            fields: String::new(),
-            form: Representation::Full,
+            label_selector: controller.watch.selector_text.clone(),
+            field_selector: String::new(),
+            representation: Representation::Full,
         };
         let (controller, client) = (controller.clone(), client.clone());
         let mut round = Round::of(place.clone());
@@ -341,9 +341,9 @@ fn begin(
             let watch = ListWatch {
                 resource: holder(source.kind),
                 namespace: place.clone(),
-                labels: String::new(),
-                fields: format!("metadata.name={}", source.name),
-                form: Representation::Metadata,
+                label_selector: String::new(),
+                field_selector: format!("metadata.name={}", source.name),
+                representation: Representation::Metadata,
             };
             let (controller, client) = (controller.clone(), client.clone());
             tokio::task::spawn_local(async move {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use podium_client::client;
-use podium_client::write::Propagation;
+use podium_client::write::PropagationPolicy;
 use podium_deploy::object::Object;
 use podium_deploy::place::Seen;
 use podium_deploy::plan::{Action, Rules, Step};
@@ -294,7 +294,7 @@ impl Engine<'_> {
         work.place.take_over(work.client_hooks).await?;
         hooks(release, words.pre).await?;
         work.place.apply_all(seen, work.rules, work.options.timeout, steps).await?;
-        steps.extend(work.place.prune(work.before, work.objects, Propagation::Background).await?);
+        steps.extend(work.place.prune(work.before, work.objects, PropagationPolicy::Background).await?);
         if let Some(until) = work.options.wait {
             let names: Vec<Named> = work.objects.iter().map(|object| object.named.clone()).collect();
             let say = |what: &str| self.listener.waiting(what);
@@ -356,7 +356,7 @@ impl Engine<'_> {
             let made =
                 steps.iter().filter(|step| step.action == Action::Create).map(|step| step.object.clone());
             let made: Vec<Named> = made.collect();
-            if let Err(second) = work.place.delete(&made, Propagation::Background).await {
+            if let Err(second) = work.place.delete(&made, PropagationPolicy::Background).await {
                 return Error::Stuck { first: Box::new(error), second: Box::new(second.into()) };
             }
         }

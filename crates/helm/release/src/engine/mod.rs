@@ -10,7 +10,7 @@ mod uninstall;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use podium_client::write::Propagation;
+use podium_client::write::PropagationPolicy;
 use podium_client::{DiscoveryCache, client};
 use podium_deploy::object::{self, Object};
 use podium_deploy::plan::Step;
@@ -134,7 +134,7 @@ pub struct Options {
     /// The namespace is made if it is missing.
     pub create_namespace: bool,
     /// What becomes of the objects that depend on deleted ones.
-    pub propagation: Propagation,
+    pub propagation: PropagationPolicy,
     /// Only says what would be done.
     pub dry_run: bool,
     /// Nothing of a first revision is expected to be there: its objects are made without a look before, which costs
@@ -156,7 +156,7 @@ impl Default for Options {
             description: String::new(),
             history: 10,
             create_namespace: false,
-            propagation: Propagation::Background,
+            propagation: PropagationPolicy::Background,
             dry_run: false,
             fresh: false,
             until_gone: false,

@@ -99,7 +99,9 @@ impl Context {
         if drifted.is_empty() {
             return Ok(());
         }
-        let Some(object) = self.client.find(&controller.resource, key.namespace(), key.name()).await? else {
+        let Some(object) =
+            self.client.get_confirmed(&controller.resource, key.namespace(), key.name()).await?
+        else {
             return Ok(());
         };
         let custom = Custom(object);
