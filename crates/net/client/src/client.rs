@@ -1,4 +1,4 @@
-//! Requests to a server, and their answers.
+//! The client, its errors, and the requests get, list and apply.
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{Method, Request};
@@ -11,24 +11,24 @@ use crate::connection::{self, Purpose};
 use crate::request::RequestCounter;
 use crate::root_cause::root_cause;
 
-/// The largest answer that is read: a page of the largest objects that a server stores.
+/// Limit for a response body: a page of the largest objects that the API server stores.
 const MAX_RESPONSE_BYTES: usize = 1 << 30;
-/// How many objects a page of a list has.
+/// Objects per page of a list.
 const PAGE_LIMIT: usize = 500;
 
-/// The forms in which a server can give objects.
+/// Representation that the client requests from the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Representation {
-    /// Whole.
+    /// The whole object.
     Full,
-    /// Names, labels and annotations only.
+    /// `PartialObjectMetadata`: the metadata without spec and status.
     Metadata,
-    /// A table for people.
+    /// `Table`: the server-side printed columns.
     Table,
 }
 
 impl Representation {
-    /// The media type to ask for.
+    /// Value of the `Accept` header for an object or a list.
     pub fn accept(self, list: bool) -> String {
         let as_kind = |kind: &str| format!("application/json;as={kind};g=meta.k8s.io;v=v1,application/json");
         match self {
@@ -40,46 +40,46 @@ impl Representation {
     }
 }
 
-/// How an object is applied.
+/// Options of server-side apply.
 #[derive(Clone, Copy, Debug)]
 pub struct ApplyOptions<'a> {
-    /// In whose name.
+    /// Field manager that owns the applied fields.
     pub field_manager: &'a str,
-    /// Whether fields are taken from others who want another value.
+    /// Takes ownership of conflicting fields from other field managers.
     pub force: bool,
-    /// Whether the server only says what would become of it.
+    /// Runs admission and validation without storing the result.
     pub dry_run: bool,
 }
 
-/// Why a request failed.
+/// Failure of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It is not known whom to ask.
+    /// The client configuration cannot be loaded.
     #[error(transparent)]
     Config(#[from] config::Error),
-    /// Nobody answers.
+    /// The connection failed or timed out.
     #[error("kubernetes cluster unreachable: {url}: {reason}")]
     Unreachable {
-        /// Where it was looked for.
+        /// URL of the API server.
         url: String,
-        /// What went wrong.
+        /// Root cause.
         reason: String,
     },
-    /// The server refuses.
+    /// The API server rejected the request.
     #[error("{0}")]
     Api(Status),
-    /// The server answers with something else than what was asked for.
+    /// The response is not what the request asked for.
     #[error("{path}: the server's answer cannot be read: {reason}")]
     InvalidResponse {
-        /// What was asked for.
+        /// Path of the request.
         path: String,
-        /// What is wrong with the answer.
+        /// Why the response cannot be decoded.
         reason: String,
     },
 }
 
 impl Error {
-    /// What the server said when it refused.
+    /// Status that the API server rejected the request with.
     pub fn status(&self) -> Option<&Status> {
         match self {
             Error::Api(status) => Some(status),
@@ -88,18 +88,18 @@ impl Error {
     }
 }
 
-/// A connection to a cluster, as one user.
+/// Client of one cluster, authenticated as one user. Clones share their connections.
 #[derive(Clone)]
 pub struct Client {
     requests: kube::Client,
     pub(crate) watches: kube::Client,
     pub(crate) url: String,
-    /// How writes are answered.
+    /// Representation requested for the response to a write.
     pub(crate) write_response: Representation,
 }
 
 impl Client {
-    /// Prepares to talk to a cluster; nothing is sent yet.
+    /// Loads the configuration and builds a client; connects on the first request.
     pub async fn new(config: &ClientConfig) -> Result<Self, Error> {
         Self::from_kube_config(config.load().await?)
     }
@@ -120,17 +120,17 @@ impl Client {
         })
     }
 
-    /// The same, but what is written is answered with its metadata only: less to write, to send and to read.
+    /// Clone that requests only metadata in the response to a write: less to encode, to send and to parse.
     pub fn with_metadata_responses(&self) -> Self {
         Self { write_response: Representation::Metadata, ..self.clone() }
     }
 
-    /// The namespace of whoever does not say otherwise.
+    /// Default namespace of the configuration.
     pub fn namespace(&self) -> &str {
         self.requests.default_namespace()
     }
 
-    /// The object at an address, or nothing.
+    /// Reads an object; `None` if it does not exist.
     pub async fn get(
         &self,
         resource: &Resource,
@@ -140,7 +140,7 @@ impl Client {
         self.get_as(resource, namespace, name, Representation::Full).await
     }
 
-    /// The object at an address in some form, or nothing.
+    /// Reads an object in a representation; `None` if it does not exist.
     pub async fn get_as(
         &self,
         resource: &Resource,
@@ -155,7 +155,7 @@ impl Client {
         }
     }
 
-    /// All objects of a kind that a label selector chooses, page by page.
+    /// Lists all objects that match a label selector, page by page.
     pub async fn list(
         &self,
         resource: &Resource,
@@ -166,7 +166,8 @@ impl Client {
         self.list_not_older_than(resource, namespace, selector, representation, 0).await
     }
 
-    /// The same, from a state that has everything up to a version: what answers may be behind what was written.
+    /// Lists objects from a state at least as new as `resource_version`, because a replica's watch cache may lag behind
+    /// the last write. Zero means no minimum.
     pub async fn list_not_older_than(
         &self,
         resource: &Resource,
@@ -190,7 +191,7 @@ impl Client {
             match page.get_mut("items").map(Value::take) {
                 Some(Value::Array(more)) => items.extend(more),
                 Some(Value::Null) => {}
-                _ => return Err(Error::InvalidResponse { path, reason: "it is no list".to_owned() }),
+                _ => return Err(Error::InvalidResponse { path, reason: "it is not a list".to_owned() }),
             }
             match page.pointer("/metadata/continue").and_then(Value::as_str).unwrap_or_default() {
                 "" => return Ok(items),
@@ -199,7 +200,7 @@ impl Client {
         }
     }
 
-    /// All objects of a kind as the one list that a server gives, each with its kind.
+    /// Lists all objects in one request and returns the list object, with apiVersion and kind set on every item.
     pub async fn list_objects(
         &self,
         resource: &Resource,
@@ -209,7 +210,7 @@ impl Client {
         let path = format!("{}{query}", resource.collection(namespace));
         let mut list = self.get_path(&path, &Representation::Full.accept(true)).await?;
         for item in list.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten() {
-            // The items of a list do not repeat what they are.
+            // The API server omits apiVersion and kind on list items.
             if let Some(fields) = item.as_object_mut() {
                 fields.insert("apiVersion".to_owned(), resource.kind.api_version().into());
                 fields.insert("kind".to_owned(), resource.kind.kind.as_str().into());
@@ -218,7 +219,7 @@ impl Client {
         Ok(list)
     }
 
-    /// Applies an object; the server merges it with what is there, and gives the result.
+    /// Applies an object with server-side apply and returns the merged result.
     pub async fn apply(
         &self,
         resource: &Resource,
@@ -237,12 +238,12 @@ impl Client {
         self.send(Method::PATCH, &path, &self.write_response.accept(false), body).await
     }
 
-    /// What is at a path, which may have a query.
+    /// Reads the JSON document at a path, which may have a query.
     pub async fn get_path(&self, path: &str, accept: &str) -> Result<Value, Error> {
         self.send(Method::GET, path, accept, None).await
     }
 
-    /// What is at a path, as text.
+    /// Reads the response body at a path without decoding it, such as logs or metrics; has no response timeout.
     pub async fn get_raw(&self, path: &str) -> Result<Vec<u8>, Error> {
         self.send_raw(Method::GET, path, "*/*", None).await
     }

@@ -1,7 +1,7 @@
-//! Connections to a server.
+//! HTTP connections to the API server.
 //!
-//! Answers that end soon share one HTTP/2 connection: one handshake, and little memory at either end. Watches have an
-//! HTTP/1 connection each: a server lets only so many answers be under way in one connection, and watches never end.
+//! Short requests share one HTTP/2 connection: one handshake, and little memory at either end. Each watch has its own
+//! HTTP/1.1 connection, because a server bounds the concurrent streams of a connection and watches are long-lived.
 
 use std::time::Duration;
 
@@ -15,31 +15,30 @@ use kube::{Client, Config};
 use tower::retry::RetryLayer;
 use tower::{BoxError, ServiceBuilder, ServiceExt};
 
-/// How long a connection may take.
+/// Limit for connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-/// How often a server that owes an answer is asked whether it is still there, and how long it may take to say so:
-/// without that, requests would go on to wait in a connection whose other end is gone.
+/// Interval and timeout of HTTP/2 pings: without them, requests would wait on a connection whose peer is gone.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(20);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How many bytes of one answer may come before they are read, where answers share a connection.
+/// HTTP/2 flow-control window of one request.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
-/// The same for a watch, which keeps the room for its whole life.
+/// Read buffer of a watch, which is allocated as long as the watch lives.
 const WATCH_BUFFER_BYTES: usize = 32 << 10;
 
-/// What a client is for.
+/// Use of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Answers that end soon.
+    /// Short requests.
     Requests,
     /// Watches.
     Watches,
 }
 
-/// Prepares connections; none is made yet.
+/// Builds a client; connects on the first request.
 pub(crate) fn build_client(mut config: Config, purpose: Purpose) -> Result<Client, BoxError> {
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     if config.proxy_url.is_some() {
-        // Which proxies there are is known there.
+        // kube implements HTTP and SOCKS proxies.
         return Ok(Client::try_from(config)?);
     }
     let mut tcp = HttpConnector::new();

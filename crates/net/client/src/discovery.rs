@@ -1,4 +1,4 @@
-//! Which kinds a cluster knows.
+//! API discovery: the resources and the version of a cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,27 +10,27 @@ use crate::client::{Client, Error};
 
 const ACCEPT: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
-/// The kinds of a cluster, with where their objects are.
+/// Resources that a cluster serves, by kind.
 #[derive(Clone, Debug, Default)]
 pub struct Discovery {
     kinds: BTreeMap<Kind, Resource>,
-    /// `group/version`, and `group/version/Kind` also of subresources.
+    /// `group/version` and `group/version/Kind`, including the kinds of subresources.
     api_versions: BTreeSet<String>,
 }
 
-/// The version of a cluster.
+/// Version of the API server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerVersion {
-    /// The whole version.
+    /// Full version, such as `v1.36.0`.
     pub git_version: String,
-    /// The major part.
+    /// Major version.
     pub major: String,
-    /// The minor part.
+    /// Minor version.
     pub minor: String,
 }
 
 impl ServerVersion {
-    /// Asks the cluster.
+    /// Reads `/version`.
     pub async fn fetch(client: &Client) -> Result<Self, Error> {
         let response = client.get_path("/version", "application/json").await?;
         Ok(Self {
@@ -42,7 +42,7 @@ impl ServerVersion {
 }
 
 impl Discovery {
-    /// Asks the cluster for all of its kinds, in two requests.
+    /// Reads aggregated discovery: `/api` and `/apis`.
     pub async fn fetch(client: &Client) -> Result<Self, Error> {
         let mut discovery = Self::default();
         for path in ["/api", "/apis"] {
@@ -56,22 +56,22 @@ impl Discovery {
         Ok(discovery)
     }
 
-    /// Where the objects of a kind are.
+    /// Resource of a kind, if the cluster serves it.
     pub fn find(&self, kind: &Kind) -> Option<&Resource> {
         self.kinds.get(kind)
     }
 
-    /// Whether there is such a group and version, or `group/version/Kind`.
+    /// Whether the cluster serves a `group/version` or `group/version/Kind`.
     pub fn has_api_version(&self, api_version: &str) -> bool {
         self.api_versions.contains(api_version)
     }
 
-    /// Every `group/version`, and every `group/version/Kind`.
+    /// Every served `group/version` and `group/version/Kind`.
     pub fn api_versions(&self) -> impl Iterator<Item = &str> {
         self.api_versions.iter().map(String::as_str)
     }
 
-    /// Adds everything that an response names.
+    /// Adds the groups of an `APIGroupDiscoveryList`.
     fn add_groups(&mut self, response: &Value) {
         for group in items(response, "items") {
             for version in items(group, "versions") {
@@ -98,19 +98,19 @@ impl Discovery {
     }
 }
 
-/// The kinds of a cluster as they were last seen, for everybody who asks.
+/// Discovery of a cluster, read on first use and shared until it is refreshed.
 pub struct DiscoveryCache {
     client: Client,
     cached: Mutex<Option<Arc<Discovery>>>,
 }
 
 impl DiscoveryCache {
-    /// Of a cluster that has not been asked yet.
+    /// Creates an empty cache.
     pub fn new(client: Client) -> Self {
         Self { client, cached: Mutex::new(None) }
     }
 
-    /// As they were last seen; the cluster is asked when they never were.
+    /// Returns the cached discovery; reads it from the cluster on first use.
     pub async fn get(&self) -> Result<Arc<Discovery>, Error> {
         let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match cached {
@@ -119,7 +119,7 @@ impl DiscoveryCache {
         }
     }
 
-    /// As they are now.
+    /// Reads discovery from the cluster and replaces the cached one.
     pub async fn refresh(&self) -> Result<Arc<Discovery>, Error> {
         let discovery = Arc::new(Discovery::fetch(&self.client).await?);
         *self.cached.lock().unwrap_or_else(PoisonError::into_inner) = Some(discovery.clone());

@@ -1,4 +1,4 @@
-//! Requests of any kind, answers that are read as they come, and how many there were.
+//! Arbitrary requests, streamed responses, response timeouts and request counts.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,15 +14,15 @@ use serde_json::Value;
 use crate::client::{Client, Error};
 use crate::root_cause::root_cause;
 
-/// How long an answer may take: a connection whose other end is gone says nothing.
+/// Limit for a response: a connection whose peer is gone reports no error.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
-/// As much of a refusal as is read.
+/// Limit for the body of an error response.
 const MAX_STATUS_BYTES: usize = 64 << 10;
-/// The largest page of a list.
+/// Limit for a page of a list.
 const MAX_PAGE_BYTES: usize = 1 << 30;
 
 impl Client {
-    /// Sends a body, if there is one with its media type, and reads the answer; one that does not come is an error.
+    /// Sends a request with an optional content type and body, and decodes the JSON response.
     pub async fn request(
         &self,
         method: Method,
@@ -32,7 +32,7 @@ impl Client {
         self.send(method, path, "application/json", body).await
     }
 
-    /// The same, with an answer of a media type: what is deleted may be answered with everything that it was.
+    /// Like [`Client::request`], with an `Accept` header: the response to a delete may be the whole deleted object.
     pub async fn request_as(
         &self,
         method: Method,
@@ -43,7 +43,7 @@ impl Client {
         self.send(method, path, accept, body).await
     }
 
-    /// An answer that is read piece by piece.
+    /// Sends a GET request and returns the response body as a stream.
     pub(crate) async fn open_stream(&self, path: &str, accept: &str) -> Result<Body, Error> {
         let invalid_response = |reason: String| Error::InvalidResponse { path: path.to_owned(), reason };
         let request = Request::get(path).header(ACCEPT, accept);
@@ -64,7 +64,7 @@ impl Client {
         .await
     }
 
-    /// A whole answer as it came.
+    /// Sends a GET request and returns the whole response body.
     pub(crate) async fn get_bytes(
         &self,
         path: &str,
@@ -79,7 +79,7 @@ impl Client {
         .map(|body| body.to_bytes())
     }
 
-    /// The result of a request, or an error if it takes too long.
+    /// Awaits a request and fails with [`Error::Unreachable`] after the response timeout.
     pub async fn with_timeout<T>(&self, request: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         match tokio::time::timeout(RESPONSE_TIMEOUT, request).await {
             Ok(result) => result,
@@ -92,24 +92,24 @@ impl Client {
     }
 }
 
-/// How often each method got each status, in this process; status 0 is no answer.
+/// Requests of this process by method and status; status 0 means no response.
 static REQUEST_COUNTS: Mutex<BTreeMap<(&'static str, u16), u64>> = Mutex::new(BTreeMap::new());
 
-/// Counts one request, also one whose answer never comes.
+/// Counts one request when it is dropped, even if no response arrives.
 pub(crate) struct RequestCounter {
     method: &'static str,
     status: u16,
 }
 
 impl RequestCounter {
-    /// Begins to count a request.
+    /// Creates the counter of a request that is about to be sent.
     pub(crate) fn start(method: &Method) -> Self {
         let known = ["GET", "POST", "PUT", "PATCH", "DELETE"];
         let method = known.into_iter().find(|name| *name == method.as_str()).unwrap_or("OTHER");
         Self { method, status: 0 }
     }
 
-    /// The answer came.
+    /// Records the status of the response.
     pub(crate) fn finish(mut self, status: u16) {
         self.status = status;
     }
@@ -122,7 +122,7 @@ impl Drop for RequestCounter {
     }
 }
 
-/// How many requests this process has sent, by method and by status, which is 0 where no answer came.
+/// Requests that this process has sent, by method and status; status 0 means no response.
 pub fn counts() -> Vec<(&'static str, u16, u64)> {
     let counts = REQUEST_COUNTS.lock().unwrap_or_else(PoisonError::into_inner);
     counts.iter().map(|((method, status), count)| (*method, *status, *count)).collect()

@@ -1,8 +1,8 @@
-//! The cause of a failed connection in a few words.
+//! Root causes of errors, for short messages.
 
 use std::error::Error;
 
-/// The root_cause error says what happened; those around it only that something did.
+/// Message of the innermost source: the outer errors of hyper and kube only say that a request failed.
 pub fn root_cause(error: &(dyn Error + 'static)) -> String {
     let mut current = error;
     while let Some(source) = current.source() {

@@ -1,15 +1,15 @@
-//! All objects of a kind, and everything that becomes of them.
+//! List and watch of a resource, with resume, relist and backoff.
 //!
 //! ```text
-//!         ┌──────────── 410: the version is forgotten ───────────┐
-//!         ▼                                                      │
-//!  list, page by page ──▶ watch from the list's version ──▶ connection closed
-//!  Begin, Applied…, End    Applied, Deleted                      │
-//!                              ▲────── from the last version ────┘
+//!     ┌──────────────────── 410 Gone: expired ─────────────────────┐
+//!     ▼                                                            │
+//!  list, page by page ────▶ watch from the list's version ──▶ stream closed
+//!  ListStarted, Applied…,   Applied, Deleted                       │
+//!  ListDone                    ▲───── from the last version ───────┘
 //! ```
 //!
-//! The consumer is a function that is called in the task of the watch: while it works, nothing is read, and nothing
-//! is kept for it. An object is parsed, given away and forgotten.
+//! The event handler runs on the task of the watch. While it runs, the stream is not read and nothing is buffered for
+//! it. Objects are parsed, handed over and dropped.
 
 mod json;
 mod lines;
@@ -27,88 +27,88 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::client::{Client, Error, Representation};
 use crate::object_key::ObjectKey;
 
-/// How many objects the first page of a list has, and how many the others may have.
+/// Page size of a list: that of the first page, and the largest one.
 const PAGE_LIMITS: (usize, usize) = (100, 500);
-/// About how many bytes a page should have: objects may be a kilobyte or a megabyte each.
+/// Page weight to aim for: objects range from a kilobyte to a megabyte.
 const TARGET_PAGE_BYTES: usize = 1 << 20;
-/// The longest line of a stream: several times the largest object that a server stores.
+/// Limit for one watch event: several times the largest object that the API server stores.
 const MAX_EVENT_BYTES: usize = if cfg!(test) { 64 << 10 } else { 16 << 20 };
-/// How long a server may say nothing: bookmarks come every minute.
+/// Limit for a stream without events: bookmarks arrive every minute.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 180 });
-/// How long one stream lasts, in seconds; half of it is left to chance, so that streams do not end together.
+/// Longest `timeoutSeconds` of a stream; half of it is jitter, so that streams do not end together.
 const MAX_WATCH_SECONDS: u64 = 1800;
-/// A stream that lasted so long was good, whatever ended it.
+/// Age from which a stream counts as successful, however it ended.
 const STABLE_AFTER: Duration = Duration::from_secs(5);
-/// The first and the longest pause between tries.
+/// First and longest delay between retries.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 
-/// What is watched.
+/// Selection of objects to list and watch.
 #[derive(Clone, Debug)]
 pub struct ListWatch {
-    /// The kind.
+    /// Resource to watch.
     pub resource: Resource,
-    /// One namespace, or all.
+    /// Namespace; all namespaces if unset.
     pub namespace: Option<String>,
-    /// A label selector, or nothing.
+    /// Label selector; empty selects everything.
     pub label_selector: String,
-    /// A field selector, or nothing.
+    /// Field selector; empty selects everything.
     pub field_selector: String,
-    /// Whole objects, or what is known of them without their body.
+    /// Whole objects or only their metadata.
     pub representation: Representation,
 }
 
-/// What a consumer is told. Every object carries its apiVersion and kind.
+/// Event for the handler. Every object has its apiVersion and kind set.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WatchEvent {
-    /// A list begins: what is not named until its end is gone.
+    /// A list starts: objects that it does not contain no longer exist.
     ListStarted,
-    /// An object is there, new or changed.
+    /// An object was listed, added or modified.
     Applied(Value),
-    /// An object is gone, or no longer chosen by a selector.
+    /// An object was deleted or no longer matches the selectors.
     Deleted(Value),
-    /// An object is there, but cannot be held because it is nested too deeply.
+    /// An object exists but is nested too deeply to be parsed.
     TooDeep(ObjectKey),
     /// The list is complete.
     ListDone,
-    /// Nothing is stats of the cluster; said once, until the kind of trouble changes.
+    /// The watch fails; reported once until the failure kind changes.
     Failing(WatchFailure),
-    /// The trouble is over.
+    /// The watch works again.
     Recovered,
 }
 
-/// Why nothing is stats.
+/// Failure of a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchFailure {
-    /// What kind of trouble it is.
+    /// Kind of the failure.
     pub kind: WatchFailureKind,
-    /// The sentence for people.
+    /// Message for users.
     pub message: String,
 }
 
-/// The kinds of trouble that somebody would act on differently.
+/// Failures that callers handle differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchFailureKind {
-    /// We may not list or watch this.
+    /// Unauthenticated, or not authorized to list or watch the resource.
     Forbidden,
-    /// The cluster does not know the kind.
+    /// The cluster does not serve the resource.
     NotFound,
-    /// Nobody answers.
+    /// The API server cannot be reached.
     Unreachable,
-    /// The server refuses for another reason.
+    /// The API server rejects the request for another reason.
     Rejected,
-    /// The server says something that cannot be read.
+    /// The response cannot be decoded.
     Malformed,
 }
 
-/// Why a list or a stream ended before its time.
+/// Premature end of a list or stream.
 enum StreamError {
-    /// The version is too old.
+    /// 410 Gone: the resource version has been compacted.
     Expired,
-    /// Nothing was said at all, not even a bookmark.
+    /// No event arrived, not even a bookmark.
     Idle,
-    /// The connection broke, or the server refuses.
+    /// The request failed.
     Request(Error),
-    /// The stream is no stream of events.
+    /// The stream does not consist of watch events.
     Malformed(String),
 }
 
@@ -122,7 +122,7 @@ impl From<Error> for StreamError {
 }
 
 impl ListWatch {
-    /// All objects of a kind, in some form.
+    /// Selects all objects of a resource.
     pub fn new(resource: Resource, representation: Representation) -> Self {
         Self {
             resource,
@@ -133,7 +133,7 @@ impl ListWatch {
         }
     }
 
-    /// Tells a function everything, for ever; dropping the future ends it.
+    /// Lists and watches for ever and passes every event to the handler; drop the future to stop.
     pub async fn run(&self, client: &Client, handler: impl FnMut(WatchEvent)) -> Infallible {
         let mut reflector =
             Reflector { watch: self, client, handler, resource_version: None, paged: true, failing: None };
@@ -148,7 +148,7 @@ impl ListWatch {
                 (failures, malformed_streams) = (0, 0);
             }
             let Err(error) = result else {
-                // A server that closes at once, time and again, is not asked without a pause.
+                // Backs off when the server keeps closing streams at once.
                 failures = if stats.received { 0 } else { failures.saturating_add(1) };
                 if failures > 1 {
                     sleep(backoff(failures)).await;
@@ -159,7 +159,7 @@ impl ListWatch {
                 StreamError::Expired => reflector.resource_version = None,
                 StreamError::Idle => {
                     idle_streams += 1;
-                    // A version that lies in the future (a cluster restored from a backup) is answered by silence.
+                    // A resource version in the future (a cluster restored from a backup) yields no events.
                     if idle_streams > 1 {
                         (reflector.resource_version, idle_streams) = (None, 0);
                     }
@@ -167,7 +167,7 @@ impl ListWatch {
                 }
                 StreamError::Malformed(_) => {
                     malformed_streams += 1;
-                    // What cannot be read now cannot be read again from the same version either.
+                    // Watching again from the same resource version would fail the same way.
                     if malformed_streams > 1 {
                         reflector.resource_version = None;
                     }
@@ -176,7 +176,7 @@ impl ListWatch {
             }
             failures = failures.saturating_add(1);
             reflector.report_failure(error);
-            // The first try again is at once where that may help: a version too old, a connection truncated off.
+            // The first retry is immediate: an expired version or a broken connection needs no delay.
             if failures > 1 || reflector.failing.is_some() {
                 sleep(backoff(failures)).await;
             }
@@ -196,27 +196,30 @@ impl ListWatch {
     }
 }
 
-/// What one stream gave.
+/// Progress of one stream.
 #[derive(Default)]
 struct StreamStats {
-    /// When it was opened.
+    /// Time of the response header.
     opened: Option<Instant>,
-    /// Whether there was an event, or a bookmark.
+    /// Whether an event or bookmark arrived.
     received: bool,
 }
 
+/// State of a list-and-watch loop.
 struct Reflector<'w, F> {
     watch: &'w ListWatch,
     client: &'w Client,
     handler: F,
+    /// Version to resume from; lists again if unset.
     resource_version: Option<String>,
-    /// Whether lists come in pages.
+    /// Whether lists are paged.
     paged: bool,
+    /// Failure that the handler knows of.
     failing: Option<WatchFailureKind>,
 }
 
 impl<F: FnMut(WatchEvent)> Reflector<'_, F> {
-    /// A list if there is no version, and one stream.
+    /// Lists if there is no version to resume from, then watches until the stream ends.
     async fn list_and_watch(&mut self, stats: &mut StreamStats) -> Result<(), StreamError> {
         let resource_version = match self.resource_version.take() {
             Some(resource_version) => resource_version,
@@ -238,7 +241,7 @@ impl<F: FnMut(WatchEvent)> Reflector<'_, F> {
                 Ok(bytes) => bytes,
                 Err(error) => {
                     let error = StreamError::from(error);
-                    // The pages outlived the server's memory: all at once is the only way to an end.
+                    // The continue token expired: lists everything in one page next time.
                     self.paged = !matches!(error, StreamError::Expired);
                     return Err(error);
                 }
@@ -264,7 +267,7 @@ impl<F: FnMut(WatchEvent)> Reflector<'_, F> {
         }
     }
 
-    /// One stream, to its end.
+    /// Watches until the stream ends.
     async fn watch(&mut self, resource_version: String, stats: &mut StreamStats) -> Result<(), StreamError> {
         let ListWatch { resource, namespace, representation, .. } = self.watch;
         let collection = resource.collection(namespace.as_deref());
@@ -274,11 +277,11 @@ impl<F: FnMut(WatchEvent)> Reflector<'_, F> {
             "{collection}?watch=true&allowWatchBookmarks=true&timeoutSeconds={timeout_seconds}&resourceVersion={}{query}",
             escape(&resource_version)
         );
-        // From here on a failure means to go on from this version.
+        // From here on, a failure resumes from this version.
         self.resource_version = Some(resource_version);
         let mut body = self.client.open_stream(&path, &representation.accept(false)).await?;
         stats.opened = Some(Instant::now());
-        // A stream that could not be read was open too.
+        // A malformed stream recovers with its first event, because it could be opened before, too.
         if self.failing != Some(WatchFailureKind::Malformed) {
             self.report_recovery();
         }
@@ -290,7 +293,7 @@ impl<F: FnMut(WatchEvent)> Reflector<'_, F> {
                 Err(_) if self.report_recovery() => continue,
                 Err(_) if stats.received => return Ok(()),
                 Err(_) => return Err(StreamError::Idle),
-                // A connection that breaks is as good as one that is closed: the next try says whether anybody is there.
+                // A broken connection is handled like a closed one: the next attempt reports an unreachable server.
                 Ok(None | Some(Err(_))) => return Ok(()),
                 Ok(Some(Ok(frame))) => frame,
             };
@@ -309,7 +312,7 @@ impl<F: FnMut(WatchEvent)> Reflector<'_, F> {
         }
     }
 
-    /// One event.
+    /// Parses a line, passes its event to the handler and advances the resource version.
     fn handle_event(&mut self, line: &[u8]) -> Result<(), StreamError> {
         let ListWatch { resource, namespace, .. } = self.watch;
         let malformed = |reason: &str| {
@@ -325,7 +328,7 @@ impl<F: FnMut(WatchEvent)> Reflector<'_, F> {
             object.pointer("/metadata/resourceVersion").and_then(Value::as_str).map(str::to_owned);
         let event = match value.get("type").and_then(Value::as_str).unwrap_or_default() {
             "ADDED" | "MODIFIED" => Some(applied_event(json::Parsed { value: object, truncated }, resource)),
-            // It is gone, however deep it was.
+            // A deletion needs no more than the metadata, so a truncated object is fine.
             "DELETED" => Some(WatchEvent::Deleted(with_type_meta(object, resource))),
             "BOOKMARK" => None,
             "ERROR" => return Err(status_error(&object)),
@@ -334,14 +337,14 @@ impl<F: FnMut(WatchEvent)> Reflector<'_, F> {
         if let Some(event) = event {
             (self.handler)(event);
         }
-        // After the consumer has it: whoever resumes from here must not miss it.
+        // Only after the handler returned: a resume from this version must not skip the event.
         if let Some(resource_version) = resource_version.filter(|version| !version.is_empty()) {
             self.resource_version = Some(resource_version);
         }
         Ok(())
     }
 
-    /// Says that the trouble is over, if there was any.
+    /// Reports recovery if the watch was failing; returns whether it was.
     fn report_recovery(&mut self) -> bool {
         let was_failing = self.failing.take().is_some();
         if was_failing {
@@ -350,7 +353,7 @@ impl<F: FnMut(WatchEvent)> Reflector<'_, F> {
         was_failing
     }
 
-    /// Says what is wrong, unless it was said already.
+    /// Reports a failure unless the last one reported was of the same kind.
     fn report_failure(&mut self, error: StreamError) {
         let (kind, message) = match error {
             StreamError::Expired | StreamError::Idle => return,
@@ -364,7 +367,7 @@ impl<F: FnMut(WatchEvent)> Reflector<'_, F> {
     }
 }
 
-/// How many objects the next page may have, after one of so many had so many bytes.
+/// Page size for the next page, from the size and the bytes of the last one.
 fn next_page_limit(limit: usize, bytes: usize) -> usize {
     (limit.saturating_mul(TARGET_PAGE_BYTES) / bytes.max(1)).clamp(10, PAGE_LIMITS.1)
 }
@@ -387,7 +390,7 @@ fn applied_event(item: json::Parsed, resource: &Resource) -> WatchEvent {
     }
 }
 
-/// The object with its kind: the items of a list lack it, and objects without a body have another.
+/// Sets apiVersion and kind: list items lack them, and metadata-only objects have those of `PartialObjectMetadata`.
 fn with_type_meta(mut object: Value, resource: &Resource) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields.insert("apiVersion".to_owned(), resource.kind.api_version().into());
@@ -396,13 +399,13 @@ fn with_type_meta(mut object: Value, resource: &Resource) -> Value {
     object
 }
 
-/// What an ERROR event says.
+/// Error of an ERROR event, which carries a Status.
 fn status_error(object: &Value) -> StreamError {
     let code = object.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
     Error::Api(Status::read(code.unwrap_or_default(), object.to_string().as_bytes())).into()
 }
 
-/// How long to wait after so many failures: longer each time, half of it left to chance.
+/// Delay after a number of consecutive failures: exponential, half of it jitter.
 fn backoff(failures: u32) -> Duration {
     let (first, longest) = BACKOFF;
     let delay = first.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(longest);
@@ -410,7 +413,7 @@ fn backoff(failures: u32) -> Duration {
     Duration::from_millis(millis + random() % millis.max(1))
 }
 
-/// A number that other processes do not have too; not a secret.
+/// Random number that differs between processes; not for cryptography.
 fn random() -> u64 {
     RandomState::new().hash_one(())
 }

@@ -1,20 +1,20 @@
-//! Counters, gauges and histograms, in the text form that Prometheus reads.
+//! Counters, gauges and histograms in the Prometheus text format.
 //!
-//! What is counted anyway (the depth of a queue, the requests of a client) is not counted twice: a source is asked
-//! when somebody looks, and costs nothing until then.
+//! Values that exist anyway (the depth of a work queue, the requests of a client) are not counted twice: a collector
+//! reads them on each scrape and costs nothing in between.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many sets of labels one metric may have: labels from outside must not fill the memory.
+/// Series per metric family: label values from untrusted input must not exhaust memory.
 const MAX_SERIES: usize = 20_000;
 
-/// The bounds, in seconds, that suit both a request and a long reconcile.
+/// Histogram buckets in seconds, for requests as well as long reconciles.
 pub const DURATION_BUCKETS: &[f64] =
     &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0];
 
-/// All metrics of a process; copies are the same.
+/// Metrics of a process. Clones share their state.
 #[derive(Clone, Default)]
 pub struct Registry(Arc<Mutex<Vec<Collector>>>);
 
@@ -51,34 +51,34 @@ impl<T: Default> Family<T> {
     }
 }
 
-/// A number that only grows.
+/// Monotonic counter.
 #[derive(Clone)]
 pub struct Counter(Arc<Family<u64>>);
 
 impl Counter {
-    /// Adds to the number of some label values.
+    /// Increments the series with these label values.
     pub fn add(&self, labels: &[&str], increment: u64) {
         self.0.update(labels, |value| *value = value.saturating_add(increment));
     }
 }
 
-/// A number that goes up and down.
+/// Value that goes up and down.
 #[derive(Clone)]
 pub struct Gauge(Arc<Family<f64>>);
 
 impl Gauge {
-    /// Sets the number of some label values.
+    /// Sets the series with these label values.
     pub fn set(&self, labels: &[&str], value: f64) {
         self.0.update(labels, |current| *current = value);
     }
 
-    /// Forgets some label values.
+    /// Removes the series with these label values.
     pub fn remove(&self, labels: &[&str]) {
         self.0.remove(labels);
     }
 }
 
-/// How often values were how large.
+/// Distribution of observed values over buckets.
 #[derive(Clone)]
 pub struct Histogram {
     family: Arc<Family<Buckets>>,
@@ -93,7 +93,7 @@ struct Buckets {
 }
 
 impl Histogram {
-    /// Counts a value.
+    /// Records a value.
     pub fn observe(&self, labels: &[&str], value: f64) {
         self.family.update(labels, |buckets| {
             buckets.counts.resize(self.bounds.len(), 0);
@@ -108,7 +108,7 @@ impl Histogram {
 }
 
 impl Registry {
-    /// A counter with these labels.
+    /// Registers a counter with these label names.
     pub fn counter(
         &self,
         name: &'static str,
@@ -126,7 +126,7 @@ impl Registry {
         Counter(family)
     }
 
-    /// A gauge with these labels.
+    /// Registers a gauge with these label names.
     pub fn gauge(&self, name: &'static str, help: &'static str, labels: &'static [&'static str]) -> Gauge {
         let family = Family::<f64>::new(name, help, labels);
         let exposed = family.clone();
@@ -139,7 +139,7 @@ impl Registry {
         Gauge(family)
     }
 
-    /// A histogram with these labels and upper bounds, which rise.
+    /// Registers a histogram with these label names and ascending upper bounds.
     pub fn histogram(
         &self,
         name: &'static str,
@@ -165,12 +165,12 @@ impl Registry {
         Histogram { family, bounds }
     }
 
-    /// Something that is asked when somebody looks.
+    /// Registers a function that writes metrics on each scrape.
     pub fn register_collector(&self, collector: impl Fn(&mut Exposition) + Send + Sync + 'static) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(collector));
     }
 
-    /// All metrics as text.
+    /// Encodes all metrics in the Prometheus text format.
     pub fn encode_text(&self) -> String {
         let mut exposition = Exposition::default();
         for collector in &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -178,14 +178,14 @@ impl Registry {
         }
         let mut text = String::new();
         for (name, FamilyText { kind, help, lines }) in &exposition.families {
-            // Writing into a text cannot fail.
+            // Writing to a String cannot fail.
             let _ = write!(text, "# HELP {name} {}\n# TYPE {name} {kind}\n{lines}", escape(help, false));
         }
         text
     }
 }
 
-/// The text while it is made; families of the same name become one.
+/// Text exposition under construction; merges families of the same name.
 #[derive(Default)]
 pub struct Exposition {
     families: BTreeMap<String, FamilyText>,
@@ -198,7 +198,7 @@ struct FamilyText {
 }
 
 impl Exposition {
-    /// Begins a family, or goes on with the one of this name.
+    /// Starts a metric family, or continues the one of this name.
     pub fn family<'p, L: AsRef<str>>(
         &'p mut self,
         name: &str,
@@ -212,7 +212,7 @@ impl Exposition {
     }
 }
 
-/// The lines of one family.
+/// Writer of the samples of one family.
 pub struct FamilyWriter<'p, L> {
     name: String,
     labels: &'p [L],
@@ -220,7 +220,7 @@ pub struct FamilyWriter<'p, L> {
 }
 
 impl<L: AsRef<str>> FamilyWriter<'_, L> {
-    /// The number of some label values.
+    /// Writes the sample with these label values.
     pub fn sample<V: AsRef<str>>(&mut self, values: &[V], number: f64) {
         self.write_sample("", values, None, number);
     }

@@ -1,4 +1,4 @@
-//! The pages that every server of ours has: probes and metrics.
+//! Probe and metrics endpoints: `/healthz`, `/readyz` and `/metrics`.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -13,22 +13,22 @@ use hyper::body::Incoming;
 use crate::health::Health;
 use crate::metrics::Registry;
 
-/// A page.
+/// Response of a probe or metrics endpoint.
 pub type ProbeResponse = Response<Full<Bytes>>;
 
-/// What is shown; what is not given is not found.
+/// Serves probes and metrics; endpoints that are not set respond with 404.
 #[derive(Clone, Default)]
 pub struct ProbeService {
-    /// Behind `/healthz`: whether the process has to be started anew.
+    /// Checks of `/healthz`: the kubelet restarts the container while one fails.
     pub liveness: Option<Health>,
-    /// Behind `/readyz`: whether it can do its work.
+    /// Checks of `/readyz`.
     pub readiness: Option<Health>,
-    /// Behind `/metrics`.
+    /// Metrics of `/metrics`.
     pub metrics: Option<Registry>,
 }
 
 impl ProbeService {
-    /// The answer to a request.
+    /// Responds to a request.
     pub fn respond<B>(&self, request: &Request<B>) -> ProbeResponse {
         let path = request.uri().path();
         let path = path.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(path);
@@ -55,7 +55,7 @@ impl ProbeService {
         response
     }
 
-    /// As what [`crate::Server::run`] takes.
+    /// Converts into a service for [`crate::Server::run`].
     pub fn into_service(
         self,
     ) -> impl Fn(Request<Incoming>) -> std::future::Ready<Result<ProbeResponse, Infallible>> + Clone + Send + 'static
@@ -64,11 +64,11 @@ impl ProbeService {
     }
 }
 
-/// Whether a request may be answered: if not, with what status instead.
+/// Authorization decision on a request: `Err` is the status to respond with.
 pub type AuthorizationFuture = Pin<Box<dyn Future<Output = Result<(), StatusCode>> + Send>>;
 
 impl ProbeService {
-    /// As [`ProbeService::service`], for those whom somebody lets in.
+    /// Like [`ProbeService::into_service`], for requests that `authorize` admits.
     pub fn into_authorized_service(
         self,
         authorize: impl Fn(&Parts) -> AuthorizationFuture + Clone + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! Connections: as many as are allowed, each with limits, and a clean end.
+//! HTTP server with connection limits and graceful shutdown.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::pin;
@@ -22,25 +22,25 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::tls::TlsIdentity;
 
-/// What a client may take.
+/// Limits on connections and request headers.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
-    /// Connections at a time; more have to wait.
+    /// Concurrent connections; further ones wait in the accept backlog.
     pub max_connections: usize,
-    /// Bytes of a request's head; at least 8192.
+    /// Bytes of a request header; at least 8192.
     pub max_header_bytes: usize,
-    /// Headers of a request.
+    /// Number of header fields of a request.
     pub max_headers: usize,
-    /// How long a request's head may take, also the first byte of the next one.
+    /// Time to receive a request header, including the wait for its first byte, and to complete a TLS handshake.
     pub header_read_timeout: Duration,
-    /// How long a connection may last.
+    /// Age at which a connection is closed gracefully.
     pub max_connection_age: Duration,
-    /// How long requests may go on after the server was told to end.
+    /// Time for requests in flight to finish during graceful shutdown.
     pub shutdown_timeout: Duration,
 }
 
 impl Default for ConnectionLimits {
-    /// For probes and metrics.
+    /// Limits for probes and metrics.
     fn default() -> Self {
         Self {
             max_connections: 128,
@@ -53,27 +53,27 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// Who is at the other end of a connection; every request has it among its extensions.
+/// Verified leaf certificate of the client, if it presented one; an extension of every request.
 #[derive(Clone, Debug, Default)]
 pub struct PeerCertificate(pub Option<CertificateDer<'static>>);
 
-/// Why there is no server.
+/// Failure to start a server.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address cannot be understood.
+    /// The address is neither `host:port` nor `:port`.
     #[error("{0:?} is not an address to listen on: give HOST:PORT or :PORT")]
     InvalidAddress(String),
-    /// The address cannot be used.
+    /// Binding the address failed.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// Which.
+        /// Address to listen on.
         address: String,
-        /// Why.
+        /// Error of the operating system.
         source: std::io::Error,
     },
 }
 
-/// A server that listens.
+/// HTTP server with a bound listener.
 pub struct Server {
     listener: TcpListener,
     limits: ConnectionLimits,
@@ -81,13 +81,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens on an address: `host:port`, or `:port` for all addresses of this machine.
+    /// Binds `host:port`, or `:port` for all interfaces.
     pub async fn bind(address: &str, limits: ConnectionLimits) -> Result<Self, Error> {
         let (host, port) =
             address.rsplit_once(':').ok_or_else(|| Error::InvalidAddress(address.to_owned()))?;
         let port: u16 = port.parse().map_err(|_| Error::InvalidAddress(address.to_owned()))?;
         let listener = if host.is_empty() {
-            // A machine without IPv6 has no such address.
+            // Falls back to IPv4 where the kernel has no IPv6.
             match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).await {
                 Ok(listener) => Ok(listener),
                 Err(_) => TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await,
@@ -99,17 +99,17 @@ impl Server {
         Ok(Self { listener, limits, identity: None })
     }
 
-    /// Speaks only TLS from now on.
+    /// Serves TLS instead of plain text.
     pub fn with_tls(self, identity: TlsIdentity) -> Self {
         Self { identity: Some(identity), ..self }
     }
 
-    /// Where it listens.
+    /// Address that the listener is bound to.
     pub fn local_addr(&self) -> Option<SocketAddr> {
         self.listener.local_addr().ok()
     }
 
-    /// Answers requests until `stop` is there; requests that are being answered then are finished.
+    /// Serves requests until `stop` resolves, then shuts down gracefully.
     pub async fn run<F, A, B, E>(self, service: F, stop: impl Future<Output = ()>)
     where
         F: Fn(Request<Incoming>) -> A + Clone + Send + 'static,
@@ -126,7 +126,7 @@ impl Server {
         let mut connections = JoinSet::new();
         let mut stop = pin!(stop);
         loop {
-            // Those who find no place wait in the listener's own queue.
+            // Without a permit, connections wait in the accept backlog.
             let accept = async {
                 let permit = permits.clone().acquire_owned().await;
                 (listener.accept().await, permit)
@@ -140,7 +140,7 @@ impl Server {
                 Ok((stream, _)) => {
                     let (service, shutdown, acceptor) = (service.clone(), shutdown.clone(), acceptor.clone());
                     connections.spawn(async move {
-                        // Small answers must not wait for more.
+                        // Small responses must not wait for more data.
                         let _ = stream.set_nodelay(true);
                         match acceptor {
                             None => {
@@ -154,7 +154,7 @@ impl Server {
                                 )
                                 .await
                             }
-                            // Who does not speak TLS, or too slowly, is sent away.
+                            // Closes the connection if the TLS handshake fails or takes too long.
                             Some(acceptor) => {
                                 if let Ok(Ok(stream)) =
                                     timeout(limits.header_read_timeout, acceptor.accept(stream)).await
@@ -170,7 +170,7 @@ impl Server {
                         drop(permit);
                     });
                 }
-                // Out of file descriptors: others have to end first.
+                // Out of file descriptors: waits for other connections to close.
                 Err(_) => sleep(Duration::from_millis(100)).await,
             }
         }
@@ -181,7 +181,7 @@ impl Server {
     }
 }
 
-/// How many requests one connection may have under way at a time.
+/// Concurrent requests per HTTP/2 connection.
 const MAX_CONCURRENT_STREAMS: u32 = 250;
 
 async fn serve_connection<S, F, A, B, E>(
@@ -242,7 +242,7 @@ async fn serve_connection<S, F, A, B, E>(
     }
 }
 
-/// The same head, with the length of a body that is not sent: over HTTP/2 nobody else leaves it out.
+/// Drops the body of a response to HEAD and keeps its Content-Length; hyper does so only for HTTP/1.
 fn without_body<B: Body>(response: Response<B>) -> Response<Either<B, Empty<B::Data>>> {
     let (mut parts, body) = response.into_parts();
     if let Some(length) = body.size_hint().exact() {
@@ -251,7 +251,7 @@ fn without_body<B: Body>(response: Response<B>) -> Response<Either<B, Empty<B::D
     Response::from_parts(parts, Either::Right(Empty::new()))
 }
 
-/// Waits until a connection has to end.
+/// Waits for shutdown or for the maximum age of a connection.
 async fn shutdown_or_max_age(limits: ConnectionLimits, mut shutdown: watch::Receiver<bool>) {
     tokio::select! {
         _ = shutdown.wait_for(|shutdown| *shutdown) => {}
@@ -288,7 +288,7 @@ mod tests {
         let address = server.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let metrics = Registry::default();
-        metrics.gauge("up", "Whether it is.", &[]).set(&[], 1.0);
+        metrics.gauge("up", "Whether the server is up.", &[]).set(&[], 1.0);
         let probes =
             ProbeService { liveness: Some(Health::default()), readiness: None, metrics: Some(metrics) };
         let run = tokio::spawn(server.run(probes.into_service(), async { drop(stopped.await) }));
@@ -297,9 +297,9 @@ mod tests {
 
     async fn exchange(stream: &mut TcpStream, text: &str) -> String {
         stream.write_all(text.as_bytes()).await.unwrap();
-        let mut answer = vec![0; 4096];
-        let read = stream.read(&mut answer).await.unwrap_or_default();
-        String::from_utf8_lossy(&answer[..read]).into_owned()
+        let mut response = vec![0; 4096];
+        let read = stream.read(&mut response).await.unwrap_or_default();
+        String::from_utf8_lossy(&response[..read]).into_owned()
     }
 
     const GET: &str = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -309,13 +309,13 @@ mod tests {
         let (address, stop, run) = start(ConnectionLimits::default()).await;
         let mut stream = TcpStream::connect(address).await.unwrap();
         for _ in 0..2 {
-            let answer = exchange(&mut stream, GET).await;
-            assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("\nup 1\n"), "{answer}");
+            let response = exchange(&mut stream, GET).await;
+            assert!(response.starts_with("HTTP/1.1 200 OK") && response.ends_with("\nup 1\n"), "{response}");
         }
         let begin = Instant::now();
         stop.send(()).unwrap();
         run.await.unwrap();
-        // A connection that nobody uses is no reason to wait.
+        // Idle connections do not delay shutdown.
         assert!(begin.elapsed() < Duration::from_secs(1));
         assert!(TcpStream::connect(address).await.is_err());
     }
@@ -337,7 +337,7 @@ mod tests {
             let mut stream = TcpStream::connect(address).await.unwrap();
             stream.write_all(part.as_bytes()).await.unwrap();
             let read = timeout(Duration::from_secs(5), stream.read(&mut [0; 100])).await;
-            assert!(read.is_ok(), "{part:?} is waited for");
+            assert!(read.is_ok(), "{part:?}: the connection stays open");
         }
     }
 

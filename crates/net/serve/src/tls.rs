@@ -1,4 +1,4 @@
-//! Servers that prove who they are.
+//! TLS serving certificates and client authentication.
 
 use std::sync::Arc;
 
@@ -8,23 +8,23 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
-/// Why a certificate or its key cannot be used.
+/// Invalid certificate, key or certificate authority.
 #[derive(Debug, thiserror::Error)]
-#[error("the certificate of the server cannot be used: {0}")]
+#[error("invalid TLS certificate or key: {0}")]
 pub struct Error(String);
 
-/// How a server proves who it is.
+/// TLS configuration of a server: its certificate, its key and the CA of its clients.
 #[derive(Clone)]
 pub struct TlsIdentity(pub(crate) Arc<ServerConfig>);
 
 impl TlsIdentity {
-    /// From certificates, its own first, and the key of it, both PEM.
+    /// Loads a certificate chain, leaf first, and its key, both PEM.
     pub fn new(certificates: &[u8], key: &[u8]) -> Result<Self, Error> {
         Self::with_client_ca(certificates, key, None)
     }
 
-    /// As [`TlsIdentity::new`]; clients may show a certificate that one of these authorities (PEM) has signed. Who shows
-    /// another one is sent away.
+    /// Like [`TlsIdentity::new`], and accepts client certificates signed by these authorities (PEM). A client without
+    /// a certificate is accepted, one with any other certificate is rejected.
     pub fn with_client_ca(certificates: &[u8], key: &[u8], client_ca: Option<&[u8]>) -> Result<Self, Error> {
         let invalid = |error: &dyn std::fmt::Display| Error(error.to_string());
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificates).collect();

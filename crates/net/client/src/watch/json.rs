@@ -1,7 +1,7 @@
-//! JSON whose depth somebody else decides.
+//! JSON parser that tolerates deep nesting.
 //!
-//! The usual reader refuses a document that is nested too deeply, and with it the whole page or stream. Here one
-//! object that is too deep spoils only itself: what is descend the limit is left out, and said to be.
+//! `serde_json` rejects a document that is nested too deeply, and with it the whole page or stream. This parser drops
+//! what is below the depth limit and marks the object as truncated, so that the other objects still arrive.
 
 use std::cell::Cell;
 use std::fmt;
@@ -9,16 +9,16 @@ use std::fmt;
 use serde_core::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// The deepest nesting that is kept: under the limit of 128 of the reader that does the work.
+/// Depth limit, below serde_json's own limit of 128.
 const MAX_DEPTH: usize = 100;
 
-/// A value, and whether something that is too deep was left out of it.
+/// Parsed value, and whether parts that are nested too deeply were dropped.
 pub(super) struct Parsed {
     pub value: Value,
     pub truncated: bool,
 }
 
-/// Reads one document.
+/// Parses one document.
 pub(super) fn parse(bytes: &[u8]) -> Result<Parsed, serde_json::Error> {
     let truncated = Cell::new(false);
     let mut reader = serde_json::Deserializer::from_slice(bytes);
@@ -27,14 +27,14 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Parsed, serde_json::Error> {
     Ok(Parsed { value, truncated: truncated.get() })
 }
 
-/// What a page of a list says beside its items.
+/// Metadata of a list page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ListMeta {
     pub resource_version: String,
     pub continue_token: String,
 }
 
-/// Reads a page of a list; each item is given away when it is read, so that the page is never there as values.
+/// Parses a page of a list and passes on each item as it is parsed, so that the whole page is never in memory as values.
 pub(super) fn parse_list(bytes: &[u8], item: &mut dyn FnMut(Parsed)) -> Result<ListMeta, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let list_meta = reader.deserialize_map(ListVisitor { item })?;
@@ -157,7 +157,7 @@ impl<'de> Visitor<'de> for ListVisitor<'_> {
                 _ => drop(fields.next_value::<IgnoredAny>()?),
             }
         }
-        if is_list { Ok(list_meta) } else { Err(A::Error::custom("it is no list")) }
+        if is_list { Ok(list_meta) } else { Err(A::Error::custom("it is not a list")) }
     }
 }
 

@@ -1,22 +1,21 @@
-//! LineSplitter out of chunks.
+//! Splits a chunked byte stream into lines.
 
-/// As much memory as is kept between lines.
+/// Buffer capacity that is retained between lines.
 const RETAINED_CAPACITY: usize = 64 << 10;
 
-/// Cuts a stream of bytes at its line ends; the line that is not complete yet is kept.
+/// Line splitter that buffers the incomplete last line.
 pub(super) struct LineSplitter {
     partial: Vec<u8>,
     max_len: usize,
 }
 
 impl LineSplitter {
-    /// LineSplitter of at most so many bytes.
+    /// Creates a splitter for lines of at most `max_len` bytes.
     pub(super) fn new(max_len: usize) -> Self {
         Self { partial: Vec::new(), max_len }
     }
 
-    /// Gives away every line that the next chunk completes; says whether all lines, also the one that goes on,
-    /// are short enough.
+    /// Passes on every line that the chunk completes. Returns false once a line, complete or not, exceeds the limit.
     pub(super) fn push<E>(
         &mut self,
         mut chunk: &[u8],

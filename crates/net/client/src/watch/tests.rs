@@ -1,4 +1,4 @@
-//! A watch against a server that follows a script.
+//! A watch against a scripted HTTP server.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,15 +9,15 @@ use tokio::sync::mpsc;
 
 use super::*;
 
-/// One answer of the server.
+/// One response of the server.
 enum Step {
-    /// A status and a whole body.
+    /// Status and body.
     Response(u16, String),
-    /// Pieces of a stream that ends as it should.
+    /// Chunks of a stream that ends cleanly.
     Stream(Vec<String>),
-    /// Pieces of a stream whose connection then breaks.
+    /// Chunks of a stream whose connection then breaks.
     Aborted(Vec<String>),
-    /// A stream that says nothing and stays open.
+    /// A stream that stays open without events.
     Idle,
 }
 
@@ -43,7 +43,7 @@ impl Scenario {
         let paths = requests.clone();
         tokio::spawn(async move {
             let mut open = Vec::new();
-            // What comes after the script is never answered.
+            // Requests after the script get an idle stream.
             for step in script.into_iter().chain(std::iter::repeat_with(|| Step::Idle)) {
                 let (mut stream, _) = listener.accept().await.unwrap();
                 let mut head = Vec::new();
@@ -78,12 +78,12 @@ impl Scenario {
         Self { requests, events, watch }
     }
 
-    /// The next events, in short.
+    /// The next events, abbreviated.
     async fn next(&mut self, count: usize) -> Vec<String> {
         let mut all = Vec::new();
         for _ in 0..count {
             let Ok(Some(event)) = timeout(Duration::from_secs(20), self.events.recv()).await else {
-                panic!("only {all:?} of {count} events came; requests: {:?}", self.requests());
+                panic!("got only {all:?} of {count} events; requests: {:?}", self.requests());
             };
             all.push(match event {
                 WatchEvent::ListStarted => "started".to_owned(),
@@ -98,7 +98,7 @@ impl Scenario {
         all
     }
 
-    /// What was asked, in short: `list`, `list-all`, `list CONTINUE`, or the version that a stream begins after.
+    /// The requests, abbreviated: `list`, `list-all`, `list CONTINUE`, or the resource version of a watch.
     fn requests(&self) -> Vec<String> {
         let value = |path: &str, name: &str| {
             let query = path.split_once('?').map_or("", |(_, query)| query);
@@ -115,7 +115,7 @@ impl Scenario {
         paths.iter().map(short).collect()
     }
 
-    /// Waits until so much was asked.
+    /// Waits for a number of requests.
     async fn wait_for_requests(&self, count: usize) -> Vec<String> {
         for _ in 0..1000 {
             if self.requests().len() >= count {
@@ -138,7 +138,7 @@ async fn send(stream: &mut tokio::net::TcpStream, chunks: Vec<String>) {
     stream.write_all(head.as_bytes()).await.unwrap();
     for chunk in chunks {
         let framed = format!("{:x}\r\n{chunk}\r\n", chunk.len());
-        // The client may have heard enough.
+        // The client may have closed the stream.
         if stream.write_all(framed.as_bytes()).await.is_err() {
             return;
         }
@@ -217,7 +217,7 @@ async fn relists_when_resource_version_expired() {
     ])
     .await;
     assert_eq!(scenario.next(7).await, ["started", "+a", "done", "started", "+b", "done", "+c"]);
-    // No trouble is told; pages that outlive the server's memory are asked for all at once.
+    // No failure is reported; after an expired continue token the list is requested in one page.
     assert_eq!(scenario.next(5).await, ["started", "+b", "started", "+b", "done"]);
     assert_eq!(
         scenario.wait_for_requests(9).await,
