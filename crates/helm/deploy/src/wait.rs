@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use futures_util::stream::{StreamExt, iter};
 use podium_client::client::{self, Representation};
+use podium_kstatus::{Health, completion, health_with_jobs, health_with_pods, paused, pod_selector};
 use podium_meta::Resource;
-use podium_resources::{Health, completion, health_with_jobs, health_with_pods, paused, pod_selector};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -77,7 +77,7 @@ impl Sight {
             true => Health::Ready,
             false => health_with_pods(live, pods, None),
         };
-        Self { health, pods: podium_resources::has_pods(live) }
+        Self { health, pods: podium_kstatus::has_pods(live) }
     }
 
     fn absent() -> Self {
@@ -183,7 +183,7 @@ impl Place<'_> {
 
     /// The pods of an object that is not ready: they say why.
     async fn pods(&self, live: &Value, named: &Named) -> Result<Vec<Value>, client::Error> {
-        if paused(live) || podium_resources::health(live) == Health::Ready {
+        if paused(live) || podium_kstatus::health(live) == Health::Ready {
             return Ok(Vec::new());
         }
         let Some(selector) = pod_selector(live) else { return Ok(Vec::new()) };

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use podium_client::client::{Error, Representation};
 use podium_client::{Client, Discovery};
 use podium_deploy::named::{Named, named};
+use podium_kstatus::pod_selector;
 use podium_meta::kind::escape;
 use podium_meta::{Kind, Status};
-use podium_resources::pod_selector;
 use serde_json::Value;
 
 /// Objects as the cluster has them, by `version/Kind`.

@@ -7,7 +7,7 @@ use podium_controller::work_queue::{Backoff, ReconcileResult};
 use podium_deploy::place::Place;
 use podium_deploy::plan::{Action, Step};
 use podium_deploy::{Named, Owner};
-use podium_resources::Health;
+use podium_kstatus::Health;
 
 use super::{Context, Trouble, release_trouble};
 use crate::card::{Done, Held};

@@ -2,7 +2,7 @@
 //!
 //! Each line has four states and an object with its pods: by itself, with its pods, waiting for jobs, as a hook.
 
-use podium_resources::{Health, completion, health_at, health_with_jobs, health_with_pods};
+use podium_kstatus::{Health, completion, health_at, health_with_jobs, health_with_pods};
 use serde_json::Value;
 
 /// Between the past and the future times of the objects.
