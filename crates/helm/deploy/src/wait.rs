@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use futures_util::stream::{StreamExt, iter};
 use podium_client::client::{self, Representation};
-use podium_kstatus::{Health, completion, health_with_jobs, health_with_pods, paused, pod_selector};
+use podium_kstatus::{
+    Status, completion_status, compute_with_jobs, compute_with_pods, is_paused, pod_selector,
+};
 use podium_meta::Resource;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -64,7 +66,7 @@ pub type Watcher<'a> = &'a (dyn Fn(&str) + Sync);
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sight {
     /// Whether it is ready, and why not.
-    pub health: Health,
+    pub health: Status,
     /// Whether it has pods, which may have more to say while it stays as it is.
     pub pods: bool,
 }
@@ -72,16 +74,16 @@ pub struct Sight {
 impl Sight {
     /// Of an object, with its pods if they were asked.
     pub fn of(live: &Value, pods: &[Value]) -> Self {
-        let health = match paused(live) {
+        let health = match is_paused(live) {
             // Nobody works on it: Helm does not wait for it either.
-            true => Health::Ready,
-            false => health_with_pods(live, pods, None),
+            true => Status::Current,
+            false => compute_with_pods(live, pods, None),
         };
         Self { health, pods: podium_kstatus::has_pods(live) }
     }
 
     fn absent() -> Self {
-        Self { health: Health::Waiting("it is not there".to_owned()), pods: false }
+        Self { health: Status::InProgress("it is not there".to_owned()), pods: false }
     }
 }
 
@@ -120,9 +122,9 @@ impl Place<'_> {
                     )));
                 }
                 match answer {
-                    Health::Ready => {}
-                    Health::Failed(why) => return Err(Error::Failed(format!("{}: {why}", object.0))),
-                    Health::Waiting(why) | Health::Terminating(why) => {
+                    Status::Current => {}
+                    Status::Failed(why) => return Err(Error::Failed(format!("{}: {why}", object.0))),
+                    Status::InProgress(why) | Status::Terminating(why) => {
                         reasons.push(format!("{}: {why}", object.0));
                         waiting.push(object);
                     }
@@ -158,22 +160,22 @@ impl Place<'_> {
         named: &Named,
         resource: &Resource,
         until: Until,
-    ) -> Result<Health, client::Error> {
+    ) -> Result<Status, client::Error> {
         let live = match until {
             Until::Gone => self.get_from_storage(resource, named).await?,
             _ => self.live(resource, named).await?,
         };
         Ok(match (live, until) {
-            (None, Until::Gone) => Health::Ready,
-            (Some(_), Until::Gone) => Health::Waiting("it is still there".to_owned()),
+            (None, Until::Gone) => Status::Current,
+            (Some(_), Until::Gone) => Status::InProgress("it is still there".to_owned()),
             // It was just made: waiting brings nobody to make it again.
-            (None, Until::Complete) => Health::Failed(
+            (None, Until::Complete) => Status::Failed(
                 "it is gone before it was seen to end: somebody deleted it, or its ttlSecondsAfterFinished is too short"
                     .to_owned(),
             ),
             (None, _) => Sight::absent().health,
-            (Some(live), Until::Complete) => completion(&live),
-            (Some(live), Until::ReadyWithJobs) if named.kind.kind == "Job" => health_with_jobs(&live),
+            (Some(live), Until::Complete) => completion_status(&live),
+            (Some(live), Until::ReadyWithJobs) if named.kind.kind == "Job" => compute_with_jobs(&live),
             (Some(live), _) => {
                 let pods = self.pods(&live, named).await?;
                 Sight::of(&live, &pods).health
@@ -183,7 +185,7 @@ impl Place<'_> {
 
     /// The pods of an object that is not ready: they say why.
     async fn pods(&self, live: &Value, named: &Named) -> Result<Vec<Value>, client::Error> {
-        if paused(live) || podium_kstatus::health(live) == Health::Ready {
+        if is_paused(live) || podium_kstatus::compute(live) == Status::Current {
             return Ok(Vec::new());
         }
         let Some(selector) = pod_selector(live) else { return Ok(Vec::new()) };

@@ -1,56 +1,60 @@
-//! The conditions of an object.
+//! Status conditions of an object.
 
 use serde_json::Value;
 
-use crate::view::{Unreadable, strict_text};
+use crate::fields::{InvalidField, string_field};
 
-/// One condition.
+/// A status condition.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Condition<'a> {
-    pub kind: &'a str,
+    pub condition_type: &'a str,
     pub status: &'a str,
     pub reason: &'a str,
     pub message: &'a str,
 }
 
 impl Condition<'_> {
-    /// Whether it is of a type and has a status.
-    pub fn is(&self, kind: &str, status: &str) -> bool {
-        self.kind == kind && self.status == status
+    /// Whether the condition has this type and status.
+    pub fn is(&self, condition_type: &str, status: &str) -> bool {
+        self.condition_type == condition_type && self.status == status
     }
 }
 
-/// Reads them all, in their order.
-pub fn conditions(object: &Value) -> Result<Vec<Condition<'_>>, Unreadable> {
+/// Reads `status.conditions`, in order.
+pub fn conditions(object: &Value) -> Result<Vec<Condition<'_>>, InvalidField> {
     let list = match object.get("status") {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Object(status)) => status.get("conditions"),
-        Some(_) => return Err(Unreadable("status")),
+        Some(_) => return Err(InvalidField("status")),
     };
     match list {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(list)) => list.iter().map(condition).collect(),
-        Some(_) => Err(Unreadable("status.conditions")),
+        Some(_) => Err(InvalidField("status.conditions")),
     }
 }
 
-fn condition(value: &Value) -> Result<Condition<'_>, Unreadable> {
+fn condition(value: &Value) -> Result<Condition<'_>, InvalidField> {
     match value {
         Value::Null => Ok(Condition::default()),
         Value::Object(map) => {
-            let text = |field| strict_text(map, field, "status.conditions");
+            let text = |field| string_field(map, field, "status.conditions");
             Ok(Condition {
-                kind: text("type")?,
+                condition_type: text("type")?,
                 status: text("status")?,
                 reason: text("reason")?,
                 message: text("message")?,
             })
         }
-        _ => Err(Unreadable("status.conditions")),
+        _ => Err(InvalidField("status.conditions")),
     }
 }
 
-/// The first one of a type with a status.
-pub fn find<'a>(conditions: &[Condition<'a>], kind: &str, status: &str) -> Option<Condition<'a>> {
-    conditions.iter().find(|condition| condition.is(kind, status)).copied()
+/// First condition with this type and status.
+pub fn find_condition<'a>(
+    conditions: &[Condition<'a>],
+    condition_type: &str,
+    status: &str,
+) -> Option<Condition<'a>> {
+    conditions.iter().find(|condition| condition.is(condition_type, status)).copied()
 }

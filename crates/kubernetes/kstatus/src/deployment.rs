@@ -1,23 +1,23 @@
-//! When a Deployment is ready.
+//! Status of Deployments.
 
-use crate::conditions::find;
-use crate::health::{Facts, Health};
-use crate::view::{Unreadable, number, with_reason};
+use crate::conditions::find_condition;
+use crate::fields::{InvalidField, int_at, join_reason};
+use crate::status::{RuleInput, Status};
 
-/// The controller's word for "no deadline".
+/// Value of `progressDeadlineSeconds` that disables the deadline.
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
-/// All pods are of the newest template, and available.
-pub fn deployment(facts: &Facts<'_>) -> Result<Health, Unreadable> {
-    let object = facts.object;
-    let deadline = number(object, &["spec", "progressDeadlineSeconds"], NO_DEADLINE);
+/// Current when all pods have the latest template and are available.
+pub fn deployment(input: &RuleInput<'_>) -> Result<Status, InvalidField> {
+    let object = input.object;
+    let deadline = int_at(object, &["spec", "progressDeadlineSeconds"], NO_DEADLINE);
     let mut progressed = deadline == NO_DEADLINE;
     let mut available = false;
-    for condition in &facts.conditions {
-        match condition.kind {
+    for condition in &input.conditions {
+        match condition.condition_type {
             "Progressing" if condition.reason == "ProgressDeadlineExceeded" => {
-                let words = with_reason("made no progress in time", "", condition.message);
-                return Ok(Health::Failed(words));
+                let message = join_reason("made no progress in time", "", condition.message);
+                return Ok(Status::Failed(message));
             }
             "Progressing" => {
                 progressed |=
@@ -27,29 +27,29 @@ pub fn deployment(facts: &Facts<'_>) -> Result<Health, Unreadable> {
             _ => {}
         }
     }
-    let status = |field| number(object, &["status", field], 0);
-    let wanted = number(object, &["spec", "replicas"], 1);
-    let (there, updated) = (status("replicas"), status("updatedReplicas"));
-    let (free, ready) = (status("availableReplicas"), status("readyReplicas"));
-    let words = if wanted > there {
-        // A quota or an admission webhook stands in the way: only this condition says so.
-        let refused = find(&facts.conditions, "ReplicaFailure", "True").unwrap_or_default();
-        with_reason(&format!("{there} of {wanted} pods created"), refused.reason, refused.message)
+    let status = |field| int_at(object, &["status", field], 0);
+    let wanted = int_at(object, &["spec", "replicas"], 1);
+    let (created, updated) = (status("replicas"), status("updatedReplicas"));
+    let (available_replicas, ready) = (status("availableReplicas"), status("readyReplicas"));
+    let message = if wanted > created {
+        // Only this condition reports that a quota or admission rejects the pods.
+        let refused = find_condition(&input.conditions, "ReplicaFailure", "True").unwrap_or_default();
+        join_reason(&format!("{created} of {wanted} pods created"), refused.reason, refused.message)
     } else if wanted > updated {
         format!("{updated} of {wanted} pods updated")
-    } else if there > wanted {
-        format!("{} old pods still to go", there.saturating_sub(wanted))
-    } else if updated > free {
-        format!("{free} of {updated} pods available")
+    } else if created > wanted {
+        format!("{} old pods still to go", created.saturating_sub(wanted))
+    } else if updated > available_replicas {
+        format!("{available_replicas} of {updated} pods available")
     } else if wanted > ready {
         format!("{ready} of {wanted} pods ready")
     } else if !progressed {
         "its newest pods are not complete yet".to_owned()
     } else if !available {
-        let refused = find(&facts.conditions, "Available", "False").unwrap_or_default();
-        with_reason("not available", refused.reason, refused.message)
+        let refused = find_condition(&input.conditions, "Available", "False").unwrap_or_default();
+        join_reason("not available", refused.reason, refused.message)
     } else {
-        return Ok(Health::Ready);
+        return Ok(Status::Current);
     };
-    Ok(Health::Waiting(words))
+    Ok(Status::InProgress(message))
 }

@@ -1,18 +1,18 @@
-//! When a Job is ready: it has begun, and has not failed.
+//! Status of Jobs.
 
-use crate::completion::ended;
-use crate::health::{Facts, Health};
-use crate::view::{Unreadable, text};
+use crate::completion::job_result;
+use crate::fields::{InvalidField, string_at};
+use crate::status::{RuleInput, Status};
 
-/// It runs or has ended well; see [`crate::completion`] for waiting until its end.
-pub fn job(facts: &Facts<'_>) -> Result<Health, Unreadable> {
-    Ok(match ended(facts.object, &facts.conditions) {
+/// Current when it has started and not failed; see [`crate::completion_status`] to wait for its end.
+pub fn job(input: &RuleInput<'_>) -> Result<Status, InvalidField> {
+    Ok(match job_result(input.object, &input.conditions) {
         Some(end) => end,
-        None if text(facts.object, &["status", "startTime"]).is_empty() => {
+        None if string_at(input.object, &["status", "startTime"]).is_empty() => {
             let suspended =
-                facts.object.pointer("/spec/suspend").and_then(serde_json::Value::as_bool) == Some(true);
-            Health::Waiting(if suspended { "suspended" } else { "not started" }.to_owned())
+                input.object.pointer("/spec/suspend").and_then(serde_json::Value::as_bool) == Some(true);
+            Status::InProgress(if suspended { "suspended" } else { "not started" }.to_owned())
         }
-        None => Health::Ready,
+        None => Status::Current,
     })
 }

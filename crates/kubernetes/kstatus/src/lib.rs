@@ -1,26 +1,29 @@
 //! Readiness of Kubernetes objects and its reason, by the rules of kstatus.
 //!
+//! The states are those that Helm 4 waits for; the reasons are more detailed than kstatus's messages and include what
+//! the pods of a workload report. Every result depends only on the arguments.
+//!
 //! ```
-//! use podium_kstatus::{Health, health};
+//! use podium_kstatus::{Status, compute};
 //! use serde_json::json;
 //!
 //! let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": {"phase": "Pending"}});
-//! assert_eq!(health(&claim), Health::Waiting("not bound to a volume: phase Pending".to_owned()));
+//! assert_eq!(compute(&claim), Status::InProgress("not bound to a volume: phase Pending".to_owned()));
 //! ```
 
 mod completion;
 mod conditions;
 mod deployment;
-mod explain;
-mod health;
+mod fields;
+mod generic;
 mod job;
 mod pod;
-mod pods;
+mod pod_selector;
+mod pod_summary;
 mod sets;
-mod simple;
-mod view;
+mod status;
 
-pub use completion::completion;
-pub use explain::explain;
-pub use health::{Health, health, health_at, health_with_jobs, health_with_pods, paused};
-pub use pods::{has_pods, pod_selector};
+pub use completion::completion_status;
+pub use pod_selector::{has_pods, pod_selector};
+pub use pod_summary::explain_pods;
+pub use status::{Status, compute, compute_at, compute_with_jobs, compute_with_pods, is_paused};

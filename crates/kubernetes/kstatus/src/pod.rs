@@ -1,70 +1,71 @@
-//! When a pod is ready.
+//! Status of Pods.
 
 use serde_json::{Map, Value};
 
-use crate::conditions::find;
-use crate::explain::{failed_containers, problem};
-use crate::health::{Facts, Health, health_at};
-use crate::view::{Unreadable, clip, seconds, text, with_reason};
+use crate::conditions::find_condition;
+use crate::fields::{InvalidField, join_reason, parse_rfc3339, string_at, truncate_line};
+use crate::pod_summary::{crash_loop_message, pod_message};
+use crate::status::{RuleInput, Status, compute_at};
 
-/// How long a scheduler may look for a place, in seconds.
-const SCHEDULING: i64 = 15;
+/// Seconds that a pod may be unschedulable before it has failed.
+const SCHEDULE_WINDOW: i64 = 15;
 
-/// It has ended (well or not: nothing more is to come), or it runs and is ready.
-pub fn pod(facts: &Facts<'_>) -> Result<Health, Unreadable> {
-    let object = facts.object;
-    let why = |otherwise: &str| problem(object).unwrap_or_else(|| otherwise.to_owned());
-    Ok(match text(object, &["status", "phase"]) {
-        "Succeeded" | "Failed" => Health::Ready,
-        "Running" if find(&facts.conditions, "Ready", "True").is_some() => Health::Ready,
-        "Running" if crashes(object)? => Health::Failed(failed_containers(object)),
-        "Running" => Health::Waiting(why("running, but not ready")),
-        "Pending" => match find(&facts.conditions, "PodScheduled", "False") {
+/// Current when it has ended, successfully or not, or when it is ready.
+pub fn pod(input: &RuleInput<'_>) -> Result<Status, InvalidField> {
+    let object = input.object;
+    let message = |default: &str| pod_message(object).unwrap_or_else(|| default.to_owned());
+    Ok(match string_at(object, &["status", "phase"]) {
+        "Succeeded" | "Failed" => Status::Current,
+        "Running" if find_condition(&input.conditions, "Ready", "True").is_some() => Status::Current,
+        "Running" if in_crash_loop(object)? => Status::Failed(crash_loop_message(object)),
+        "Running" => Status::InProgress(message("running, but not ready")),
+        "Pending" => match find_condition(&input.conditions, "PodScheduled", "False") {
             Some(condition) if condition.reason == "Unschedulable" => {
-                let words = with_reason("cannot be scheduled", "", condition.message);
-                let created = seconds(text(object, &["metadata", "creationTimestamp"])).unwrap_or(i64::MIN);
-                match facts.now {
-                    Some(now) if now.saturating_sub(SCHEDULING) >= created => Health::Failed(words),
-                    _ => Health::Waiting(words),
+                let message = join_reason("cannot be scheduled", "", condition.message);
+                let created =
+                    parse_rfc3339(string_at(object, &["metadata", "creationTimestamp"])).unwrap_or(i64::MIN);
+                match input.now {
+                    Some(now) if now.saturating_sub(SCHEDULE_WINDOW) >= created => Status::Failed(message),
+                    _ => Status::InProgress(message),
                 }
             }
-            _ => Health::Waiting(why("pending")),
+            _ => Status::InProgress(message("pending")),
         },
-        "" => Health::Waiting("not started".to_owned()),
-        phase => Health::Waiting(format!("in a phase that is not known: {}", clip(phase))),
+        "" => Status::InProgress("not started".to_owned()),
+        phase => Status::InProgress(format!("in a phase that is not known: {}", truncate_line(phase))),
     })
 }
 
-/// Whether a container starts and ends again and again.
-fn crashes(object: &Value) -> Result<bool, Unreadable> {
+/// Whether a container waits in `CrashLoopBackOff`.
+fn in_crash_loop(object: &Value) -> Result<bool, InvalidField> {
     const NAME: &str = "status.containerStatuses";
     let list = match object.get("status").and_then(|status| status.get("containerStatuses")) {
         None => return Ok(false),
         Some(Value::Array(list)) => list,
-        Some(_) => return Err(Unreadable(NAME)),
+        Some(_) => return Err(InvalidField(NAME)),
     };
     let mut found = false;
     for status in list {
         let status = map(status, NAME)?;
         let Some(name) = status.get("name") else { continue };
         if !name.is_string() {
-            return Err(Unreadable(NAME));
+            return Err(InvalidField(NAME));
         }
         let Some(state) = status.get("state") else { continue };
         let Some(waiting) = map(state, NAME)?.get("waiting") else { continue };
         let Some(reason) = map(waiting, NAME)?.get("reason") else { continue };
-        found |= reason.as_str().ok_or(Unreadable(NAME))? == "CrashLoopBackOff";
+        found |= reason.as_str().ok_or(InvalidField(NAME))? == "CrashLoopBackOff";
     }
     Ok(found)
 }
 
-fn map<'a>(value: &'a Value, name: &'static str) -> Result<&'a Map<String, Value>, Unreadable> {
-    value.as_object().ok_or(Unreadable(name))
+fn map<'a>(value: &'a Value, name: &'static str) -> Result<&'a Map<String, Value>, InvalidField> {
+    value.as_object().ok_or(InvalidField(name))
 }
 
-/// Whether a pod has failed in a way that neither a bigger cluster nor the end of a rollout mends.
-pub(crate) fn lasting_failure(pod: &Value, now: Option<i64>) -> bool {
-    matches!(health_at(pod, now), Health::Failed(_)) && !unschedulable(pod)
+/// Whether a pod has failed for a reason other than scheduling, which more nodes or the end of a rollout may resolve.
+pub(crate) fn is_permanent_failure(pod: &Value, now: Option<i64>) -> bool {
+    matches!(compute_at(pod, now), Status::Failed(_)) && !unschedulable(pod)
 }
 
 fn unschedulable(pod: &Value) -> bool {

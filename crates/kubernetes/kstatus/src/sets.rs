@@ -1,73 +1,75 @@
-//! When the other keepers of pods are ready.
+//! Status of StatefulSets, ReplicaSets and DaemonSets.
 
-use crate::conditions::find;
-use crate::health::{Facts, Health, generation, observed};
-use crate::view::{Unreadable, number, text, with_reason};
+use crate::conditions::find_condition;
+use crate::fields::{InvalidField, int_at, join_reason, string_at};
+use crate::status::{RuleInput, Status, generation, observed_generation};
 
-/// All pods are ready and of one revision, as far as its strategy lets them.
-pub fn stateful_set(facts: &Facts<'_>) -> Result<Health, Unreadable> {
-    let object = facts.object;
-    if text(object, &["spec", "updateStrategy", "type"]) == "OnDelete" {
-        return Ok(Health::Ready);
+/// Current when all pods are ready and of the update revision, as far as the update strategy demands.
+pub fn stateful_set(input: &RuleInput<'_>) -> Result<Status, InvalidField> {
+    let object = input.object;
+    if string_at(object, &["spec", "updateStrategy", "type"]) == "OnDelete" {
+        return Ok(Status::Current);
     }
-    let status = |field| number(object, &["status", field], 0);
-    let wanted = number(object, &["spec", "replicas"], 1);
-    let (there, ready) = (status("replicas"), status("readyReplicas"));
+    let status = |field| int_at(object, &["status", field], 0);
+    let wanted = int_at(object, &["spec", "replicas"], 1);
+    let (created, ready) = (status("replicas"), status("readyReplicas"));
     let (current, updated) = (status("currentReplicas"), status("updatedReplicas"));
-    let partition = number(object, &["spec", "updateStrategy", "rollingUpdate", "partition"], -1);
-    let words = if wanted > there {
-        format!("{there} of {wanted} pods created")
+    let partition = int_at(object, &["spec", "updateStrategy", "rollingUpdate", "partition"], -1);
+    let message = if wanted > created {
+        format!("{created} of {wanted} pods created")
     } else if wanted > ready {
         format!("{ready} of {wanted} pods ready")
-    } else if there > wanted {
-        format!("{} pods still to go", there.saturating_sub(wanted))
+    } else if created > wanted {
+        format!("{} pods still to go", created.saturating_sub(wanted))
     } else if partition != -1 {
         let due = wanted.wrapping_sub(partition);
         if updated >= due {
-            return Ok(Health::Ready);
+            return Ok(Status::Current);
         }
         format!("{updated} of {due} pods updated")
     } else if wanted > current {
         format!("{updated} of {wanted} pods updated")
-    } else if text(object, &["status", "currentRevision"]) != text(object, &["status", "updateRevision"]) {
+    } else if string_at(object, &["status", "currentRevision"])
+        != string_at(object, &["status", "updateRevision"])
+    {
         "not all pods are of the newest revision yet".to_owned()
     } else {
-        return Ok(Health::Ready);
+        return Ok(Status::Current);
     };
-    Ok(Health::Waiting(words))
+    Ok(Status::InProgress(message))
 }
 
-/// All pods are there and available.
-pub fn replica_set(facts: &Facts<'_>) -> Result<Health, Unreadable> {
-    let object = facts.object;
-    let status = |field| number(object, &["status", field], 0);
-    let wanted = number(object, &["spec", "replicas"], 1);
-    let (there, ready) = (status("replicas"), status("readyReplicas"));
-    let (free, labelled) = (status("availableReplicas"), status("fullyLabeledReplicas"));
-    let words = if let Some(refused) = find(&facts.conditions, "ReplicaFailure", "True") {
-        with_reason(&format!("{there} of {wanted} pods created"), refused.reason, refused.message)
+/// Current when all pods are created and available.
+pub fn replica_set(input: &RuleInput<'_>) -> Result<Status, InvalidField> {
+    let object = input.object;
+    let status = |field| int_at(object, &["status", field], 0);
+    let wanted = int_at(object, &["spec", "replicas"], 1);
+    let (created, ready) = (status("replicas"), status("readyReplicas"));
+    let (available, labelled) = (status("availableReplicas"), status("fullyLabeledReplicas"));
+    let message = if let Some(refused) = find_condition(&input.conditions, "ReplicaFailure", "True") {
+        join_reason(&format!("{created} of {wanted} pods created"), refused.reason, refused.message)
     } else if wanted > labelled {
         format!("{labelled} of {wanted} pods created")
-    } else if wanted > free {
-        format!("{free} of {wanted} pods available")
+    } else if wanted > available {
+        format!("{available} of {wanted} pods available")
     } else if wanted > ready {
         format!("{ready} of {wanted} pods ready")
-    } else if there > wanted {
-        format!("{} pods still to go", there.saturating_sub(wanted))
+    } else if created > wanted {
+        format!("{} pods still to go", created.saturating_sub(wanted))
     } else {
-        return Ok(Health::Ready);
+        return Ok(Status::Current);
     };
-    Ok(Health::Waiting(words))
+    Ok(Status::InProgress(message))
 }
 
-/// Every node that should have a pod has one of the newest template, and it is available.
-pub fn daemon_set(facts: &Facts<'_>) -> Result<Health, Unreadable> {
-    let object = facts.object;
-    let status = |field, otherwise| number(object, &["status", field], otherwise);
+/// Current when every eligible node has an available pod of the latest template.
+pub fn daemon_set(input: &RuleInput<'_>) -> Result<Status, InvalidField> {
+    let object = input.object;
+    let status = |field, otherwise| int_at(object, &["status", field], otherwise);
     let wanted = status("desiredNumberScheduled", -1);
-    // Its controller always writes these: without them it has not come by yet.
-    if generation(object)?.is_none() || observed(object)?.is_none() || wanted == -1 {
-        return Ok(Health::Waiting("its controller has not seen it yet".to_owned()));
+    // The controller always sets these: without them it has not observed the object yet.
+    if generation(object)?.is_none() || observed_generation(object)?.is_none() || wanted == -1 {
+        return Ok(Status::InProgress("its controller has not seen it yet".to_owned()));
     }
     let counts = [
         ("currentNumberScheduled", "scheduled"),
@@ -75,11 +77,11 @@ pub fn daemon_set(facts: &Facts<'_>) -> Result<Health, Unreadable> {
         ("numberAvailable", "available"),
         ("numberReady", "ready"),
     ];
-    for (field, word) in counts {
+    for (field, state) in counts {
         let count = status(field, 0);
         if wanted > count {
-            return Ok(Health::Waiting(format!("{count} of {wanted} pods {word}")));
+            return Ok(Status::InProgress(format!("{count} of {wanted} pods {state}")));
         }
     }
-    Ok(Health::Ready)
+    Ok(Status::Current)
 }
