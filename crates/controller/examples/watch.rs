@@ -19,9 +19,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
     let seconds: u64 = args.next().unwrap_or_default().parse().unwrap_or(30);
     let client = Client::new(&ClientConfig::default()).await?;
-    let known = Discovery::read(&client).await?;
+    let known = Discovery::fetch(&client).await?;
     let log_costs = |message: &str, objects: usize| {
-        let requests: u64 = request::sent().iter().map(|(.., count)| count).sum();
+        let requests: u64 = request::counts().iter().map(|(.., count)| count).sum();
         let (resident, anonymous, cpu) = (status("VmRSS:"), status("RssAnon:"), cpu_milliseconds());
         let fields: [(&str, &dyn Display); 5] = [
             ("objects", &objects),

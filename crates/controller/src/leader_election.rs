@@ -136,7 +136,7 @@ impl LeaderElection {
         let observed = Mutex::new(None);
         let only = ListWatch {
             namespace: Some(self.namespace.clone()),
-            fields: format!("metadata.name={}", self.name),
+            field_selector: format!("metadata.name={}", self.name),
             ..ListWatch::new(resource(), Representation::Full)
         };
         let listen = only.run(client, |event| {

@@ -12,9 +12,9 @@ use std::hash::Hash;
 use std::rc::Rc;
 
 use podium_client::{Client, client};
-use podium_serve::pages::Pages;
-use podium_serve::server::{self, Limits};
-use podium_serve::tls::Identity;
+use podium_serve::probes::ProbeService;
+use podium_serve::server::{self, ConnectionLimits};
+use podium_serve::tls::TlsIdentity;
 use podium_serve::{Health, Registry, Server};
 use tokio::task::LocalSet;
 
@@ -64,7 +64,7 @@ pub struct MetricsServer {
     /// Its address.
     pub address: String,
     /// The certificate and key, if it is served with TLS.
-    pub tls: Option<Identity>,
+    pub tls: Option<TlsIdentity>,
     /// Whether the API server decides which clients may read it.
     pub require_rbac: bool,
 }
@@ -181,30 +181,33 @@ impl Manager {
     /// Starts the servers of probes and metrics.
     async fn serve(&self, options: &Options, local: &LocalSet) -> Result<(), Error> {
         let listening = |server: &Server, purpose: &str| {
-            if let Some(address) = server.address() {
+            if let Some(address) = server.local_addr() {
                 self.log.info("listening", &[("for", &purpose), ("address", &address)]);
             }
         };
         if let Some(address) = &options.probes {
-            let server = Server::bind(address, Limits::default()).await?;
+            let server = Server::bind(address, ConnectionLimits::default()).await?;
             listening(&server, "probes");
-            let pages =
-                Pages { alive: Some(Health::default()), ready: Some(self.ready.clone()), metrics: None };
-            local.spawn_local(server.run(pages.service(), std::future::pending()));
+            let probes = ProbeService {
+                liveness: Some(Health::default()),
+                readiness: Some(self.ready.clone()),
+                metrics: None,
+            };
+            local.spawn_local(server.run(probes.into_service(), std::future::pending()));
         }
         if let Some(MetricsServer { address, tls, require_rbac }) = &options.metrics {
-            let mut server = Server::bind(address, Limits::default()).await?;
+            let mut server = Server::bind(address, ConnectionLimits::default()).await?;
             if let Some(identity) = tls {
-                server = server.secure(identity.clone());
+                server = server.with_tls(identity.clone());
             }
             listening(&server, "metrics");
-            let pages = Pages { metrics: Some(self.registry.clone()), ..Pages::default() };
+            let metrics = ProbeService { metrics: Some(self.registry.clone()), ..ProbeService::default() };
             if *require_rbac {
                 let authorizer = MetricsAuthorizer::new(self.client.clone());
-                let service = pages.guarded(move |head| authorizer.authorize(head));
+                let service = metrics.into_authorized_service(move |head| authorizer.authorize(head));
                 local.spawn_local(server.run(service, std::future::pending()));
             } else {
-                local.spawn_local(server.run(pages.service(), std::future::pending()));
+                local.spawn_local(server.run(metrics.into_service(), std::future::pending()));
             }
         }
         Ok(())

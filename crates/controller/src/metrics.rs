@@ -4,7 +4,7 @@ use std::hash::Hash;
 use std::time::Duration;
 
 use podium_serve::Registry;
-use podium_serve::metrics::{Counter, Histogram, SECONDS};
+use podium_serve::metrics::{Counter, DURATION_BUCKETS, Histogram};
 
 use crate::leader_election::LeaderElection;
 use crate::work_queue::{ReconcileResult, WorkQueue};
@@ -12,15 +12,15 @@ use podium_client::request;
 
 /// Registers the metrics of the process: its requests, CPU time, memory and build.
 pub fn process(registry: &Registry, version: &'static str, commit: &'static str) {
-    registry.source(|page| {
+    registry.register_collector(|page| {
         let help = "Number of HTTP requests, by status code and method.";
         let mut lines = page.family("rest_client_requests_total", "counter", help, &["code", "method"]);
-        for (method, status, count) in request::sent() {
+        for (method, status, count) in request::counts() {
             let code = if status == 0 { "<error>".to_owned() } else { status.to_string() };
-            lines.line(&[code.as_str(), method], count as f64);
+            lines.sample(&[code.as_str(), method], count as f64);
         }
     });
-    registry.source(|page| {
+    registry.register_collector(|page| {
         let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
         let Some(usage) = Usage::parse(&stat) else { return };
         for (name, kind, help, number) in [
@@ -28,7 +28,7 @@ pub fn process(registry: &Registry, version: &'static str, commit: &'static str)
             ("process_resident_memory_bytes", "gauge", "Resident memory in bytes.", usage.resident),
             ("process_virtual_memory_bytes", "gauge", "Virtual memory in bytes.", usage.virtual_size),
         ] {
-            page.family::<&str>(name, kind, help, &[]).line::<&str>(&[], number);
+            page.family::<&str>(name, kind, help, &[]).sample::<&str>(&[], number);
         }
     });
     let help = "Build information: the version and the commit of this program.";
@@ -63,7 +63,7 @@ pub fn work_queue<K: Clone + Eq + Hash + Send + 'static>(
     queue: &WorkQueue<K>,
 ) {
     let (name, queue) = (name.to_owned(), queue.clone());
-    registry.source(move |page| {
+    registry.register_collector(move |page| {
         let stats = queue.stats();
         for (metric, kind, help, number) in [
             ("workqueue_depth", "gauge", "Keys that could run now.", stats.ready as f64),
@@ -73,7 +73,7 @@ pub fn work_queue<K: Clone + Eq + Hash + Send + 'static>(
             ("controller_runtime_active_workers", "gauge", "Keys that workers have.", stats.running as f64),
         ] {
             let label = if metric.starts_with("workqueue") { "name" } else { "controller" };
-            page.family(metric, kind, help, &[label]).line(&[&name], number);
+            page.family(metric, kind, help, &[label]).sample(&[&name], number);
         }
     });
 }
@@ -81,10 +81,10 @@ pub fn work_queue<K: Clone + Eq + Hash + Send + 'static>(
 /// Registers whether this process is the leader.
 pub fn leader_election(registry: &Registry, election: &LeaderElection) {
     let election = election.clone();
-    registry.source(move |page| {
+    registry.register_collector(move |page| {
         let help = "1 if this process leads, 0 if it stands by.";
         let mut lines = page.family("leader_election_master_status", "gauge", help, &["name"]);
-        lines.line(&[&election.name], f64::from(u8::from(election.is_leader())));
+        lines.sample(&[&election.name], f64::from(u8::from(election.is_leader())));
     });
 }
 
@@ -114,7 +114,7 @@ impl ReconcileMetrics {
                 "controller_runtime_reconcile_time_seconds",
                 "Length of time per reconciliation per controller.",
                 &["controller"],
-                SECONDS,
+                DURATION_BUCKETS,
             ),
         }
     }
@@ -157,7 +157,7 @@ mod tests {
         leader_election(&registry, &LeaderElection::new("n", "l", "me"));
         let reconciles = ReconcileMetrics::new(&registry);
         reconciles.observe("demo-controller", ReconcileResult::Failed, Duration::from_millis(20));
-        let text = registry.text();
+        let text = registry.encode_text();
         for line in [
             "helm_operator_build_info{commit=\"abc\",version=\"1.0\"} 1",
             "workqueue_depth{name=\"demo-controller\"} 1",

@@ -8,7 +8,7 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{Method, StatusCode};
 use podium_client::{Client, client};
-use podium_serve::pages::Leave;
+use podium_serve::probes::AuthorizationFuture;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -38,7 +38,7 @@ impl MetricsAuthorizer {
     }
 
     /// Decides on a request; an error is the status to answer with.
-    pub fn authorize(&self, head: &Parts) -> Leave {
+    pub fn authorize(&self, head: &Parts) -> AuthorizationFuture {
         let token = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = token.and_then(|text| text.strip_prefix("Bearer ")).map(str::trim).unwrap_or_default();
         let (authorizer, token, path) = (self.clone(), token.to_owned(), head.uri.path().to_owned());

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::leader_election::{micro, resource};
-use podium_client::client::{Apply, Client, Error, Representation};
+use podium_client::client::{ApplyOptions, Client, Error, Representation};
 
 /// The Lease that one process publishes.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ impl PeerLease {
             "spec": {"holderIdentity": self.identity, "leaseDurationSeconds": self.duration.as_secs().max(1),
                 "renewTime": micro(Timestamp::now())},
         });
-        let how = Apply { manager: "podium", force: true, dry_run: false };
+        let how = ApplyOptions { field_manager: "podium", force: true, dry_run: false };
         let resource = resource();
         client
             .with_timeout(client.apply(&resource, Some(&self.namespace), &self.name, &lease, how))

@@ -85,7 +85,7 @@ fn said(matches: &ArgMatches) -> ClientConfig {
 pub async fn connect(matches: &ArgMatches) -> Result<Client> {
     let access = said(matches);
     let error = match Client::new(&access).await {
-        Err(Error::Config(error @ config::Error::Nowhere { .. })) => error,
+        Err(Error::Config(error @ config::Error::NotConfigured { .. })) => error,
         client => return Ok(client?),
     };
     // A file that somebody named and that is not there is a mistake, and no reason to take another cluster.
@@ -137,18 +137,18 @@ impl Cluster {
 
     /// What templates see of the cluster.
     pub fn capabilities(&self) -> Result<Capabilities, Error> {
-        let ServerVersion { git, major, minor } =
-            self.wait(async |client| ServerVersion::read(&client).await)?;
+        let ServerVersion { git_version, major, minor } =
+            self.wait(async |client| ServerVersion::fetch(&client).await)?;
         Ok(Capabilities {
-            kube_version: KubeVersion { version: git, normalized: String::new(), major, minor },
-            api_versions: self.discovery()?.names().map(str::to_owned).collect(),
+            kube_version: KubeVersion { version: git_version, normalized: String::new(), major, minor },
+            api_versions: self.discovery()?.api_versions().map(str::to_owned).collect(),
         })
     }
 
     /// The object that a template asks for, or the list of them; nothing when it is not there.
     pub fn lookup(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Option<Value>, String> {
         let discovery = self.discovery().map_err(|e| e.to_string())?;
-        if !discovery.has(&kind.api_version()) {
+        if !discovery.has_api_version(&kind.api_version()) {
             return Err(format!(
                 "unable to get apiresource from unstructured: {}/{}, Kind={}: the server could not find the requested resource",
                 kind.group, kind.version, kind.kind

@@ -211,7 +211,7 @@ fn a_registry_gets_honest_versions_only() {
     let store = Arc::new(Store::open(here.join("registry"), false).unwrap());
     let address = runtime.block_on(async {
         let server = Server::bind("127.0.0.1:0", limits()).await.unwrap();
-        let address = server.address().unwrap();
+        let address = server.local_addr().unwrap();
         tokio::spawn(server.run(Registry::new(store).service(), std::future::pending()));
         address
     });

@@ -137,8 +137,9 @@ async fn what_a_selector_no_longer_chooses_is_gone() {
         world.kubectl(&["create", "configmap", name]);
     }
     world.kubectl(&["label", "configmap", "a", "x=y"]);
-    let labelled = ListWatch { labels: "x=y".to_owned(), ..world.maps(Representation::Metadata) };
-    let named = ListWatch { fields: "metadata.name=b".to_owned(), ..world.maps(Representation::Metadata) };
+    let labelled = ListWatch { label_selector: "x=y".to_owned(), ..world.maps(Representation::Metadata) };
+    let named =
+        ListWatch { field_selector: "metadata.name=b".to_owned(), ..world.maps(Representation::Metadata) };
     let mut labelled = Story::begin(world.client().await, labelled);
     let mut named = Story::begin(world.client().await, named);
     labelled.tells(&["begin", "+a", "end"]).await;

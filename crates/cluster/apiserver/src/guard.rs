@@ -8,7 +8,7 @@ use podium_rbac::escalation;
 use podium_rbac::impersonate;
 use podium_rbac::token::{self, Bearer, Fixed, Issuer, bearer_of};
 use podium_rbac::{Attributes, Policy, User, certificate};
-use podium_serve::Peer;
+use podium_serve::PeerCertificate;
 use podium_store::Store;
 use serde_json::Value;
 
@@ -106,11 +106,11 @@ impl Guard {
     }
 
     /// Who asks: by token, by certificate, or nobody that is known.
-    pub fn authenticate(&self, call: &Call, peer: &Peer) -> Outcome<User> {
+    pub fn authenticate(&self, call: &Call, peer: &PeerCertificate) -> Outcome<User> {
         let user = if let Some(text) = bearer_of(call.header(&AUTHORIZATION)) {
             let known = self.known(text, &self.issuer.audiences).map_err(|_| Refusal::unauthorized())?;
             known.user.authenticated()
-        } else if let Some(shown) = &peer.certificate {
+        } else if let Some(shown) = &peer.0 {
             match certificate::identity(shown) {
                 Ok(user) => user.authenticated(),
                 // A certificate that names nobody is as good as none.

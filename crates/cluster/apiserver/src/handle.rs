@@ -9,7 +9,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, ETAG, HOST, IF_NONE_MATCH, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use podium_serve::Peer;
+use podium_serve::PeerCertificate;
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -59,7 +59,7 @@ impl Api {
     /// Answers a request.
     pub async fn answer(self, request: Request<Incoming>) -> Result<Answer, Infallible> {
         let (mut head, body) = request.into_parts();
-        let peer = head.extensions.remove::<Peer>().unwrap_or_default();
+        let peer = head.extensions.remove::<PeerCertificate>().unwrap_or_default();
         let query = Query::parse(head.uri.query().unwrap_or_default());
         // In HTTP/2 it is a part of the address.
         if let Some(host) = head.uri.authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok()) {
@@ -74,7 +74,7 @@ impl Api {
         })
     }
 
-    async fn handle(&self, call: &Call, peer: &Peer, body: Incoming) -> Outcome<Answer> {
+    async fn handle(&self, call: &Call, peer: &PeerCertificate, body: Incoming) -> Outcome<Answer> {
         let user = self.guard().authenticate(call, peer)?;
         let attributes = guard::attributes(call)?;
         self.guard().authorize(&user, &attributes)?;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use podium_rbac::User;
 use podium_rbac::token::{Fixed, Issuer};
-use podium_serve::tls::{self, Identity};
-use podium_serve::{Limits, Server, server};
+use podium_serve::tls::{self, TlsIdentity};
+use podium_serve::{ConnectionLimits, Server, server};
 use podium_store::Store;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -82,14 +82,14 @@ impl Running {
 }
 
 /// Many clients, each with many watches; none is sent away for being idle.
-fn limits() -> Limits {
-    Limits {
-        connections: 20_000,
-        head: 1 << 20,
-        headers: 200,
-        patience: Duration::from_secs(120),
-        lifetime: Duration::from_secs(u32::MAX.into()),
-        grace: Duration::from_secs(2),
+fn limits() -> ConnectionLimits {
+    ConnectionLimits {
+        max_connections: 20_000,
+        max_header_bytes: 1 << 20,
+        max_headers: 200,
+        header_read_timeout: Duration::from_secs(120),
+        max_connection_age: Duration::from_secs(u32::MAX.into()),
+        shutdown_timeout: Duration::from_secs(2),
     }
 }
 
@@ -97,7 +97,7 @@ fn limits() -> Limits {
 pub async fn run(options: Options) -> Result<Running, Error> {
     let home = Home::open(&options.home)?;
     let server = Server::bind(&options.address, limits()).await?;
-    let address = server.address().unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
+    let address = server.local_addr().unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
     let mut hosts = vec![
         "127.0.0.1",
         "::1",
@@ -115,7 +115,7 @@ pub async fn run(options: Options) -> Result<Running, Error> {
     }
     let issued = home.server(&hosts)?;
     let authority = home.authority();
-    let identity = Identity::with_clients(
+    let identity = TlsIdentity::with_client_ca(
         issued.to_pem().as_bytes(),
         issued.key.to_pem().as_bytes(),
         Some(authority.as_bytes()),
@@ -138,7 +138,7 @@ pub async fn run(options: Options) -> Result<Running, Error> {
     };
     let serving = {
         let api = api.clone();
-        server.secure(identity).run(move |request| api.clone().answer(request), ended(stopped.clone()))
+        server.with_tls(identity).run(move |request| api.clone().answer(request), ended(stopped.clone()))
     };
     let establishing = {
         let (api, end) = (api.clone(), ended(stopped));

@@ -2,7 +2,7 @@
 
 use http::Method;
 use podium_client::client::{Error, Representation};
-use podium_client::write::Propagation;
+use podium_client::write::PropagationPolicy;
 use podium_client::{Client, ObjectKey};
 use podium_controller::work_queue::ReconcileResult;
 use podium_meta::Resource;
@@ -40,11 +40,11 @@ pub fn written(result: Result<Value, Error>) -> Result<ReconcileResult, Error> {
 }
 
 /// The options of a deletion.
-pub fn options(propagation: Propagation, uid: Option<&str>, version: u64) -> Value {
+pub fn options(propagation: PropagationPolicy, uid: Option<&str>, version: u64) -> Value {
     let word = match propagation {
-        Propagation::Background => "Background",
-        Propagation::Foreground => "Foreground",
-        Propagation::Orphan => "Orphan",
+        PropagationPolicy::Background => "Background",
+        PropagationPolicy::Foreground => "Foreground",
+        PropagationPolicy::Orphan => "Orphan",
     };
     let mut options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": word});
     if let Some(uid) = uid {
@@ -70,7 +70,7 @@ pub async fn delete(
 
 /// Deletes all objects of a kind in a namespace, or in the cluster.
 pub async fn delete_all(client: &Client, resource: &Resource, namespace: Option<&str>) -> Result<(), Error> {
-    let body = Some((JSON, options(Propagation::Background, None, 0).to_string().into_bytes()));
+    let body = Some((JSON, options(PropagationPolicy::Background, None, 0).to_string().into_bytes()));
     let accept = Representation::Metadata.accept(true);
     client.request_as(Method::DELETE, &resource.collection(namespace), &accept, body).await.map(drop)
 }
@@ -144,9 +144,9 @@ mod tests {
 
     #[test]
     fn a_deletion_says_which_object_and_which_version_of_it() {
-        let whole = options(Propagation::Foreground, Some("u"), 7);
+        let whole = options(PropagationPolicy::Foreground, Some("u"), 7);
         assert_eq!(whole["preconditions"], json!({"uid": "u", "resourceVersion": "7"}));
-        assert_eq!(options(Propagation::Orphan, Some("u"), 0)["preconditions"], json!({"uid": "u"}));
-        assert!(options(Propagation::Background, None, 7).get("preconditions").is_none());
+        assert_eq!(options(PropagationPolicy::Orphan, Some("u"), 0)["preconditions"], json!({"uid": "u"}));
+        assert!(options(PropagationPolicy::Background, None, 7).get("preconditions").is_none());
     }
 }

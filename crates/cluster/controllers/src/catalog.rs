@@ -63,7 +63,7 @@ pub struct Catalog {
 impl Catalog {
     /// Asks a cluster, in two requests.
     pub async fn ask(client: &Client) -> Result<Self, Error> {
-        let (core, groups) = tokio::join!(client.read("/api", ACCEPT), client.read("/apis", ACCEPT));
+        let (core, groups) = tokio::join!(client.get_path("/api", ACCEPT), client.get_path("/apis", ACCEPT));
         let mut catalog = Self::default();
         for (path, answer) in [("/api", core?), ("/apis", groups?)] {
             if text(&answer, "/kind") != "APIGroupDiscoveryList" {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use podium_client::ObjectKey;
 use podium_client::client::{Error, Representation};
-use podium_client::write::Propagation;
+use podium_client::write::PropagationPolicy;
 use podium_controller::{ReconcileResult, Reconciler};
 use podium_meta::Resource;
 use serde_json::{Value, json};
@@ -107,7 +107,7 @@ async fn look(world: &World, suspects: &[Suspect]) -> Result<bool, Error> {
 async fn delete(
     world: &World,
     spot: &Spot,
-    propagation: Propagation,
+    propagation: PropagationPolicy,
     same: bool,
 ) -> Result<ReconcileResult, Error> {
     let Some(uid) = spot.uid.text() else { return Ok(ReconcileResult::Done) };

@@ -12,7 +12,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use podium_client::ObjectKey;
-use podium_client::write::Propagation;
+use podium_client::write::PropagationPolicy;
 use podium_meta::Kind;
 
 use crate::meta::{FOREGROUND, Meta, Reference};
@@ -142,7 +142,7 @@ pub enum Step {
     /// Look for owners that were not seen.
     Look(Vec<Suspect>),
     /// Delete it; before that, let none of its owners wait for it any more.
-    Delete(Propagation, bool),
+    Delete(PropagationPolicy, bool),
     /// Take references to these owners away.
     Detach(Vec<Uid>),
     /// Take a finalizer away.
@@ -369,12 +369,12 @@ impl Graph {
             // Two that wait for each other would wait for ever.
             let circle = dependents.into_iter().flatten().filter_map(|uid| self.nodes.get(uid));
             let circle = circle.into_iter().any(Node::waits_for_dependents);
-            return Step::Delete(Propagation::Foreground, circle);
+            return Step::Delete(PropagationPolicy::Foreground, circle);
         }
         let how = match node {
-            Node { orphan: true, .. } => Propagation::Orphan,
-            Node { foreground: true, .. } => Propagation::Foreground,
-            _ => Propagation::Background,
+            Node { orphan: true, .. } => PropagationPolicy::Orphan,
+            Node { foreground: true, .. } => PropagationPolicy::Foreground,
+            _ => PropagationPolicy::Background,
         };
         Step::Delete(how, false)
     }

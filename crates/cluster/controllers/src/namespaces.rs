@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use podium_client::ObjectKey;
 use podium_client::client::{Client, Error, Representation};
 use podium_client::watch::WatchEvent;
-use podium_client::write::Propagation;
+use podium_client::write::PropagationPolicy;
 use podium_controller::{ReconcileResult, Reconciler};
 use podium_meta::Resource;
 use serde_json::{Value, json};
@@ -285,7 +285,7 @@ async fn clear(client: &Client, served: &Served, namespace: &str) -> Result<Left
     let resource = &served.resource;
     if served.can(Verb::List) {
         let path = format!("{}?limit={PAGE}", resource.collection(Some(namespace)));
-        let page = match client.read(&path, &Representation::Metadata.accept(true)).await {
+        let page = match client.get_path(&path, &Representation::Metadata.accept(true)).await {
             Ok(page) => page,
             // Named, but not there.
             Err(error) if refused(&error, 404) || refused(&error, 405) => return Ok(Left::default()),
@@ -309,7 +309,7 @@ async fn clear(client: &Client, served: &Served, namespace: &str) -> Result<Left
     }
     let mut objects = client.list(resource, Some(namespace), "", Representation::Metadata).await?;
     if !all_at_once {
-        let options = act::options(Propagation::Background, None, 0);
+        let options = act::options(PropagationPolicy::Background, None, 0);
         for object in objects.iter().filter(|object| !is_deleting(object)) {
             match act::delete(client, resource, &ObjectKey::from_object(object), &options).await {
                 Err(error) if refused(&error, 404) || refused(&error, 405) => {}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use podium_client::client::{Apply, Error};
+use podium_client::client::{ApplyOptions, Error};
 use podium_controller::{ReconcileResult, Reconciler};
 use podium_meta::{Kind, Resource, Selector};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ async fn step(world: &World) -> Result<(), Error> {
         if !rules.is_empty() {
             body["rules"] = rules.into();
         }
-        let how = Apply { manager: MANAGER, force: true, dry_run: false };
+        let how = ApplyOptions { field_manager: MANAGER, force: true, dry_run: false };
         match world.client.apply(&resource, None, &name, &body, how).await {
             // Another one of the same name came in its place: the watch tells.
             Err(error) if refused(&error, 409) => {}

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use podium_client::ObjectKey;
 use podium_client::client::Error;
 use podium_client::watch::WatchEvent;
-use podium_client::write::Propagation;
+use podium_client::write::PropagationPolicy;
 use podium_controller::{ReconcileResult, Reconciler};
 use podium_meta::{Resource, base64};
 use serde_json::{Value, json};
@@ -139,7 +139,7 @@ async fn step(world: &World, key: &ObjectKey) -> Result<ReconcileResult, Error> 
     match uid.filter(is_meant) {
         Some(uid) => fill(world, key, body, &secret.account, &uid).await,
         None => {
-            let options = act::options(Propagation::Background, Some(&secret.uid), 0);
+            let options = act::options(PropagationPolicy::Background, Some(&secret.uid), 0);
             written(act::delete(&world.client, &secrets(), key, &options).await)
         }
     }

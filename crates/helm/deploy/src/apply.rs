@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::stream::{StreamExt, iter};
 use podium_client::client;
-use podium_client::write::Propagation;
+use podium_client::write::PropagationPolicy;
 use podium_meta::Kind;
 use tokio::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::check;
 use crate::deployer::{Deployer, MAX_CONCURRENT_REQUESTS, ObservedObject};
 use crate::object::Object;
 use crate::object_ref::ObjectRef;
-use crate::plan::{Action, ApplyOptions, Step, is_kind_defined};
+use crate::plan::{Action, DeployOptions, Step, is_kind_defined};
 
 /// How often discovery is polled for a kind that the release just defined.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -54,7 +54,7 @@ impl Deployer<'_> {
         &self,
         objects: &'o [Object],
         crds: &[Object],
-        options: ApplyOptions,
+        options: DeployOptions,
     ) -> Result<Vec<ObservedObject<'o>>, Error> {
         let all = self.observe(objects, options).await?;
         let discovery = self.kinds.get().await?;
@@ -92,7 +92,7 @@ impl Deployer<'_> {
     pub async fn apply_all(
         &self,
         all: Vec<ObservedObject<'_>>,
-        options: ApplyOptions,
+        options: DeployOptions,
         timeout: Duration,
         done: &mut Vec<Step>,
     ) -> Result<(), Error> {
@@ -148,7 +148,7 @@ impl Deployer<'_> {
         &self,
         previous: &[ObjectRef],
         objects: &[Object],
-        propagation: Propagation,
+        propagation: PropagationPolicy,
     ) -> Result<Vec<Step>, client::Error> {
         let all = self.prunable(previous, objects).await?;
         for batch in all.chunk_by(|(a, _), (b, _)| a.object.kind == b.object.kind) {
@@ -168,7 +168,7 @@ impl Deployer<'_> {
     pub async fn delete(
         &self,
         objects: &[ObjectRef],
-        propagation: Propagation,
+        propagation: PropagationPolicy,
     ) -> Result<Vec<ObjectRef>, client::Error> {
         let discovery = self.kinds.get().await?;
         let mut gone = Vec::new();

@@ -1,6 +1,6 @@
 //! The CRDs of `crds/`: created when missing, upgraded when that is safe for existing resources.
 
-use podium_client::client::{self, Apply};
+use podium_client::client::{self, ApplyOptions};
 use podium_meta::Resource;
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ pub(crate) async fn plan_crd(
     let step = match deployer.get_live(resource, &object_ref).await? {
         None => Step::new(object_ref, Action::Create).with_note("from crds/"),
         Some(live) => {
-            let how = Apply { manager: FIELD_MANAGER, force: true, dry_run: true };
+            let how = ApplyOptions { field_manager: FIELD_MANAGER, force: true, dry_run: true };
             let changes = match deployer.client.apply(resource, None, &object_ref.name, &crd.body, how).await
             {
                 Ok(after) => changes(&live, &after),
@@ -81,7 +81,7 @@ impl Deployer<'_> {
         for step in steps.iter().filter(|step| matches!(step.action, Action::Create | Action::Change(_))) {
             let crd = crds.iter().find(|crd| self.same_object(&crd.object_ref, &step.object));
             let Some((crd, resource)) = crd.zip(discovery.find(&step.object.kind)) else { continue };
-            let how = Apply { manager: FIELD_MANAGER, force: true, dry_run: false };
+            let how = ApplyOptions { field_manager: FIELD_MANAGER, force: true, dry_run: false };
             self.client.apply(resource, None, &step.object.name, &crd.body, how).await?;
         }
         Ok(())

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::object::Object;
 use crate::object_ref::ObjectRef;
 use crate::ownership::ReleaseRef;
-use crate::plan::ApplyOptions;
+use crate::plan::DeployOptions;
 
 /// Maximum number of requests in flight.
 pub(crate) const MAX_CONCURRENT_REQUESTS: usize = 8;
@@ -93,7 +93,7 @@ impl Deployer<'_> {
     pub(crate) async fn observe<'o>(
         &self,
         objects: &'o [Object],
-        options: ApplyOptions,
+        options: DeployOptions,
     ) -> Result<Vec<ObservedObject<'o>>, client::Error> {
         let discovery = self.kinds.get().await?;
         let reads = objects.iter().map(|object| self.observe_one(object, discovery.clone(), options));
@@ -105,7 +105,7 @@ impl Deployer<'_> {
         &self,
         object: &'o Object,
         discovery: Arc<Discovery>,
-        options: ApplyOptions,
+        options: DeployOptions,
     ) -> Result<ObservedObject<'o>, client::Error> {
         let resource = discovery.find(&object.object_ref.kind).cloned();
         let object_ref = self.resolve_namespace(&object.object_ref, resource.as_ref());

@@ -1,7 +1,7 @@
 //! Plans and applies the objects of a manifest: create, change, adopt, keep, delete, leave, or blocked.
 
 use futures_util::stream::{StreamExt, iter};
-use podium_client::client::{self, Apply};
+use podium_client::client::{self, ApplyOptions};
 use podium_meta::fields::{Change, changes};
 use podium_meta::{Kind, Resource, Status};
 use serde_json::Value;
@@ -90,7 +90,7 @@ impl Step {
 
 /// How objects are applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ApplyOptions {
+pub struct DeployOptions {
     /// Takes ownership of objects that the release does not own.
     pub adopt: bool,
     /// Server-side dry run.
@@ -136,7 +136,7 @@ pub async fn preview(
     adopt: bool,
 ) -> Result<Vec<Step>, client::Error> {
     let discovery = deployer.kinds.get().await?;
-    let options = ApplyOptions { adopt, dry_run: true, expect_absent: false };
+    let options = DeployOptions { adopt, dry_run: true, expect_absent: false };
     let mut steps = Vec::new();
     for crd in crds {
         steps.extend(crate::crds::plan_crd(deployer, crd).await?.map(|(step, _)| step));
@@ -177,7 +177,7 @@ impl Deployer<'_> {
     pub(crate) fn ownership_conflict(
         &self,
         observed: &ObservedObject<'_>,
-        options: ApplyOptions,
+        options: DeployOptions,
     ) -> Option<Step> {
         let why = observed
             .live
@@ -196,14 +196,14 @@ impl Deployer<'_> {
         &self,
         resource: &Resource,
         observed: &ObservedObject<'_>,
-        options: ApplyOptions,
+        options: DeployOptions,
     ) -> Result<Step, client::Error> {
         let ObservedObject { object_ref, object, .. } = observed;
         let mut body = object.body.clone();
         if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("resourceVersion".to_owned(), CREATE_ONLY_VERSION.into());
         }
-        let how = Apply { manager: FIELD_MANAGER, force: false, dry_run: false };
+        let how = ApplyOptions { field_manager: FIELD_MANAGER, force: false, dry_run: false };
         let client = self.client.with_metadata_responses();
         let mut after =
             match client.apply(resource, object_ref.namespace.as_deref(), &object_ref.name, &body, how).await
@@ -227,7 +227,7 @@ impl Deployer<'_> {
     pub(crate) async fn apply(
         &self,
         observed: &ObservedObject<'_>,
-        options: ApplyOptions,
+        options: DeployOptions,
     ) -> Result<Step, client::Error> {
         match &observed.resource {
             None => Ok(Step::new(observed.object_ref.clone(), Action::Blocked)
@@ -246,7 +246,7 @@ impl Deployer<'_> {
         &self,
         resource: &Resource,
         observed: &ObservedObject<'_>,
-        options: ApplyOptions,
+        options: DeployOptions,
     ) -> Result<Step, client::Error> {
         let ObservedObject { object_ref, live, object, .. } = observed;
         let namespace = self.namespace(object_ref);
@@ -287,7 +287,7 @@ impl Deployer<'_> {
         &self,
         resource: &Resource,
         observed: &ObservedObject<'_>,
-        options: ApplyOptions,
+        options: DeployOptions,
     ) -> Result<(Value, Vec<String>), client::Error> {
         let ObservedObject { object_ref, object, .. } = observed;
         let namespace = object_ref.namespace.as_deref();
@@ -310,7 +310,7 @@ impl Deployer<'_> {
                 live = self.patch_managed_fields(resource, object_ref, patch).await?;
             }
         }
-        let how = Apply { manager: FIELD_MANAGER, force: false, dry_run: options.dry_run };
+        let how = ApplyOptions { field_manager: FIELD_MANAGER, force: false, dry_run: options.dry_run };
         let apply = async |body: &Value, how| {
             self.client.apply(resource, namespace, &object_ref.name, body, how).await
         };
@@ -328,7 +328,7 @@ impl Deployer<'_> {
             }
         }
         notes.sort();
-        Ok((apply(&body, Apply { force: true, ..how }).await?, notes))
+        Ok((apply(&body, ApplyOptions { force: true, ..how }).await?, notes))
     }
 
     /// Upgrades the managedFields of existing objects, so that the next apply has no conflicts with client-side
@@ -355,7 +355,8 @@ impl Deployer<'_> {
     ) -> Result<Option<Value>, client::Error> {
         let namespace = object_ref.namespace.as_deref();
         for _ in 1..MAX_CONFLICT_RETRIES {
-            match self.client.merge(resource, namespace, &object_ref.name, &patch, FIELD_MANAGER).await {
+            match self.client.merge_patch(resource, namespace, &object_ref.name, &patch, FIELD_MANAGER).await
+            {
                 Err(client::Error::Api(status)) if status.code == 409 => {}
                 Err(client::Error::Api(status)) if status.is_not_found() => return Ok(None),
                 other => return other.map(Some),
@@ -366,7 +367,7 @@ impl Deployer<'_> {
                 None => return Ok(live),
             }
         }
-        self.client.merge(resource, namespace, &object_ref.name, &patch, FIELD_MANAGER).await.map(Some)
+        self.client.merge_patch(resource, namespace, &object_ref.name, &patch, FIELD_MANAGER).await.map(Some)
     }
 
     /// The previous objects that are no longer in the manifest, last first; those that no longer exist are skipped.

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use futures_util::stream::{StreamExt, iter};
 use podium_client::client::{self, Representation};
+use podium_kstatus::{
+    Status, completion_status, compute_with_jobs, compute_with_pods, is_paused, pod_selector,
+};
 use podium_meta::Resource;
-use podium_resources::{Health, completion, health_with_jobs, health_with_pods, paused, pod_selector};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -64,7 +66,7 @@ pub type ProgressFn<'a> = &'a (dyn Fn(&str) + Sync);
 #[derive(Clone, Debug, PartialEq)]
 pub struct Readiness {
     /// Whether it is ready, and why not.
-    pub health: Health,
+    pub health: Status,
     /// Whether it has pods, whose state may change while the object does not.
     pub has_pods: bool,
 }
@@ -72,16 +74,16 @@ pub struct Readiness {
 impl Readiness {
     /// Evaluates an object, with its pods if they were listed.
     pub fn from_object(live: &Value, pods: &[Value]) -> Self {
-        let health = match paused(live) {
+        let health = match is_paused(live) {
             // Its controller does nothing while it is paused; Helm does not wait for it either.
-            true => Health::Ready,
-            false => health_with_pods(live, pods, None),
+            true => Status::Current,
+            false => compute_with_pods(live, pods, None),
         };
-        Self { health, has_pods: podium_resources::has_pods(live) }
+        Self { health, has_pods: podium_kstatus::has_pods(live) }
     }
 
     fn missing() -> Self {
-        Self { health: Health::Waiting("it does not exist".to_owned()), has_pods: false }
+        Self { health: Status::InProgress("it does not exist".to_owned()), has_pods: false }
     }
 }
 
@@ -122,9 +124,9 @@ impl Deployer<'_> {
                     )));
                 }
                 match result {
-                    Health::Ready => {}
-                    Health::Failed(why) => return Err(Error::Failed(format!("{}: {why}", object.0))),
-                    Health::Waiting(why) | Health::Terminating(why) => {
+                    Status::Current => {}
+                    Status::Failed(why) => return Err(Error::Failed(format!("{}: {why}", object.0))),
+                    Status::InProgress(why) | Status::Terminating(why) => {
                         reasons.push(format!("{}: {why}", object.0));
                         still_pending.push(object);
                     }
@@ -164,24 +166,24 @@ impl Deployer<'_> {
         object_ref: &ObjectRef,
         resource: &Resource,
         condition: WaitCondition,
-    ) -> Result<Health, client::Error> {
+    ) -> Result<Status, client::Error> {
         let live = match condition {
             WaitCondition::Deleted => self.get_live_consistent(resource, object_ref).await?,
             _ => self.get_live(resource, object_ref).await?,
         };
         Ok(match (live, condition) {
-            (None, WaitCondition::Deleted) => Health::Ready,
-            (Some(_), WaitCondition::Deleted) => Health::Waiting("it still exists".to_owned()),
+            (None, WaitCondition::Deleted) => Status::Current,
+            (Some(_), WaitCondition::Deleted) => Status::InProgress("it still exists".to_owned()),
             // The hook created it, and no controller recreates it.
-            (None, WaitCondition::Completed) => Health::Failed(
+            (None, WaitCondition::Completed) => Status::Failed(
                 "it disappeared before it completed: it was deleted, or its ttlSecondsAfterFinished \
                  is too short"
                     .to_owned(),
             ),
             (None, _) => Readiness::missing().health,
-            (Some(live), WaitCondition::Completed) => completion(&live),
+            (Some(live), WaitCondition::Completed) => completion_status(&live),
             (Some(live), WaitCondition::ReadyWithJobs) if object_ref.kind.kind == "Job" => {
-                health_with_jobs(&live)
+                compute_with_jobs(&live)
             }
             (Some(live), _) => {
                 let pods = self.pods(&live, object_ref).await?;
@@ -192,7 +194,7 @@ impl Deployer<'_> {
 
     /// Lists the pods of an object that is not ready, which hold the reason.
     async fn pods(&self, live: &Value, object_ref: &ObjectRef) -> Result<Vec<Value>, client::Error> {
-        if paused(live) || podium_resources::health(live) == Health::Ready {
+        if is_paused(live) || podium_kstatus::compute(live) == Status::Current {
             return Ok(Vec::new());
         }
         let Some(selector) = pod_selector(live) else { return Ok(Vec::new()) };

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use podium_client::client;
-use podium_client::write::Propagation;
+use podium_client::write::PropagationPolicy;
 use podium_deploy::object::{self, Object};
-use podium_deploy::plan::{Action, ApplyOptions};
+use podium_deploy::plan::{Action, DeployOptions};
 use podium_deploy::wait::{self, WaitCondition};
 use podium_deploy::{Deployer, ObjectRef, ReleaseRef, apply};
 use podium_meta::Resource;
@@ -175,11 +175,11 @@ impl HookRunner<'_> {
         };
         let objects = Self::objects(hook)?;
         // Hooks have no ownership metadata: an existing object of that name is adopted.
-        let apply_options = ApplyOptions { adopt: true, ..ApplyOptions::default() };
+        let deploy_options = DeployOptions { adopt: true, ..DeployOptions::default() };
         let observed =
-            self.deployer.check(&objects, &[], apply_options).await.map_err(|e| refused(e.to_string()))?;
+            self.deployer.check(&objects, &[], deploy_options).await.map_err(|e| refused(e.to_string()))?;
         let mut steps = Vec::new();
-        match self.deployer.apply_all(observed, apply_options, self.request.timeout, &mut steps).await {
+        match self.deployer.apply_all(observed, deploy_options, self.request.timeout, &mut steps).await {
             Err(apply::Error::Client(error)) => return Err(error.into()),
             result => result.map_err(|e| refused(e.to_string()))?,
         }
@@ -200,7 +200,7 @@ impl HookRunner<'_> {
         if hook.kind == "CustomResourceDefinition" || !hook.delete_policies.iter().any(|p| p == policy) {
             return Ok(());
         }
-        let deleted = self.deployer.delete(&Self::object_refs(hook)?, Propagation::Background).await?;
+        let deleted = self.deployer.delete(&Self::object_refs(hook)?, PropagationPolicy::Background).await?;
         let report = |what: &str| self.engine.reporter.waiting(what);
         let waited =
             self.deployer.wait(&deleted, WaitCondition::Deleted, self.request.timeout, &report).await;

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use podium_client::client::{Error, Representation};
 use podium_client::{Client, Discovery};
 use podium_deploy::object_ref::{ObjectRef, object_refs};
+use podium_kstatus::pod_selector;
 use podium_meta::kind::escape;
 use podium_meta::{Kind, Status};
-use podium_resources::pod_selector;
 use serde_json::Value;
 
 /// Live objects by `version/Kind`.
@@ -35,7 +35,7 @@ impl LiveObjects {
         default_namespace: &str,
         form: Representation,
     ) -> Result<Self, Error> {
-        let discovery = Discovery::read(client).await?;
+        let discovery = Discovery::fetch(client).await?;
         let mut live = Self::default();
         let mut related = Vec::new();
         let mut queried = BTreeSet::new();
@@ -73,7 +73,10 @@ impl LiveObjects {
                 Representation::Full => client.list_objects(&pods, Some(&namespace), &query).await,
                 _ => {
                     client
-                        .read(&format!("{}{query}", pods.collection(Some(&namespace))), &form.accept(true))
+                        .get_path(
+                            &format!("{}{query}", pods.collection(Some(&namespace))),
+                            &form.accept(true),
+                        )
                         .await
                 }
             };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use podium_client::client::{self, Client, Representation};
-use podium_client::write::Propagation;
+use podium_client::write::PropagationPolicy;
 use podium_meta::Resource;
 use podium_meta::kind::escape;
 use podium_sprig::encoding::{base64_decode, base64_encode};
@@ -346,7 +346,7 @@ impl Store {
     /// Deletes a record, which may not exist any more.
     pub async fn delete(&self, entry: &RecordEntry) -> Result<(), Error> {
         let (resource, namespace) = (self.driver.resource(), Some(entry.namespace.as_str()));
-        self.client.delete(&resource, namespace, &entry.key, None, Propagation::Background).await?;
+        self.client.delete(&resource, namespace, &entry.key, None, PropagationPolicy::Background).await?;
         Ok(())
     }
 

@@ -1,89 +1,89 @@
-//! Which cluster, and as whom: the kubeconfig, what overrides it, and the service account of a pod.
+//! Client configuration: the kubeconfig, flags that override it, and the service account of a pod.
 
 use std::path::PathBuf;
 
 use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
-use crate::reason::innermost;
+use crate::root_cause::root_cause;
 
-/// What the user said about the cluster; everything else is in the kubeconfig.
+/// Overrides of the kubeconfig; unset fields keep its values.
 #[derive(Clone, Debug, Default)]
 pub struct ClientConfig {
-    /// A kubeconfig instead of those of `KUBECONFIG` and `~/.kube/config`.
+    /// Kubeconfig file instead of `KUBECONFIG` and `~/.kube/config`.
     pub kubeconfig: Option<PathBuf>,
-    /// A context instead of the current one.
+    /// Context instead of `current-context`.
     pub context: Option<String>,
-    /// The address of the server.
+    /// URL of the API server.
     pub server: Option<String>,
-    /// A bearer token.
+    /// Bearer token.
     pub token: Option<String>,
-    /// The user to act as.
+    /// User to impersonate.
     pub as_user: Option<String>,
-    /// The groups to act as.
+    /// Groups to impersonate.
     pub as_groups: Vec<String>,
-    /// A file with the certificates that the server's is signed by.
+    /// PEM file with the certificate authorities that sign the serving certificate.
     pub ca_file: Option<PathBuf>,
-    /// The name that the server's certificate has to be for.
+    /// Host name to verify the serving certificate against.
     pub tls_server_name: Option<String>,
-    /// Takes any certificate.
+    /// Skips verification of the serving certificate.
     pub insecure: bool,
-    /// A namespace instead of the context's.
+    /// Namespace instead of that of the context.
     pub namespace: Option<String>,
 }
 
-/// Why it is not known how to reach a cluster.
+/// Failure to load the client configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The kubeconfig is missing, broken, or has no such context.
-    #[error("{place}: {}", innermost(source))]
+    /// The kubeconfig is missing or invalid, or has no such context.
+    #[error("{files}: {}", root_cause(source))]
     Kubeconfig {
-        /// Which file was read.
-        place: String,
-        /// What is wrong with it.
+        /// Files that were read.
+        files: String,
+        /// Underlying error.
         #[source]
         source: Box<KubeconfigError>,
     },
-    /// There is neither a kubeconfig nor a pod's service account.
+    /// Neither a kubeconfig nor the service account of a pod exists.
     #[error(
-        "no cluster is configured: there is no kubeconfig ({looked}) and this is not a pod; give --kubeconfig FILE or \
+        "no cluster is configured: there is no kubeconfig ({searched}) and this is not a pod; give --kubeconfig FILE or \
          set KUBECONFIG"
     )]
-    Nowhere {
-        /// Where it was looked for.
-        looked: String,
-        /// Why this is not a pod.
+    NotConfigured {
+        /// Files that were searched.
+        searched: String,
+        /// Why the in-cluster configuration cannot be loaded.
         #[source]
         source: Box<InClusterError>,
     },
-    /// The name of the namespace would lead to another address.
+    /// The namespace would change the request path.
     #[error("invalid namespace {0:?}: it may not be `.` or `..`, nor contain `/` or `%`")]
-    Namespace(String),
-    /// The address of the server is none.
-    #[error("{address:?} is not the address of a server: {source}")]
-    Address {
-        /// What was given.
-        address: String,
-        /// What is wrong with it.
+    InvalidNamespace(String),
+    /// The server is not a valid URL.
+    #[error("{url:?} is not the url of a server: {source}")]
+    InvalidServerUrl {
+        /// The configured value.
+        url: String,
+        /// Parse error.
         #[source]
         source: http::uri::InvalidUri,
     },
-    /// The file with certificates cannot be read.
-    #[error("the certificates of {}: {reason}", path.display())]
-    Certificates {
-        /// The file.
+    /// The CA file cannot be read.
+    #[error("CA file {}: {reason}", path.display())]
+    InvalidCaFile {
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Why it cannot be read.
         reason: String,
     },
 }
 
 impl ClientConfig {
-    /// Reads the kubeconfig and applies what overrides it.
+    /// Loads the kubeconfig, or the in-cluster configuration, and applies the overrides.
     pub(crate) async fn load(&self) -> Result<kube::Config, Error> {
-        let mut config = self.base().await?;
-        if let Some(address) = &self.server {
+        let mut config = self.kubeconfig_or_in_cluster().await?;
+        if let Some(url) = &self.server {
             config.cluster_url =
-                address.parse().map_err(|source| Error::Address { address: address.clone(), source })?;
+                url.parse().map_err(|source| Error::InvalidServerUrl { url: url.clone(), source })?;
         }
         if let Some(token) = &self.token {
             config.auth_info = kube::config::AuthInfo {
@@ -100,7 +100,7 @@ impl ClientConfig {
             config.auth_info.impersonate_groups = Some(self.as_groups.clone());
         }
         if let Some(path) = &self.ca_file {
-            config.root_cert = Some(certificates(path)?);
+            config.root_cert = Some(read_ca_file(path)?);
         }
         if let Some(name) = &self.tls_server_name {
             config.tls_server_name = Some(name.clone());
@@ -108,47 +108,47 @@ impl ClientConfig {
         config.accept_invalid_certs |= self.insecure;
         if let Some(namespace) = &self.namespace {
             if namespace == "." || namespace == ".." || namespace.contains(['/', '%']) {
-                return Err(Error::Namespace(namespace.clone()));
+                return Err(Error::InvalidNamespace(namespace.clone()));
             }
             config.default_namespace.clone_from(namespace);
         }
         Ok(config)
     }
 
-    async fn base(&self) -> Result<kube::Config, Error> {
-        let place = || match (&self.kubeconfig, std::env::var("KUBECONFIG")) {
+    async fn kubeconfig_or_in_cluster(&self) -> Result<kube::Config, Error> {
+        let files = || match (&self.kubeconfig, std::env::var("KUBECONFIG")) {
             (Some(path), _) => path.display().to_string(),
             (None, Ok(paths)) => paths,
             (None, Err(_)) => "~/.kube/config".to_owned(),
         };
-        let wrong = |source| Error::Kubeconfig { place: place(), source: Box::new(source) };
+        let kubeconfig_error = |source| Error::Kubeconfig { files: files(), source: Box::new(source) };
         let read = match &self.kubeconfig {
             Some(path) => Kubeconfig::read_from(path),
-            None => read_all(),
+            None => read_kubeconfig_env(),
         };
         let options = KubeConfigOptions { context: self.context.clone(), ..Default::default() };
         match read {
-            Ok(file) => kube::Config::from_custom_kubeconfig(file, &options).await.map_err(wrong),
-            // Nothing to read is usual in a pod; a file that was asked for has to be there.
-            Err(error) if self.kubeconfig.is_some() || !is_missing(&error) => Err(wrong(error)),
+            Ok(file) => kube::Config::from_custom_kubeconfig(file, &options).await.map_err(kubeconfig_error),
+            // A pod has no kubeconfig; a file that the user named must exist.
+            Err(error) if self.kubeconfig.is_some() || !is_missing(&error) => Err(kubeconfig_error(error)),
             Err(_) => match (kube::Config::incluster(), &self.server) {
                 (Ok(config), _) => Ok(config),
                 (Err(_), Some(_)) => Ok(kube::Config::new(http::Uri::default())),
                 (Err(error), None) => {
-                    let named = std::env::var("KUBECONFIG").ok().filter(|paths| !paths.is_empty());
-                    let looked = named.map_or_else(
-                        || "KUBECONFIG is not set and ~/.kube/config is not there".to_owned(),
-                        |paths| format!("KUBECONFIG says {paths}, and there is no such file"),
+                    let paths = std::env::var("KUBECONFIG").ok().filter(|paths| !paths.is_empty());
+                    let searched = paths.map_or_else(
+                        || "KUBECONFIG is not set and ~/.kube/config does not exist".to_owned(),
+                        |paths| format!("KUBECONFIG is {paths}, but there is no such file"),
                     );
-                    Err(Error::Nowhere { looked, source: Box::new(error) })
+                    Err(Error::NotConfigured { searched, source: Box::new(error) })
                 }
             },
         }
     }
 }
 
-/// The files of `KUBECONFIG`, those that are there; where two name the same thing, the first counts.
-fn read_all() -> Result<Kubeconfig, KubeconfigError> {
+/// Merges the files of `KUBECONFIG` that exist; the first file to define a cluster, user or context wins.
+fn read_kubeconfig_env() -> Result<Kubeconfig, KubeconfigError> {
     let paths = std::env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty());
     let Some(paths) = paths else { return Kubeconfig::read() };
     let mut merged = None::<Kubeconfig>;
@@ -176,12 +176,12 @@ fn is_missing(error: &KubeconfigError) -> bool {
     }
 }
 
-/// All certificates of a PEM file.
-fn certificates(path: &std::path::Path) -> Result<Vec<Vec<u8>>, Error> {
-    let wrong = |reason: String| Error::Certificates { path: path.to_owned(), reason };
-    let text = std::fs::read(path).map_err(|e| wrong(e.to_string()))?;
-    let blocks = pem::parse_many(text).map_err(|e| wrong(e.to_string()))?;
+/// DER of all certificates in a PEM file.
+fn read_ca_file(path: &std::path::Path) -> Result<Vec<Vec<u8>>, Error> {
+    let invalid = |reason: String| Error::InvalidCaFile { path: path.to_owned(), reason };
+    let text = std::fs::read(path).map_err(|e| invalid(e.to_string()))?;
+    let blocks = pem::parse_many(text).map_err(|e| invalid(e.to_string()))?;
     let found: Vec<Vec<u8>> =
         blocks.into_iter().filter(|b| b.tag() == "CERTIFICATE").map(|b| b.into_contents()).collect();
-    if found.is_empty() { Err(wrong("there are none in the file".to_owned())) } else { Ok(found) }
+    if found.is_empty() { Err(invalid("the file has no certificates".to_owned())) } else { Ok(found) }
 }

@@ -1,7 +1,7 @@
-//! Connections to a server.
+//! HTTP connections to the API server.
 //!
-//! Answers that end soon share one HTTP/2 connection: one handshake, and little memory at either end. Watches have an
-//! HTTP/1 connection each: a server lets only so many answers be under way in one connection, and watches never end.
+//! Short requests share one HTTP/2 connection: one handshake, and little memory at either end. Each watch has its own
+//! HTTP/1.1 connection, because a server bounds the concurrent streams of a connection and watches are long-lived.
 
 use std::time::Duration;
 
@@ -15,36 +15,35 @@ use kube::{Client, Config};
 use tower::retry::RetryLayer;
 use tower::{BoxError, ServiceBuilder, ServiceExt};
 
-/// How long a connection may take.
-const CONNECT: Duration = Duration::from_secs(15);
-/// How often a server that owes an answer is asked whether it is still there, and how long it may take to say so:
-/// without that, requests would go on to wait in a connection whose other end is gone.
-const ASK: Duration = Duration::from_secs(20);
-const ANSWER: Duration = Duration::from_secs(10);
-/// How many bytes of one answer may come before they are read, where answers share a connection.
-const WINDOW: u32 = 1 << 20;
-/// The same for a watch, which keeps the room for its whole life.
-const WATCHED: usize = 32 << 10;
+/// Limit for connecting.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// Interval and timeout of HTTP/2 pings: without them, requests would wait on a connection whose peer is gone.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(20);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+/// HTTP/2 flow-control window of one request.
+const STREAM_WINDOW_BYTES: u32 = 1 << 20;
+/// Read buffer of a watch, which is allocated as long as the watch lives.
+const WATCH_BUFFER_BYTES: usize = 32 << 10;
 
-/// What a client is for.
+/// Use of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Answers that end soon.
-    Answers,
+    /// Short requests.
+    Requests,
     /// Watches.
     Watches,
 }
 
-/// Prepares connections; none is made yet.
-pub(crate) fn client(mut config: Config, purpose: Purpose) -> Result<Client, BoxError> {
-    config.connect_timeout = Some(CONNECT);
+/// Builds a client; connects on the first request.
+pub(crate) fn build_client(mut config: Config, purpose: Purpose) -> Result<Client, BoxError> {
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
     if config.proxy_url.is_some() {
-        // Which proxies there are is known there.
+        // kube implements HTTP and SOCKS proxies.
         return Ok(Client::try_from(config)?);
     }
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
-    tcp.set_connect_timeout(Some(CONNECT));
+    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
     tcp.set_nodelay(true);
     let mut tls =
         HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_or_http();
@@ -54,15 +53,15 @@ pub(crate) fn client(mut config: Config, purpose: Purpose) -> Result<Client, Box
     let mut http = Builder::new(TokioExecutor::new());
     let tls = match purpose {
         Purpose::Watches => {
-            http.http1_max_buf_size(WATCHED);
+            http.http1_max_buf_size(WATCH_BUFFER_BYTES);
             tls.enable_http1().wrap_connector(tcp)
         }
-        Purpose::Answers => {
+        Purpose::Requests => {
             http.timer(TokioTimer::new())
-                .http2_keep_alive_interval(ASK)
-                .http2_keep_alive_timeout(ANSWER)
-                .http2_initial_stream_window_size(WINDOW)
-                .http2_initial_connection_window_size(2 * WINDOW);
+                .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
+                .http2_keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+                .http2_initial_stream_window_size(STREAM_WINDOW_BYTES)
+                .http2_initial_connection_window_size(2 * STREAM_WINDOW_BYTES);
             tls.enable_all_versions().wrap_connector(tcp)
         }
     };

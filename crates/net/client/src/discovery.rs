@@ -1,4 +1,4 @@
-//! Which kinds a cluster knows.
+//! API discovery: the resources and the version of a cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,85 +10,85 @@ use crate::client::{Client, Error};
 
 const ACCEPT: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
-/// The kinds of a cluster, with where their objects are.
+/// Resources that a cluster serves, by kind.
 #[derive(Clone, Debug, Default)]
 pub struct Discovery {
     kinds: BTreeMap<Kind, Resource>,
-    /// `group/version`, and `group/version/Kind` also of subresources.
-    names: BTreeSet<String>,
+    /// `group/version` and `group/version/Kind`, including the kinds of subresources.
+    api_versions: BTreeSet<String>,
 }
 
-/// The version of a cluster.
+/// Version of the API server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerVersion {
-    /// The whole version.
-    pub git: String,
-    /// The major part.
+    /// Full version, such as `v1.36.0`.
+    pub git_version: String,
+    /// Major version.
     pub major: String,
-    /// The minor part.
+    /// Minor version.
     pub minor: String,
 }
 
 impl ServerVersion {
-    /// Asks the cluster.
-    pub async fn read(client: &Client) -> Result<Self, Error> {
-        let answer = client.read("/version", "application/json").await?;
+    /// Reads `/version`.
+    pub async fn fetch(client: &Client) -> Result<Self, Error> {
+        let response = client.get_path("/version", "application/json").await?;
         Ok(Self {
-            git: text(&answer, "/gitVersion"),
-            major: text(&answer, "/major"),
-            minor: text(&answer, "/minor"),
+            git_version: text(&response, "/gitVersion"),
+            major: text(&response, "/major"),
+            minor: text(&response, "/minor"),
         })
     }
 }
 
 impl Discovery {
-    /// Asks the cluster for all of its kinds, in two requests.
-    pub async fn read(client: &Client) -> Result<Self, Error> {
-        let mut all = Self::default();
+    /// Reads aggregated discovery: `/api` and `/apis`.
+    pub async fn fetch(client: &Client) -> Result<Self, Error> {
+        let mut discovery = Self::default();
         for path in ["/api", "/apis"] {
-            let answer = client.read(path, ACCEPT).await?;
-            if answer.get("kind").and_then(Value::as_str) != Some("APIGroupDiscoveryList") {
+            let response = client.get_path(path, ACCEPT).await?;
+            if response.get("kind").and_then(Value::as_str) != Some("APIGroupDiscoveryList") {
                 let reason = "it lists no kinds; Kubernetes 1.30 or newer is needed".to_owned();
                 return Err(Error::InvalidResponse { path: path.to_owned(), reason });
             }
-            all.add(&answer);
+            discovery.add_groups(&response);
         }
-        Ok(all)
+        Ok(discovery)
     }
 
-    /// Where the objects of a kind are.
+    /// Resource of a kind, if the cluster serves it.
     pub fn find(&self, kind: &Kind) -> Option<&Resource> {
         self.kinds.get(kind)
     }
 
-    /// Whether there is such a group and version, or `group/version/Kind`.
-    pub fn has(&self, name: &str) -> bool {
-        self.names.contains(name)
+    /// Whether the cluster serves a `group/version` or `group/version/Kind`.
+    pub fn has_api_version(&self, api_version: &str) -> bool {
+        self.api_versions.contains(api_version)
     }
 
-    /// Every `group/version`, and every `group/version/Kind`.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(String::as_str)
+    /// Every served `group/version` and `group/version/Kind`.
+    pub fn api_versions(&self) -> impl Iterator<Item = &str> {
+        self.api_versions.iter().map(String::as_str)
     }
 
-    /// Adds everything that an answer names.
-    fn add(&mut self, answer: &Value) {
-        for group in items(answer, "items") {
+    /// Adds the groups of an `APIGroupDiscoveryList`.
+    fn add_groups(&mut self, response: &Value) {
+        for group in items(response, "items") {
             for version in items(group, "versions") {
-                let place = Kind {
+                let group_version = Kind {
                     group: text(group, "/metadata/name"),
                     version: text(version, "/version"),
                     kind: String::new(),
                 };
-                self.names.insert(place.api_version());
+                self.api_versions.insert(group_version.api_version());
                 for resource in items(version, "resources") {
-                    for part in std::iter::once(resource).chain(items(resource, "subresources")) {
-                        let kind = text(part, "/responseKind/kind");
+                    for served in std::iter::once(resource).chain(items(resource, "subresources")) {
+                        let kind = text(served, "/responseKind/kind");
                         if !kind.is_empty() {
-                            self.names.insert(format!("{}/{kind}", place.api_version()));
+                            self.api_versions.insert(format!("{}/{kind}", group_version.api_version()));
                         }
                     }
-                    let kind = Kind { kind: text(resource, "/responseKind/kind"), ..place.clone() };
+                    let kind = Kind { kind: text(resource, "/responseKind/kind"), ..group_version.clone() };
                     let plural = text(resource, "/resource");
                     let namespaced = text(resource, "/scope") == "Namespaced";
                     self.kinds.insert(kind.clone(), Resource { kind, plural, namespaced });
@@ -98,32 +98,32 @@ impl Discovery {
     }
 }
 
-/// The kinds of a cluster as they were last seen, for everybody who asks.
+/// Discovery of a cluster, read on first use and shared until it is refreshed.
 pub struct DiscoveryCache {
     client: Client,
-    seen: Mutex<Option<Arc<Discovery>>>,
+    cached: Mutex<Option<Arc<Discovery>>>,
 }
 
 impl DiscoveryCache {
-    /// Of a cluster that has not been asked yet.
+    /// Creates an empty cache.
     pub fn new(client: Client) -> Self {
-        Self { client, seen: Mutex::new(None) }
+        Self { client, cached: Mutex::new(None) }
     }
 
-    /// As they were last seen; the cluster is asked when they never were.
+    /// Returns the cached discovery; reads it from the cluster on first use.
     pub async fn get(&self) -> Result<Arc<Discovery>, Error> {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        match seen {
-            Some(seen) => Ok(seen),
+        let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match cached {
+            Some(discovery) => Ok(discovery),
             None => self.refresh().await,
         }
     }
 
-    /// As they are now.
+    /// Reads discovery from the cluster and replaces the cached one.
     pub async fn refresh(&self) -> Result<Arc<Discovery>, Error> {
-        let found = Arc::new(Discovery::read(&self.client).await?);
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(found.clone());
-        Ok(found)
+        let discovery = Arc::new(Discovery::fetch(&self.client).await?);
+        *self.cached.lock().unwrap_or_else(PoisonError::into_inner) = Some(discovery.clone());
+        Ok(discovery)
     }
 }
 
@@ -142,8 +142,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_versions_and_scopes_are_read() {
-        let answer = json!({"items": [
+    fn reads_groups_versions_kinds_and_scopes() {
+        let response = json!({"items": [
             {"metadata": {"name": "apps"}, "versions": [{"version": "v1", "resources": [
                 {"resource": "deployments", "responseKind": {"group": "apps", "version": "v1", "kind": "Deployment"},
                  "scope": "Namespaced", "subresources": [{"subresource": "scale", "responseKind": {"kind": "Scale"}}]},
@@ -152,13 +152,13 @@ mod tests {
                 {"resource": "nodes", "responseKind": {"version": "v1", "kind": "Node"}, "scope": "Cluster"},
             ]}]},
         ]});
-        let mut found = Discovery::default();
-        found.add(&answer);
-        let deployments = found.find(&Kind::new("apps/v1", "Deployment")).unwrap();
+        let mut discovery = Discovery::default();
+        discovery.add_groups(&response);
+        let deployments = discovery.find(&Kind::new("apps/v1", "Deployment")).unwrap();
         assert_eq!(deployments.collection(Some("a")), "/apis/apps/v1/namespaces/a/deployments");
-        assert!(!found.find(&Kind::new("v1", "Node")).unwrap().namespaced);
-        assert!(found.find(&Kind::new("v1", "Nodes")).is_none());
-        let names: Vec<&str> = found.names().collect();
-        assert_eq!(names, ["apps/v1", "apps/v1/Deployment", "apps/v1/Scale", "v1", "v1/Node"]);
+        assert!(!discovery.find(&Kind::new("v1", "Node")).unwrap().namespaced);
+        assert!(discovery.find(&Kind::new("v1", "Nodes")).is_none());
+        let api_versions: Vec<&str> = discovery.api_versions().collect();
+        assert_eq!(api_versions, ["apps/v1", "apps/v1/Deployment", "apps/v1/Scale", "v1", "v1/Node"]);
     }
 }

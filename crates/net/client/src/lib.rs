@@ -1,14 +1,21 @@
-//! Talks to a Kubernetes API server. The only crate that depends on kube.
+//! Kubernetes API client; the only crate that depends on kube.
 //!
-//! Objects come and go as JSON values; a caller that needs types has them in a crate of its own.
+//! Objects are JSON values. Callers that want typed views define them in their own crates.
+//!
+//! - [`config`]: kubeconfig, in-cluster configuration and the flags that override them
+//! - [`client`]: get, list and server-side apply
+//! - [`write`]: create, replace, merge patch and delete
+//! - [`request`]: other requests, response timeouts and request counts
+//! - [`discovery`]: the resources and the version of a cluster
+//! - [`watch`]: list and watch, with resume, relist and backoff
 
 pub mod client;
 pub mod config;
 mod connection;
 pub mod discovery;
 mod object_key;
-mod reason;
 pub mod request;
+mod root_cause;
 pub mod watch;
 pub mod write;
 

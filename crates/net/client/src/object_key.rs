@@ -1,16 +1,16 @@
-//! Which object of a kind.
+//! Namespaced names of objects.
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-/// The namespace and name of an object; a copy costs nothing.
+/// Namespace and name of an object; cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey(Arc<str>);
 
 impl ObjectKey {
-    /// An object in a namespace, or of the whole cluster.
+    /// Key of a namespaced object, or of a cluster-scoped one.
     pub fn new(namespace: Option<&str>, name: &str) -> Self {
         match namespace {
             Some(namespace) if !namespace.is_empty() => Self(format!("{namespace}/{name}").into()),
@@ -18,19 +18,19 @@ impl ObjectKey {
         }
     }
 
-    /// The key of an object.
+    /// Key of an object, from its metadata.
     pub fn from_object(object: &Value) -> Self {
         let text = |path: &str| object.pointer(path).and_then(Value::as_str);
         Self::new(text("/metadata/namespace"), text("/metadata/name").unwrap_or_default())
     }
 
-    /// The namespace, if the object lives in one.
+    /// Namespace; `None` for a cluster-scoped object.
     pub fn namespace(&self) -> Option<&str> {
-        // Neither part can contain the separator: it would not fit into an address.
+        // Neither part can contain the separator: names are path segments.
         self.0.split_once('/').map(|(namespace, _)| namespace)
     }
 
-    /// The name.
+    /// Name.
     pub fn name(&self) -> &str {
         self.0.split_once('/').map_or(&*self.0, |(_, name)| name)
     }

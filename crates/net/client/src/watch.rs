@@ -1,15 +1,15 @@
-//! All objects of a kind, and everything that becomes of them.
+//! List and watch of a resource, with resume, relist and backoff.
 //!
 //! ```text
-//!         ┌──────────── 410: the version is forgotten ───────────┐
-//!         ▼                                                      │
-//!  list, page by page ──▶ watch from the list's version ──▶ connection closed
-//!  Begin, Applied…, End    Applied, Deleted                      │
-//!                              ▲────── from the last version ────┘
+//!     ┌──────────────────── 410 Gone: expired ─────────────────────┐
+//!     ▼                                                            │
+//!  list, page by page ────▶ watch from the list's version ──▶ stream closed
+//!  ListStarted, Applied…,   Applied, Deleted                       │
+//!  ListDone                    ▲───── from the last version ───────┘
 //! ```
 //!
-//! The consumer is a function that is called in the task of the watch: while it works, nothing is read, and nothing
-//! is kept for it. An object is parsed, given away and forgotten.
+//! The event handler runs on the task of the watch. While it runs, the stream is not read and nothing is buffered for
+//! it. Objects are parsed, handed over and dropped.
 
 mod json;
 mod lines;
@@ -27,158 +27,167 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::client::{Client, Error, Representation};
 use crate::object_key::ObjectKey;
 
-/// How many objects the first page of a list has, and how many the others may have.
-const PAGE: (usize, usize) = (100, 500);
-/// About how many bytes a page should have: objects may be a kilobyte or a megabyte each.
-const WEIGHT: usize = 1 << 20;
-/// The longest line of a stream: several times the largest object that a server stores.
-const LONGEST: usize = if cfg!(test) { 64 << 10 } else { 16 << 20 };
-/// How long a server may say nothing: bookmarks come every minute.
-const SILENCE: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 180 });
-/// How long one stream lasts, in seconds; half of it is left to chance, so that streams do not end together.
-const LASTS: u64 = 1800;
-/// A stream that lasted so long was good, whatever ended it.
-const GOOD: Duration = Duration::from_secs(5);
-/// The first and the longest pause between tries.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+/// Page size of a list: that of the first page, and the largest one.
+const PAGE_LIMITS: (usize, usize) = (100, 500);
+/// Page weight to aim for: objects range from a kilobyte to a megabyte.
+const TARGET_PAGE_BYTES: usize = 1 << 20;
+/// Limit for one watch event: several times the largest object that the API server stores.
+const MAX_EVENT_BYTES: usize = if cfg!(test) { 64 << 10 } else { 16 << 20 };
+/// Limit for a stream without events: bookmarks arrive every minute.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 180 });
+/// Longest `timeoutSeconds` of a stream; half of it is jitter, so that streams do not end together.
+const MAX_WATCH_SECONDS: u64 = 1800;
+/// Age from which a stream counts as successful, however it ended.
+const STABLE_AFTER: Duration = Duration::from_secs(5);
+/// First and longest delay between retries.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 
-/// What is watched.
+/// Selection of objects to list and watch.
 #[derive(Clone, Debug)]
 pub struct ListWatch {
-    /// The kind.
+    /// Resource to watch.
     pub resource: Resource,
-    /// One namespace, or all.
+    /// Namespace; all namespaces if unset.
     pub namespace: Option<String>,
-    /// A label selector, or nothing.
-    pub labels: String,
-    /// A field selector, or nothing.
-    pub fields: String,
-    /// Whole objects, or what is known of them without their body.
-    pub form: Representation,
+    /// Label selector; empty selects everything.
+    pub label_selector: String,
+    /// Field selector; empty selects everything.
+    pub field_selector: String,
+    /// Whole objects or only their metadata.
+    pub representation: Representation,
 }
 
-/// What a consumer is told. Every object carries its apiVersion and kind.
+/// Event for the handler. Every object has its apiVersion and kind set.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WatchEvent {
-    /// A list begins: what is not named until its end is gone.
+    /// A list starts: objects that it does not contain no longer exist.
     ListStarted,
-    /// An object is there, new or changed.
+    /// An object was listed, added or modified.
     Applied(Value),
-    /// An object is gone, or no longer chosen by a selector.
+    /// An object was deleted or no longer matches the selectors.
     Deleted(Value),
-    /// An object is there, but cannot be held because it is nested too deeply.
+    /// An object exists but is nested too deeply to be parsed.
     TooDeep(ObjectKey),
     /// The list is complete.
     ListDone,
-    /// Nothing is heard of the cluster; said once, until the kind of trouble changes.
+    /// The watch fails; reported once until the failure kind changes.
     Failing(WatchFailure),
-    /// The trouble is over.
+    /// The watch works again.
     Recovered,
 }
 
-/// Why nothing is heard.
+/// Failure of a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchFailure {
-    /// What kind of trouble it is.
+    /// Kind of the failure.
     pub kind: WatchFailureKind,
-    /// The sentence for people.
+    /// Message for users.
     pub message: String,
 }
 
-/// The kinds of trouble that somebody would act on differently.
+/// Failures that callers handle differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchFailureKind {
-    /// We may not list or watch this.
+    /// Unauthenticated, or not authorized to list or watch the resource.
     Forbidden,
-    /// The cluster does not know the kind.
+    /// The cluster does not serve the resource.
     NotFound,
-    /// Nobody answers.
+    /// The API server cannot be reached.
     Unreachable,
-    /// The server refuses for another reason.
+    /// The API server rejects the request for another reason.
     Rejected,
-    /// The server says something that cannot be read.
+    /// The response cannot be decoded.
     Malformed,
 }
 
-/// Why a list or a stream ended before its time.
-enum Failure {
-    /// The version is too old.
-    Gone,
-    /// Nothing was said at all, not even a bookmark.
-    Silent,
-    /// The connection broke, or the server refuses.
+/// Premature end of a list or stream.
+enum StreamError {
+    /// 410 Gone: the resource version has been compacted.
+    Expired,
+    /// No event arrived, not even a bookmark.
+    Idle,
+    /// The request failed.
     Request(Error),
-    /// The stream is no stream of events.
-    Unreadable(String),
+    /// The stream does not consist of watch events.
+    Malformed(String),
 }
 
-impl From<Error> for Failure {
+impl From<Error> for StreamError {
     fn from(error: Error) -> Self {
         match error {
-            Error::Api(Status { code: 410, .. }) => Failure::Gone,
-            other => Failure::Request(other),
+            Error::Api(Status { code: 410, .. }) => StreamError::Expired,
+            other => StreamError::Request(other),
         }
     }
 }
 
 impl ListWatch {
-    /// All objects of a kind, in some form.
-    pub fn new(resource: Resource, form: Representation) -> Self {
-        Self { resource, namespace: None, labels: String::new(), fields: String::new(), form }
+    /// Selects all objects of a resource.
+    pub fn new(resource: Resource, representation: Representation) -> Self {
+        Self {
+            resource,
+            namespace: None,
+            label_selector: String::new(),
+            field_selector: String::new(),
+            representation,
+        }
     }
 
-    /// Tells a function everything, for ever; dropping the future ends it.
-    pub async fn run(&self, client: &Client, tell: impl FnMut(WatchEvent)) -> Infallible {
-        let mut run = Run { watch: self, client, tell, version: None, paged: true, trouble: None };
-        let (mut failures, mut silences, mut unread) = (0_u32, 0, 0);
+    /// Lists and watches for ever and passes every event to the handler; drop the future to stop.
+    pub async fn run(&self, client: &Client, handler: impl FnMut(WatchEvent)) -> Infallible {
+        let mut reflector =
+            Reflector { watch: self, client, handler, resource_version: None, paged: true, failing: None };
+        let (mut failures, mut idle_streams, mut malformed_streams) = (0_u32, 0, 0);
         loop {
-            let mut heard = Heard::default();
-            let result = run.turn(&mut heard).await;
-            if heard.event {
-                silences = 0;
+            let mut stats = StreamStats::default();
+            let result = reflector.list_and_watch(&mut stats).await;
+            if stats.received {
+                idle_streams = 0;
             }
-            if heard.event || heard.since.is_some_and(|since| since.elapsed() >= GOOD) {
-                (failures, unread) = (0, 0);
+            if stats.received || stats.opened.is_some_and(|opened| opened.elapsed() >= STABLE_AFTER) {
+                (failures, malformed_streams) = (0, 0);
             }
-            let Err(failure) = result else {
-                // A server that closes at once, time and again, is not asked without a pause.
-                failures = if heard.event { 0 } else { failures.saturating_add(1) };
+            let Err(error) = result else {
+                // Backs off when the server keeps closing streams at once.
+                failures = if stats.received { 0 } else { failures.saturating_add(1) };
                 if failures > 1 {
-                    sleep(pause(failures)).await;
+                    sleep(backoff(failures)).await;
                 }
                 continue;
             };
-            match &failure {
-                Failure::Gone => run.version = None,
-                Failure::Silent => {
-                    silences += 1;
-                    // A version that lies in the future (a cluster restored from a backup) is answered by silence.
-                    if silences > 1 {
-                        (run.version, silences) = (None, 0);
+            match &error {
+                StreamError::Expired => reflector.resource_version = None,
+                StreamError::Idle => {
+                    idle_streams += 1;
+                    // A resource version in the future (a cluster restored from a backup) yields no events.
+                    if idle_streams > 1 {
+                        (reflector.resource_version, idle_streams) = (None, 0);
                     }
                     continue;
                 }
-                Failure::Unreadable(_) => {
-                    unread += 1;
-                    // What cannot be read now cannot be read again from the same version either.
-                    if unread > 1 {
-                        run.version = None;
+                StreamError::Malformed(_) => {
+                    malformed_streams += 1;
+                    // Watching again from the same resource version would fail the same way.
+                    if malformed_streams > 1 {
+                        reflector.resource_version = None;
                     }
                 }
-                Failure::Request(_) => {}
+                StreamError::Request(_) => {}
             }
             failures = failures.saturating_add(1);
-            run.report(failure);
-            // The first try again is at once where that may help: a version too old, a connection cut off.
-            if failures > 1 || run.trouble.is_some() {
-                sleep(pause(failures)).await;
+            reflector.report_failure(error);
+            // The first retry is immediate: an expired version or a broken connection needs no delay.
+            if failures > 1 || reflector.failing.is_some() {
+                sleep(backoff(failures)).await;
             }
         }
     }
 
     fn query(&self) -> String {
         let mut query = String::new();
-        for (name, value) in [("labelSelector", &self.labels), ("fieldSelector", &self.fields)] {
+        for (name, value) in
+            [("labelSelector", &self.label_selector), ("fieldSelector", &self.field_selector)]
+        {
             if !value.is_empty() {
                 query.push_str(&format!("&{name}={}", escape(value)));
             }
@@ -187,174 +196,183 @@ impl ListWatch {
     }
 }
 
-/// What one stream gave.
+/// Progress of one stream.
 #[derive(Default)]
-struct Heard {
-    /// When it was opened.
-    since: Option<Instant>,
-    /// Whether there was an event, or a bookmark.
-    event: bool,
+struct StreamStats {
+    /// Time of the response header.
+    opened: Option<Instant>,
+    /// Whether an event or bookmark arrived.
+    received: bool,
 }
 
-struct Run<'w, F> {
+/// State of a list-and-watch loop.
+struct Reflector<'w, F> {
     watch: &'w ListWatch,
     client: &'w Client,
-    tell: F,
-    version: Option<String>,
-    /// Whether lists come in pages.
+    handler: F,
+    /// Version to resume from; lists again if unset.
+    resource_version: Option<String>,
+    /// Whether lists are paged.
     paged: bool,
-    trouble: Option<WatchFailureKind>,
+    /// Failure that the handler knows of.
+    failing: Option<WatchFailureKind>,
 }
 
-impl<F: FnMut(WatchEvent)> Run<'_, F> {
-    /// A list if there is no version, and one stream.
-    async fn turn(&mut self, heard: &mut Heard) -> Result<(), Failure> {
-        let version = match self.version.take() {
-            Some(version) => version,
+impl<F: FnMut(WatchEvent)> Reflector<'_, F> {
+    /// Lists if there is no version to resume from, then watches until the stream ends.
+    async fn list_and_watch(&mut self, stats: &mut StreamStats) -> Result<(), StreamError> {
+        let resource_version = match self.resource_version.take() {
+            Some(resource_version) => resource_version,
             None => self.list().await?,
         };
-        self.follow(version, heard).await
+        self.watch(resource_version, stats).await
     }
 
-    async fn list(&mut self) -> Result<String, Failure> {
-        let ListWatch { resource, namespace, form, .. } = self.watch;
-        let place = resource.collection(namespace.as_deref());
+    async fn list(&mut self) -> Result<String, StreamError> {
+        let ListWatch { resource, namespace, representation, .. } = self.watch;
+        let collection = resource.collection(namespace.as_deref());
         let query = self.watch.query();
-        let mut limit = if self.paged { PAGE.0 } else { 0 };
-        let accept = form.accept(true);
-        let mut next = String::new();
+        let mut limit = if self.paged { PAGE_LIMITS.0 } else { 0 };
+        let accept = representation.accept(true);
+        let mut next_page = String::new();
         loop {
-            let path = format!("{place}?limit={limit}{query}{next}");
-            let bytes = match self.client.raw(&path, &accept).await {
+            let path = format!("{collection}?limit={limit}{query}{next_page}");
+            let bytes = match self.client.get_bytes(&path, &accept).await {
                 Ok(bytes) => bytes,
                 Err(error) => {
-                    let failure = Failure::from(error);
-                    // The pages outlived the server's memory: all at once is the only way to an end.
-                    self.paged = !matches!(failure, Failure::Gone);
-                    return Err(failure);
+                    let error = StreamError::from(error);
+                    // The continue token expired: lists everything in one page next time.
+                    self.paged = !matches!(error, StreamError::Expired);
+                    return Err(error);
                 }
             };
-            if next.is_empty() {
-                (self.tell)(WatchEvent::ListStarted);
+            if next_page.is_empty() {
+                (self.handler)(WatchEvent::ListStarted);
             }
-            let tell = &mut self.tell;
-            let page = json::read_page(bytes.as_ref(), &mut |read| tell(applied(read, resource)));
-            let page = page.map_err(|e| Failure::Unreadable(format!("{path}: {e}")))?;
-            if !page.next.is_empty() {
-                limit = heavier(limit, bytes.as_ref().len());
-                next = format!("&continue={}", escape(&page.next));
+            let handler = &mut self.handler;
+            let list_meta =
+                json::parse_list(bytes.as_ref(), &mut |item| handler(applied_event(item, resource)));
+            let list_meta = list_meta.map_err(|e| StreamError::Malformed(format!("{path}: {e}")))?;
+            if !list_meta.continue_token.is_empty() {
+                limit = next_page_limit(limit, bytes.as_ref().len());
+                next_page = format!("&continue={}", escape(&list_meta.continue_token));
                 continue;
             }
-            if page.version.is_empty() {
-                return Err(Failure::Unreadable(format!("{path}: the list has no resourceVersion")));
+            if list_meta.resource_version.is_empty() {
+                return Err(StreamError::Malformed(format!("{path}: the list has no resourceVersion")));
             }
             self.paged = true;
-            (self.tell)(WatchEvent::ListDone);
-            return Ok(page.version);
+            (self.handler)(WatchEvent::ListDone);
+            return Ok(list_meta.resource_version);
         }
     }
 
-    /// One stream, to its end.
-    async fn follow(&mut self, version: String, heard: &mut Heard) -> Result<(), Failure> {
-        let ListWatch { resource, namespace, form, .. } = self.watch;
-        let place = resource.collection(namespace.as_deref());
+    /// Watches until the stream ends.
+    async fn watch(&mut self, resource_version: String, stats: &mut StreamStats) -> Result<(), StreamError> {
+        let ListWatch { resource, namespace, representation, .. } = self.watch;
+        let collection = resource.collection(namespace.as_deref());
         let query = self.watch.query();
-        let lasts = LASTS / 2 + chance() % (LASTS / 2);
+        let timeout_seconds = MAX_WATCH_SECONDS / 2 + random() % (MAX_WATCH_SECONDS / 2);
         let path = format!(
-            "{place}?watch=true&allowWatchBookmarks=true&timeoutSeconds={lasts}&resourceVersion={}{query}",
-            escape(&version)
+            "{collection}?watch=true&allowWatchBookmarks=true&timeoutSeconds={timeout_seconds}&resourceVersion={}{query}",
+            escape(&resource_version)
         );
-        // From here on a failure means to go on from this version.
-        self.version = Some(version);
-        let mut body = self.client.open(&path, &form.accept(false)).await?;
-        heard.since = Some(Instant::now());
-        // A stream that could not be read was open too.
-        if self.trouble != Some(WatchFailureKind::Malformed) {
-            self.well();
+        // From here on, a failure resumes from this version.
+        self.resource_version = Some(resource_version);
+        let mut body = self.client.open_stream(&path, &representation.accept(false)).await?;
+        stats.opened = Some(Instant::now());
+        // A malformed stream recovers with its first event, because it could be opened before, too.
+        if self.failing != Some(WatchFailureKind::Malformed) {
+            self.report_recovery();
         }
-        let mut lines = lines::Lines::new(LONGEST);
+        let mut lines = lines::LineSplitter::new(MAX_EVENT_BYTES);
         loop {
-            let patience = if self.trouble.is_some() { GOOD.min(SILENCE) } else { SILENCE };
-            let frame = match timeout(patience, body.frame()).await {
-                Err(_) if self.well() => continue,
-                Err(_) if heard.event => return Ok(()),
-                Err(_) => return Err(Failure::Silent),
-                // A connection that breaks is as good as one that is closed: the next try says whether anybody is there.
+            let idle_timeout =
+                if self.failing.is_some() { STABLE_AFTER.min(IDLE_TIMEOUT) } else { IDLE_TIMEOUT };
+            let frame = match timeout(idle_timeout, body.frame()).await {
+                Err(_) if self.report_recovery() => continue,
+                Err(_) if stats.received => return Ok(()),
+                Err(_) => return Err(StreamError::Idle),
+                // A broken connection is handled like a closed one: the next attempt reports an unreachable server.
                 Ok(None | Some(Err(_))) => return Ok(()),
                 Ok(Some(Ok(frame))) => frame,
             };
-            let Ok(piece) = frame.into_data() else { continue };
-            let short = lines.take(&piece, |line| {
-                self.line(line)?;
-                self.well();
-                heard.event = true;
-                Ok::<(), Failure>(())
+            let Ok(chunk) = frame.into_data() else { continue };
+            let within_limit = lines.push(&chunk, |line| {
+                self.handle_event(line)?;
+                self.report_recovery();
+                stats.received = true;
+                Ok::<(), StreamError>(())
             })?;
-            if !short {
-                return Err(Failure::Unreadable(format!("{place}: an event is longer than {LONGEST} bytes")));
+            if !within_limit {
+                return Err(StreamError::Malformed(format!(
+                    "{collection}: an event is longer than {MAX_EVENT_BYTES} bytes"
+                )));
             }
         }
     }
 
-    /// One event.
-    fn line(&mut self, line: &[u8]) -> Result<(), Failure> {
+    /// Parses a line, passes its event to the handler and advances the resource version.
+    fn handle_event(&mut self, line: &[u8]) -> Result<(), StreamError> {
         let ListWatch { resource, namespace, .. } = self.watch;
-        let unreadable = |reason: &str| {
-            Failure::Unreadable(format!("{}: {reason}", resource.collection(namespace.as_deref())))
+        let malformed = |reason: &str| {
+            StreamError::Malformed(format!("{}: {reason}", resource.collection(namespace.as_deref())))
         };
         if line.trim_ascii().is_empty() {
             return Ok(());
         }
-        let json::Read { mut value, cut } = json::read(line).map_err(|e| unreadable(&e.to_string()))?;
+        let json::Parsed { mut value, truncated } =
+            json::parse(line).map_err(|e| malformed(&e.to_string()))?;
         let object = value.get_mut("object").map(Value::take).unwrap_or_default();
-        let version = object.pointer("/metadata/resourceVersion").and_then(Value::as_str).map(str::to_owned);
+        let resource_version =
+            object.pointer("/metadata/resourceVersion").and_then(Value::as_str).map(str::to_owned);
         let event = match value.get("type").and_then(Value::as_str).unwrap_or_default() {
-            "ADDED" | "MODIFIED" => Some(applied(json::Read { value: object, cut }, resource)),
-            // It is gone, however deep it was.
-            "DELETED" => Some(WatchEvent::Deleted(named(object, resource))),
+            "ADDED" | "MODIFIED" => Some(applied_event(json::Parsed { value: object, truncated }, resource)),
+            // A deletion needs no more than the metadata, so a truncated object is fine.
+            "DELETED" => Some(WatchEvent::Deleted(with_type_meta(object, resource))),
             "BOOKMARK" => None,
-            "ERROR" => return Err(refusal(&object)),
-            other => return Err(unreadable(&format!("an event of type {other:?}"))),
+            "ERROR" => return Err(status_error(&object)),
+            other => return Err(malformed(&format!("an event of type {other:?}"))),
         };
         if let Some(event) = event {
-            (self.tell)(event);
+            (self.handler)(event);
         }
-        // After the consumer has it: whoever resumes from here must not miss it.
-        if let Some(version) = version.filter(|version| !version.is_empty()) {
-            self.version = Some(version);
+        // Only after the handler returned: a resume from this version must not skip the event.
+        if let Some(resource_version) = resource_version.filter(|version| !version.is_empty()) {
+            self.resource_version = Some(resource_version);
         }
         Ok(())
     }
 
-    /// Says that the trouble is over, if there was any.
-    fn well(&mut self) -> bool {
-        let was = self.trouble.take().is_some();
-        if was {
-            (self.tell)(WatchEvent::Recovered);
+    /// Reports recovery if the watch was failing; returns whether it was.
+    fn report_recovery(&mut self) -> bool {
+        let was_failing = self.failing.take().is_some();
+        if was_failing {
+            (self.handler)(WatchEvent::Recovered);
         }
-        was
+        was_failing
     }
 
-    /// Says what is wrong, unless it was said already.
-    fn report(&mut self, failure: Failure) {
-        let (kind, message) = match failure {
-            Failure::Gone | Failure::Silent => return,
-            Failure::Unreadable(reason) => (WatchFailureKind::Malformed, reason),
-            Failure::Request(error) => (kind(&error), error.to_string()),
+    /// Reports a failure unless the last one reported was of the same kind.
+    fn report_failure(&mut self, error: StreamError) {
+        let (kind, message) = match error {
+            StreamError::Expired | StreamError::Idle => return,
+            StreamError::Malformed(reason) => (WatchFailureKind::Malformed, reason),
+            StreamError::Request(error) => (failure_kind(&error), error.to_string()),
         };
-        if self.trouble != Some(kind) {
-            self.trouble = Some(kind);
-            (self.tell)(WatchEvent::Failing(WatchFailure { kind, message }));
+        if self.failing != Some(kind) {
+            self.failing = Some(kind);
+            (self.handler)(WatchEvent::Failing(WatchFailure { kind, message }));
         }
     }
 }
 
-/// How many objects the next page may have, after one of so many had so many bytes.
-fn heavier(limit: usize, bytes: usize) -> usize {
-    (limit.saturating_mul(WEIGHT) / bytes.max(1)).clamp(10, PAGE.1)
+/// Page size for the next page, from the size and the bytes of the last one.
+fn next_page_limit(limit: usize, bytes: usize) -> usize {
+    (limit.saturating_mul(TARGET_PAGE_BYTES) / bytes.max(1)).clamp(10, PAGE_LIMITS.1)
 }
 
-fn kind(error: &Error) -> WatchFailureKind {
+fn failure_kind(error: &Error) -> WatchFailureKind {
     match error {
         Error::Api(Status { code: 401 | 403, .. }) => WatchFailureKind::Forbidden,
         Error::Api(Status { code: 404, .. }) => WatchFailureKind::NotFound,
@@ -364,16 +382,16 @@ fn kind(error: &Error) -> WatchFailureKind {
     }
 }
 
-fn applied(read: json::Read, resource: &Resource) -> WatchEvent {
-    if read.cut {
-        WatchEvent::TooDeep(ObjectKey::from_object(&read.value))
+fn applied_event(item: json::Parsed, resource: &Resource) -> WatchEvent {
+    if item.truncated {
+        WatchEvent::TooDeep(ObjectKey::from_object(&item.value))
     } else {
-        WatchEvent::Applied(named(read.value, resource))
+        WatchEvent::Applied(with_type_meta(item.value, resource))
     }
 }
 
-/// The object with its kind: the items of a list lack it, and objects without a body have another.
-fn named(mut object: Value, resource: &Resource) -> Value {
+/// Sets apiVersion and kind: list items lack them, and metadata-only objects have those of `PartialObjectMetadata`.
+fn with_type_meta(mut object: Value, resource: &Resource) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields.insert("apiVersion".to_owned(), resource.kind.api_version().into());
         fields.insert("kind".to_owned(), resource.kind.kind.as_str().into());
@@ -381,22 +399,22 @@ fn named(mut object: Value, resource: &Resource) -> Value {
     object
 }
 
-/// What an ERROR event says.
-fn refusal(object: &Value) -> Failure {
+/// Error of an ERROR event, which carries a Status.
+fn status_error(object: &Value) -> StreamError {
     let code = object.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
     Error::Api(Status::read(code.unwrap_or_default(), object.to_string().as_bytes())).into()
 }
 
-/// How long to wait after so many failures: longer each time, half of it left to chance.
-fn pause(failures: u32) -> Duration {
-    let (first, longest) = PAUSES;
-    let whole = first.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(longest);
-    let millis = u64::try_from(whole.as_millis()).unwrap_or(u64::MAX) / 2;
-    Duration::from_millis(millis + chance() % millis.max(1))
+/// Delay after a number of consecutive failures: exponential, half of it jitter.
+fn backoff(failures: u32) -> Duration {
+    let (first, longest) = BACKOFF;
+    let delay = first.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(longest);
+    let millis = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX) / 2;
+    Duration::from_millis(millis + random() % millis.max(1))
 }
 
-/// A number that other processes do not have too; not a secret.
-fn chance() -> u64 {
+/// Random number that differs between processes; not for cryptography.
+fn random() -> u64 {
     RandomState::new().hash_one(())
 }
 

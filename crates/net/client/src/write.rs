@@ -1,4 +1,4 @@
-//! Requests that change something.
+//! Write requests: create, replace, merge patch and delete.
 
 use http::Method;
 use podium_meta::Resource;
@@ -9,72 +9,82 @@ use crate::client::{Client, Error};
 
 const JSON: &str = "application/json";
 
-/// What becomes of the objects that depend on a deleted one.
+/// What garbage collection does with the dependents of a deleted object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Propagation {
-    /// They go afterwards.
+pub enum PropagationPolicy {
+    /// Deletes dependents after the object.
     #[default]
     Background,
-    /// They go before it.
+    /// Deletes dependents before the object.
     Foreground,
-    /// They stay.
+    /// Keeps dependents.
     Orphan,
 }
 
-impl Propagation {
-    fn word(self) -> &'static str {
+impl PropagationPolicy {
+    fn as_str(self) -> &'static str {
         match self {
-            Propagation::Background => "Background",
-            Propagation::Foreground => "Foreground",
-            Propagation::Orphan => "Orphan",
+            PropagationPolicy::Background => "Background",
+            PropagationPolicy::Foreground => "Foreground",
+            PropagationPolicy::Orphan => "Orphan",
         }
     }
 }
 
 impl Client {
-    /// Creates an object and gives it as the server has it.
+    /// Creates an object and returns the stored one.
     pub async fn create(
         &self,
         resource: &Resource,
         namespace: Option<&str>,
         body: &Value,
-        manager: &str,
+        field_manager: &str,
     ) -> Result<Value, Error> {
-        let path = format!("{}?fieldManager={}", resource.collection(namespace), escape(manager));
-        self.send(Method::POST, &path, &self.echo.accept(false), Some((JSON, body.to_string().into_bytes())))
-            .await
+        let path = format!("{}?fieldManager={}", resource.collection(namespace), escape(field_manager));
+        self.send(
+            Method::POST,
+            &path,
+            &self.write_response.accept(false),
+            Some((JSON, body.to_string().into_bytes())),
+        )
+        .await
     }
 
-    /// Puts an object in the place of the one that is there; one that says its version is only put over that version.
+    /// Replaces an object; a resourceVersion in the body is a precondition.
     pub async fn replace(
         &self,
         resource: &Resource,
         namespace: Option<&str>,
         name: &str,
         body: &Value,
-        manager: &str,
+        field_manager: &str,
     ) -> Result<Value, Error> {
-        let path = format!("{}?fieldManager={}", resource.object(namespace, name), escape(manager));
-        self.send(Method::PUT, &path, &self.echo.accept(false), Some((JSON, body.to_string().into_bytes())))
-            .await
+        let path = format!("{}?fieldManager={}", resource.object(namespace, name), escape(field_manager));
+        self.send(
+            Method::PUT,
+            &path,
+            &self.write_response.accept(false),
+            Some((JSON, body.to_string().into_bytes())),
+        )
+        .await
     }
 
-    /// Changes fields of an object: those that the patch has; null takes one away.
-    pub async fn merge(
+    /// Applies a JSON merge patch; null removes a field.
+    pub async fn merge_patch(
         &self,
         resource: &Resource,
         namespace: Option<&str>,
         name: &str,
         patch: &Value,
-        manager: &str,
+        field_manager: &str,
     ) -> Result<Value, Error> {
-        let path = format!("{}?fieldManager={}", resource.object(namespace, name), escape(manager));
+        let path = format!("{}?fieldManager={}", resource.object(namespace, name), escape(field_manager));
         let body = Some(("application/merge-patch+json", patch.to_string().into_bytes()));
-        self.send(Method::PATCH, &path, &self.echo.accept(false), body).await
+        self.send(Method::PATCH, &path, &self.write_response.accept(false), body).await
     }
 
-    /// Reads an object that a read has not found, from the state that writes go to: what answers a read may be behind. A
-    /// change of nothing that is not done needs no other right than a change. Who may not do that has to believe the read.
+    /// Reads an object from storage instead of the watch cache, which may lag behind: a dry-run patch that changes
+    /// nothing. `None` if the object does not exist or the user is not authorized to patch it.
     pub async fn get_from_storage(
         &self,
         resource: &Resource,
@@ -90,8 +100,8 @@ impl Client {
         }
     }
 
-    /// Reads an object; what is not there is not there for sure.
-    pub async fn find(
+    /// Reads an object and confirms its absence against storage, because a read may lag behind the last write.
+    pub async fn get_confirmed(
         &self,
         resource: &Resource,
         namespace: Option<&str>,
@@ -103,18 +113,18 @@ impl Client {
         }
     }
 
-    /// Deletes an object; `uid` is the one that is meant, so that one made anew in its place is left alone. Says
-    /// whether there was one.
+    /// Deletes an object and returns whether it existed. `uid` is a precondition that protects an object recreated
+    /// under the same name.
     pub async fn delete(
         &self,
         resource: &Resource,
         namespace: Option<&str>,
         name: &str,
         uid: Option<&str>,
-        propagation: Propagation,
+        propagation: PropagationPolicy,
     ) -> Result<bool, Error> {
         let mut options =
-            json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation.word()});
+            json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation.as_str()});
         if let Some(uid) = uid {
             options["preconditions"] = json!({"uid": uid});
         }

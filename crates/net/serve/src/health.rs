@@ -1,31 +1,31 @@
-//! Whether a process is well, and ready: what probes ask for.
+//! Health checks behind liveness and readiness probes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What stands in the way, by the name of who says so; copies are the same.
+/// Failing checks by name; healthy when there are none. Clones share their state.
 #[derive(Clone, Default)]
 pub struct Health(Arc<Mutex<BTreeMap<&'static str, String>>>);
 
 impl Health {
-    /// Something stands in the way.
-    pub fn bad(&self, who: &'static str, reason: impl Into<String>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(who, reason.into());
+    /// Marks a check as failing.
+    pub fn set_unhealthy(&self, check: &'static str, reason: impl Into<String>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(check, reason.into());
     }
 
-    /// It no longer does.
-    pub fn good(&self, who: &'static str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(who);
+    /// Marks a check as passing.
+    pub fn clear(&self, check: &'static str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(check);
     }
 
-    /// All that stands in the way, a line each; nothing if all is well.
-    pub fn troubles(&self) -> Option<String> {
-        let troubles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Failing checks with their reasons, one per line; `None` if healthy.
+    pub fn reasons(&self) -> Option<String> {
+        let reasons = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
-        for (who, reason) in &*troubles {
-            // Writing into a text cannot fail.
-            let _ = writeln!(text, "{who}: {reason}");
+        for (check, reason) in &*reasons {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{check}: {reason}");
         }
         (!text.is_empty()).then_some(text)
     }

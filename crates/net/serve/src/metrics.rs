@@ -1,24 +1,24 @@
-//! Counters, gauges and histograms, in the text form that Prometheus reads.
+//! Counters, gauges and histograms in the Prometheus text format.
 //!
-//! What is counted anyway (the depth of a queue, the requests of a client) is not counted twice: a source is asked
-//! when somebody looks, and costs nothing until then.
+//! Values that exist anyway (the depth of a work queue, the requests of a client) are not counted twice: a collector
+//! reads them on each scrape and costs nothing in between.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many sets of labels one metric may have: labels from outside must not fill the memory.
-const MOST: usize = 20_000;
+/// Series per metric family: label values from untrusted input must not exhaust memory.
+const MAX_SERIES: usize = 20_000;
 
-/// The bounds, in seconds, that suit both a request and a long reconcile.
-pub const SECONDS: &[f64] =
+/// Histogram buckets in seconds, for requests as well as long reconciles.
+pub const DURATION_BUCKETS: &[f64] =
     &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0];
 
-/// All metrics of a process; copies are the same.
+/// Metrics of a process. Clones share their state.
 #[derive(Clone, Default)]
-pub struct Registry(Arc<Mutex<Vec<Source>>>);
+pub struct Registry(Arc<Mutex<Vec<Collector>>>);
 
-type Source = Box<dyn Fn(&mut Page) + Send + Sync>;
+type Collector = Box<dyn Fn(&mut Exposition) + Send + Sync>;
 type Labels = Box<[Box<str>]>;
 
 struct Family<T> {
@@ -37,11 +37,11 @@ impl<T: Default> Family<T> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, labels: &[&str], change: impl FnOnce(&mut T)) {
+    fn update(&self, labels: &[&str], update: impl FnOnce(&mut T)) {
         let key: Labels = labels.iter().map(|label| Box::from(*label)).collect();
         let mut values = self.values();
-        if values.len() < MOST || values.contains_key(&key) {
-            change(values.entry(key).or_default());
+        if values.len() < MAX_SERIES || values.contains_key(&key) {
+            update(values.entry(key).or_default());
         }
     }
 
@@ -51,34 +51,34 @@ impl<T: Default> Family<T> {
     }
 }
 
-/// A number that only grows.
+/// Monotonic counter.
 #[derive(Clone)]
 pub struct Counter(Arc<Family<u64>>);
 
 impl Counter {
-    /// Adds to the number of some label values.
-    pub fn add(&self, labels: &[&str], more: u64) {
-        self.0.change(labels, |value| *value = value.saturating_add(more));
+    /// Increments the series with these label values.
+    pub fn add(&self, labels: &[&str], increment: u64) {
+        self.0.update(labels, |value| *value = value.saturating_add(increment));
     }
 }
 
-/// A number that goes up and down.
+/// Value that goes up and down.
 #[derive(Clone)]
 pub struct Gauge(Arc<Family<f64>>);
 
 impl Gauge {
-    /// Sets the number of some label values.
-    pub fn set(&self, labels: &[&str], now: f64) {
-        self.0.change(labels, |value| *value = now);
+    /// Sets the series with these label values.
+    pub fn set(&self, labels: &[&str], value: f64) {
+        self.0.update(labels, |current| *current = value);
     }
 
-    /// Forgets some label values.
+    /// Removes the series with these label values.
     pub fn remove(&self, labels: &[&str]) {
         self.0.remove(labels);
     }
 }
 
-/// How often values were how large.
+/// Distribution of observed values over buckets.
 #[derive(Clone)]
 pub struct Histogram {
     family: Arc<Family<Buckets>>,
@@ -93,12 +93,12 @@ struct Buckets {
 }
 
 impl Histogram {
-    /// Counts a value.
+    /// Records a value.
     pub fn observe(&self, labels: &[&str], value: f64) {
-        self.family.change(labels, |buckets| {
+        self.family.update(labels, |buckets| {
             buckets.counts.resize(self.bounds.len(), 0);
-            let at = self.bounds.partition_point(|bound| *bound < value);
-            if let Some(count) = buckets.counts.get_mut(at) {
+            let index = self.bounds.partition_point(|bound| *bound < value);
+            if let Some(count) = buckets.counts.get_mut(index) {
                 *count += 1;
             }
             buckets.count += 1;
@@ -108,7 +108,7 @@ impl Histogram {
 }
 
 impl Registry {
-    /// A counter with these labels.
+    /// Registers a counter with these label names.
     pub fn counter(
         &self,
         name: &'static str,
@@ -116,30 +116,30 @@ impl Registry {
         labels: &'static [&'static str],
     ) -> Counter {
         let family = Family::new(name, help, labels);
-        let shown = family.clone();
-        self.source(move |page| {
-            let mut lines = page.family(shown.name, "counter", shown.help, shown.labels);
-            for (labels, value) in &*shown.values() {
-                lines.line(labels, *value as f64);
+        let exposed = family.clone();
+        self.register_collector(move |exposition| {
+            let mut writer = exposition.family(exposed.name, "counter", exposed.help, exposed.labels);
+            for (labels, value) in &*exposed.values() {
+                writer.sample(labels, *value as f64);
             }
         });
         Counter(family)
     }
 
-    /// A gauge with these labels.
+    /// Registers a gauge with these label names.
     pub fn gauge(&self, name: &'static str, help: &'static str, labels: &'static [&'static str]) -> Gauge {
         let family = Family::<f64>::new(name, help, labels);
-        let shown = family.clone();
-        self.source(move |page| {
-            let mut lines = page.family(shown.name, "gauge", shown.help, shown.labels);
-            for (labels, value) in &*shown.values() {
-                lines.line(labels, *value);
+        let exposed = family.clone();
+        self.register_collector(move |exposition| {
+            let mut writer = exposition.family(exposed.name, "gauge", exposed.help, exposed.labels);
+            for (labels, value) in &*exposed.values() {
+                writer.sample(labels, *value);
             }
         });
         Gauge(family)
     }
 
-    /// A histogram with these labels and upper bounds, which rise.
+    /// Registers a histogram with these label names and ascending upper bounds.
     pub fn histogram(
         &self,
         name: &'static str,
@@ -148,93 +148,93 @@ impl Registry {
         bounds: &'static [f64],
     ) -> Histogram {
         let family = Family::<Buckets>::new(name, help, labels);
-        let shown = family.clone();
-        self.source(move |page| {
-            let mut lines = page.family(shown.name, "histogram", shown.help, shown.labels);
-            for (labels, buckets) in &*shown.values() {
-                let mut sum = 0;
+        let exposed = family.clone();
+        self.register_collector(move |exposition| {
+            let mut writer = exposition.family(exposed.name, "histogram", exposed.help, exposed.labels);
+            for (labels, buckets) in &*exposed.values() {
+                let mut cumulative = 0;
                 for (bound, count) in bounds.iter().zip(&buckets.counts) {
-                    sum += count;
-                    lines.part("_bucket", labels, Some(&bound.to_string()), sum as f64);
+                    cumulative += count;
+                    writer.write_sample("_bucket", labels, Some(&bound.to_string()), cumulative as f64);
                 }
-                lines.part("_bucket", labels, Some("+Inf"), buckets.count as f64);
-                lines.part("_sum", labels, None, buckets.sum);
-                lines.part("_count", labels, None, buckets.count as f64);
+                writer.write_sample("_bucket", labels, Some("+Inf"), buckets.count as f64);
+                writer.write_sample("_sum", labels, None, buckets.sum);
+                writer.write_sample("_count", labels, None, buckets.count as f64);
             }
         });
         Histogram { family, bounds }
     }
 
-    /// Something that is asked when somebody looks.
-    pub fn source(&self, source: impl Fn(&mut Page) + Send + Sync + 'static) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(source));
+    /// Registers a function that writes metrics on each scrape.
+    pub fn register_collector(&self, collector: impl Fn(&mut Exposition) + Send + Sync + 'static) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(collector));
     }
 
-    /// All metrics as text.
-    pub fn text(&self) -> String {
-        let mut page = Page::default();
-        for source in &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            source(&mut page);
+    /// Encodes all metrics in the Prometheus text format.
+    pub fn encode_text(&self) -> String {
+        let mut exposition = Exposition::default();
+        for collector in &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            collector(&mut exposition);
         }
         let mut text = String::new();
-        for (name, Shown { kind, help, lines }) in &page.families {
-            // Writing into a text cannot fail.
+        for (name, FamilyText { kind, help, lines }) in &exposition.families {
+            // Writing to a String cannot fail.
             let _ = write!(text, "# HELP {name} {}\n# TYPE {name} {kind}\n{lines}", escape(help, false));
         }
         text
     }
 }
 
-/// The text while it is made; families of the same name become one.
+/// Text exposition under construction; merges families of the same name.
 #[derive(Default)]
-pub struct Page {
-    families: BTreeMap<String, Shown>,
+pub struct Exposition {
+    families: BTreeMap<String, FamilyText>,
 }
 
-struct Shown {
+struct FamilyText {
     kind: &'static str,
     help: String,
     lines: String,
 }
 
-impl Page {
-    /// Begins a family, or goes on with the one of this name.
+impl Exposition {
+    /// Starts a metric family, or continues the one of this name.
     pub fn family<'p, L: AsRef<str>>(
         &'p mut self,
         name: &str,
         kind: &'static str,
         help: &str,
         labels: &'p [L],
-    ) -> Lines<'p, L> {
-        let new = || Shown { kind, help: help.to_owned(), lines: String::new() };
-        let shown = self.families.entry(name.to_owned()).or_insert_with(new);
-        Lines { name: name.to_owned(), labels, text: &mut shown.lines }
+    ) -> FamilyWriter<'p, L> {
+        let new = || FamilyText { kind, help: help.to_owned(), lines: String::new() };
+        let exposed = self.families.entry(name.to_owned()).or_insert_with(new);
+        FamilyWriter { name: name.to_owned(), labels, text: &mut exposed.lines }
     }
 }
 
-/// The lines of one family.
-pub struct Lines<'p, L> {
+/// Writer of the samples of one family.
+pub struct FamilyWriter<'p, L> {
     name: String,
     labels: &'p [L],
     text: &'p mut String,
 }
 
-impl<L: AsRef<str>> Lines<'_, L> {
-    /// The number of some label values.
-    pub fn line<V: AsRef<str>>(&mut self, values: &[V], number: f64) {
-        self.part("", values, None, number);
+impl<L: AsRef<str>> FamilyWriter<'_, L> {
+    /// Writes the sample with these label values.
+    pub fn sample<V: AsRef<str>>(&mut self, values: &[V], number: f64) {
+        self.write_sample("", values, None, number);
     }
 
-    fn part<V: AsRef<str>>(&mut self, suffix: &str, values: &[V], bound: Option<&str>, number: f64) {
+    fn write_sample<V: AsRef<str>>(&mut self, suffix: &str, values: &[V], bound: Option<&str>, number: f64) {
         self.text.push_str(&self.name);
         self.text.push_str(suffix);
         let labels = self.labels.iter().map(AsRef::as_ref).zip(values.iter().map(AsRef::as_ref));
-        let mut between = '{';
+        let mut separator = '{';
         for (label, value) in labels.chain(bound.map(|bound| ("le", bound))) {
-            let _ = write!(self.text, "{between}{label}=\"{}\"", escape(value, true));
-            between = ',';
+            let _ = write!(self.text, "{separator}{label}=\"{}\"", escape(value, true));
+            separator = ',';
         }
-        if between == ',' {
+        if separator == ',' {
             self.text.push('}');
         }
         let number = match number {
@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_is_what_prometheus_reads() {
+    fn encodes_prometheus_text_format() {
         let registry = Registry::default();
         let total = registry.counter("b_total", "How many.", &["controller", "result"]);
         total.add(&["x", "success"], 2);
@@ -275,8 +275,12 @@ mod tests {
         for value in [0.1, 0.5, 7.0] {
             seconds.observe(&["a\"b"], value);
         }
-        registry.source(|page| page.family("d", "gauge", "Asked.", &["n"]).line(&["1"], 3.0));
-        registry.source(|page| page.family("d", "gauge", "Asked.", &["n"]).line(&["2"], f64::INFINITY));
+        registry.register_collector(|exposition| {
+            exposition.family("d", "gauge", "Asked.", &["n"]).sample(&["1"], 3.0)
+        });
+        registry.register_collector(|exposition| {
+            exposition.family("d", "gauge", "Asked.", &["n"]).sample(&["2"], f64::INFINITY)
+        });
         let expected = "# HELP a One\\nline.\n# TYPE a gauge\na 0.5\n\
             # HELP b_total How many.\n# TYPE b_total counter\nb_total{controller=\"x\",result=\"error\"} 1\n\
             b_total{controller=\"x\",result=\"success\"} 3\n\
@@ -284,18 +288,18 @@ mod tests {
             c_seconds_bucket{q=\"a\\\"b\",le=\"0.1\"} 1\nc_seconds_bucket{q=\"a\\\"b\",le=\"1\"} 2\n\
             c_seconds_bucket{q=\"a\\\"b\",le=\"+Inf\"} 3\nc_seconds_sum{q=\"a\\\"b\"} 7.6\nc_seconds_count{q=\"a\\\"b\"} 3\n\
             # HELP d Asked.\n# TYPE d gauge\nd{n=\"1\"} 3\nd{n=\"2\"} +Inf\n";
-        assert_eq!(registry.text(), expected);
+        assert_eq!(registry.encode_text(), expected);
     }
 
     #[test]
-    fn labels_from_outside_do_not_fill_the_memory() {
+    fn bounds_series_per_family() {
         let registry = Registry::default();
         let gauge = registry.gauge("a", "", &["n"]);
-        for number in 0..MOST + 10 {
+        for number in 0..MAX_SERIES + 10 {
             gauge.set(&[&number.to_string()], 1.0);
         }
-        assert_eq!(registry.text().lines().count(), MOST + 2);
+        assert_eq!(registry.encode_text().lines().count(), MAX_SERIES + 2);
         gauge.remove(&["0"]);
-        assert_eq!(registry.text().lines().count(), MOST + 1);
+        assert_eq!(registry.encode_text().lines().count(), MAX_SERIES + 1);
     }
 }

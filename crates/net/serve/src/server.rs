@@ -1,4 +1,4 @@
-//! Connections: as many as are allowed, each with limits, and a clean end.
+//! HTTP server with connection limits and graceful shutdown.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::pin;
@@ -20,76 +20,74 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use crate::tls::Identity;
+use crate::tls::TlsIdentity;
 
-/// What a client may take.
+/// Limits on connections and request headers.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Connections at a time; more have to wait.
-    pub connections: usize,
-    /// Bytes of a request's head; at least 8192.
-    pub head: usize,
-    /// Headers of a request.
-    pub headers: usize,
-    /// How long a request's head may take, also the first byte of the next one.
-    pub patience: Duration,
-    /// How long a connection may last.
-    pub lifetime: Duration,
-    /// How long requests may go on after the server was told to end.
-    pub grace: Duration,
+pub struct ConnectionLimits {
+    /// Concurrent connections; further ones wait in the accept backlog.
+    pub max_connections: usize,
+    /// Bytes of a request header; at least 8192.
+    pub max_header_bytes: usize,
+    /// Number of header fields of a request.
+    pub max_headers: usize,
+    /// Time to receive a request header, including the wait for its first byte, and to complete a TLS handshake.
+    pub header_read_timeout: Duration,
+    /// Age at which a connection is closed gracefully.
+    pub max_connection_age: Duration,
+    /// Time for requests in flight to finish during graceful shutdown.
+    pub shutdown_timeout: Duration,
 }
 
-impl Default for Limits {
-    /// For probes and metrics.
+impl Default for ConnectionLimits {
+    /// Limits for probes and metrics.
     fn default() -> Self {
         Self {
-            connections: 128,
-            head: 16 << 10,
-            headers: 64,
-            patience: Duration::from_secs(10),
-            lifetime: Duration::from_secs(300),
-            grace: Duration::from_secs(5),
+            max_connections: 128,
+            max_header_bytes: 16 << 10,
+            max_headers: 64,
+            header_read_timeout: Duration::from_secs(10),
+            max_connection_age: Duration::from_secs(300),
+            shutdown_timeout: Duration::from_secs(5),
         }
     }
 }
 
-/// Who is at the other end of a connection; every request has it among its extensions.
+/// Verified leaf certificate of the client, if it presented one; an extension of every request.
 #[derive(Clone, Debug, Default)]
-pub struct Peer {
-    /// The certificate that the client has proven to have, if any.
-    pub certificate: Option<CertificateDer<'static>>,
-}
+pub struct PeerCertificate(pub Option<CertificateDer<'static>>);
 
-/// Why there is no server.
+/// Failure to start a server.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address cannot be understood.
+    /// The address is neither `host:port` nor `:port`.
     #[error("{0:?} is not an address to listen on: give HOST:PORT or :PORT")]
-    Address(String),
-    /// The address cannot be used.
+    InvalidAddress(String),
+    /// Binding the address failed.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// Which.
+        /// Address to listen on.
         address: String,
-        /// Why.
+        /// Error of the operating system.
         source: std::io::Error,
     },
 }
 
-/// A server that listens.
+/// HTTP server with a bound listener.
 pub struct Server {
     listener: TcpListener,
-    limits: Limits,
-    identity: Option<Identity>,
+    limits: ConnectionLimits,
+    identity: Option<TlsIdentity>,
 }
 
 impl Server {
-    /// Listens on an address: `host:port`, or `:port` for all addresses of this machine.
-    pub async fn bind(address: &str, limits: Limits) -> Result<Self, Error> {
-        let (host, port) = address.rsplit_once(':').ok_or_else(|| Error::Address(address.to_owned()))?;
-        let port: u16 = port.parse().map_err(|_| Error::Address(address.to_owned()))?;
+    /// Binds `host:port`, or `:port` for all interfaces.
+    pub async fn bind(address: &str, limits: ConnectionLimits) -> Result<Self, Error> {
+        let (host, port) =
+            address.rsplit_once(':').ok_or_else(|| Error::InvalidAddress(address.to_owned()))?;
+        let port: u16 = port.parse().map_err(|_| Error::InvalidAddress(address.to_owned()))?;
         let listener = if host.is_empty() {
-            // A machine without IPv6 has no such address.
+            // Falls back to IPv4 where the kernel has no IPv6.
             match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).await {
                 Ok(listener) => Ok(listener),
                 Err(_) => TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await,
@@ -101,18 +99,18 @@ impl Server {
         Ok(Self { listener, limits, identity: None })
     }
 
-    /// Speaks only TLS from now on.
-    pub fn secure(self, identity: Identity) -> Self {
+    /// Serves TLS instead of plain text.
+    pub fn with_tls(self, identity: TlsIdentity) -> Self {
         Self { identity: Some(identity), ..self }
     }
 
-    /// Where it listens.
-    pub fn address(&self) -> Option<SocketAddr> {
+    /// Address that the listener is bound to.
+    pub fn local_addr(&self) -> Option<SocketAddr> {
         self.listener.local_addr().ok()
     }
 
-    /// Answers requests until `stop` is there; requests that are being answered then are finished.
-    pub async fn run<F, A, B, E>(self, answer: F, stop: impl Future<Output = ()>)
+    /// Serves requests until `stop` resolves, then shuts down gracefully.
+    pub async fn run<F, A, B, E>(self, service: F, stop: impl Future<Output = ()>)
     where
         F: Fn(Request<Incoming>) -> A + Clone + Send + 'static,
         A: Future<Output = Result<Response<B>, E>> + Send + 'static,
@@ -122,67 +120,77 @@ impl Server {
         E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
     {
         let Server { listener, limits, identity } = self;
-        let acceptor = identity.map(|Identity(config)| TlsAcceptor::from(config));
-        let places = Arc::new(Semaphore::new(limits.connections.max(1)));
-        let (ending, end) = watch::channel(false);
+        let acceptor = identity.map(|TlsIdentity(config)| TlsAcceptor::from(config));
+        let permits = Arc::new(Semaphore::new(limits.max_connections.max(1)));
+        let (shutdown_sender, shutdown) = watch::channel(false);
         let mut connections = JoinSet::new();
         let mut stop = pin!(stop);
         loop {
-            // Those who find no place wait in the listener's own queue.
+            // Without a permit, connections wait in the accept backlog.
             let accept = async {
-                let place = places.clone().acquire_owned().await;
-                (listener.accept().await, place)
+                let permit = permits.clone().acquire_owned().await;
+                (listener.accept().await, permit)
             };
-            let (accepted, place) = tokio::select! {
+            let (accepted, permit) = tokio::select! {
                 () = &mut stop => break,
                 Some(_) = connections.join_next() => continue,
                 accepted = accept => accepted,
             };
             match accepted {
                 Ok((stream, _)) => {
-                    let (answer, end, acceptor) = (answer.clone(), end.clone(), acceptor.clone());
+                    let (service, shutdown, acceptor) = (service.clone(), shutdown.clone(), acceptor.clone());
                     connections.spawn(async move {
-                        // Small answers must not wait for more.
+                        // Small responses must not wait for more data.
                         let _ = stream.set_nodelay(true);
                         match acceptor {
-                            None => connection(stream, limits, answer, Peer::default(), false, end).await,
-                            // Who does not speak TLS, or too slowly, is sent away.
+                            None => {
+                                serve_connection(
+                                    stream,
+                                    limits,
+                                    service,
+                                    PeerCertificate::default(),
+                                    false,
+                                    shutdown,
+                                )
+                                .await
+                            }
+                            // Closes the connection if the TLS handshake fails or takes too long.
                             Some(acceptor) => {
                                 if let Ok(Ok(stream)) =
-                                    timeout(limits.patience, acceptor.accept(stream)).await
+                                    timeout(limits.header_read_timeout, acceptor.accept(stream)).await
                                 {
                                     let (_, session) = stream.get_ref();
-                                    let shown = session.peer_certificates().and_then(|chain| chain.first());
-                                    let peer = Peer { certificate: shown.cloned() };
-                                    let many = session.alpn_protocol() == Some(b"h2");
-                                    connection(stream, limits, answer, peer, many, end).await;
+                                    let leaf = session.peer_certificates().and_then(|chain| chain.first());
+                                    let peer = PeerCertificate(leaf.cloned());
+                                    let http2 = session.alpn_protocol() == Some(b"h2");
+                                    serve_connection(stream, limits, service, peer, http2, shutdown).await;
                                 }
                             }
                         }
-                        drop(place);
+                        drop(permit);
                     });
                 }
-                // Out of file descriptors: others have to end first.
+                // Out of file descriptors: waits for other connections to close.
                 Err(_) => sleep(Duration::from_millis(100)).await,
             }
         }
         drop(listener);
-        let _ = ending.send(true);
-        let all = async { while connections.join_next().await.is_some() {} };
-        let _ = timeout(limits.grace, all).await;
+        let _ = shutdown_sender.send(true);
+        let drained = async { while connections.join_next().await.is_some() {} };
+        let _ = timeout(limits.shutdown_timeout, drained).await;
     }
 }
 
-/// How many requests one connection may have under way at a time.
-const AT_ONCE: u32 = 250;
+/// Concurrent requests per HTTP/2 connection.
+const MAX_CONCURRENT_STREAMS: u32 = 250;
 
-async fn connection<S, F, A, B, E>(
+async fn serve_connection<S, F, A, B, E>(
     stream: S,
-    limits: Limits,
-    answer: F,
-    peer: Peer,
-    many: bool,
-    end: watch::Receiver<bool>,
+    limits: ConnectionLimits,
+    service: F,
+    peer: PeerCertificate,
+    http2: bool,
+    shutdown: watch::Receiver<bool>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin,
     F: Fn(Request<Incoming>) -> A,
@@ -192,62 +200,62 @@ async fn connection<S, F, A, B, E>(
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     E: Into<Box<dyn std::error::Error + Send + Sync>> + 'static,
 {
-    let service = service_fn(move |mut request: Request<Incoming>| {
+    let hyper_service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer.clone());
-        let head = many && request.method() == Method::HEAD;
-        let answering = answer(request);
+        let is_head = http2 && request.method() == Method::HEAD;
+        let response = service(request);
         async move {
-            let answer = answering.await?;
-            Ok::<_, E>(if head { without_body(answer) } else { answer.map(Either::Left) })
+            let response = response.await?;
+            Ok::<_, E>(if is_head { without_body(response) } else { response.map(Either::Left) })
         }
     });
     let stream = TokioIo::new(stream);
-    if many {
+    if http2 {
         let connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
             .keep_alive_interval(Some(Duration::from_secs(30)))
             .keep_alive_timeout(Duration::from_secs(15))
-            .max_concurrent_streams(AT_ONCE)
-            .max_header_list_size(u32::try_from(limits.head).unwrap_or(u32::MAX))
-            .serve_connection(stream, service);
+            .max_concurrent_streams(MAX_CONCURRENT_STREAMS)
+            .max_header_list_size(u32::try_from(limits.max_header_bytes).unwrap_or(u32::MAX))
+            .serve_connection(stream, hyper_service);
         let mut connection = pin!(connection);
         tokio::select! {
             _ = connection.as_mut() => return,
-            () = over(limits, end) => {}
+            () = shutdown_or_max_age(limits, shutdown) => {}
         }
         connection.as_mut().graceful_shutdown();
-        let _ = timeout(limits.grace, connection).await;
+        let _ = timeout(limits.shutdown_timeout, connection).await;
     } else {
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(limits.patience)
-            .max_buf_size(limits.head.max(8192))
-            .max_headers(limits.headers)
-            .serve_connection(stream, service);
+            .header_read_timeout(limits.header_read_timeout)
+            .max_buf_size(limits.max_header_bytes.max(8192))
+            .max_headers(limits.max_headers)
+            .serve_connection(stream, hyper_service);
         let mut connection = pin!(connection);
         tokio::select! {
             _ = connection.as_mut() => return,
-            () = over(limits, end) => {}
+            () = shutdown_or_max_age(limits, shutdown) => {}
         }
         connection.as_mut().graceful_shutdown();
-        let _ = timeout(limits.grace, connection).await;
+        let _ = timeout(limits.shutdown_timeout, connection).await;
     }
 }
 
-/// The same head, with the length of a body that is not sent: over HTTP/2 nobody else leaves it out.
-fn without_body<B: Body>(answer: Response<B>) -> Response<Either<B, Empty<B::Data>>> {
-    let (mut head, body) = answer.into_parts();
+/// Drops the body of a response to HEAD and keeps its Content-Length; hyper does so only for HTTP/1.
+fn without_body<B: Body>(response: Response<B>) -> Response<Either<B, Empty<B::Data>>> {
+    let (mut parts, body) = response.into_parts();
     if let Some(length) = body.size_hint().exact() {
-        head.headers.entry(CONTENT_LENGTH).or_insert(HeaderValue::from(length));
+        parts.headers.entry(CONTENT_LENGTH).or_insert(HeaderValue::from(length));
     }
-    Response::from_parts(head, Either::Right(Empty::new()))
+    Response::from_parts(parts, Either::Right(Empty::new()))
 }
 
-/// Waits until a connection has to end.
-async fn over(limits: Limits, mut end: watch::Receiver<bool>) {
+/// Waits for shutdown or for the maximum age of a connection.
+async fn shutdown_or_max_age(limits: ConnectionLimits, mut shutdown: watch::Receiver<bool>) {
     tokio::select! {
-        _ = end.wait_for(|end| *end) => {}
-        () = sleep(limits.lifetime) => {}
+        _ = shutdown.wait_for(|shutdown| *shutdown) => {}
+        () = sleep(limits.max_connection_age) => {}
     }
 }
 
@@ -259,98 +267,109 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
-    use crate::pages::Pages;
+    use crate::probes::ProbeService;
     use crate::{Health, Registry};
 
     #[test]
-    fn the_length_of_what_is_not_sent_is_told() {
-        let answer = without_body(Response::new(http_body_util::Full::<bytes::Bytes>::from("hello")));
-        assert_eq!(answer.headers().get(CONTENT_LENGTH).unwrap(), "5");
-        assert!(answer.body().is_end_stream());
-        let said = Response::builder()
+    fn head_response_keeps_content_length() {
+        let response = without_body(Response::new(http_body_util::Full::<bytes::Bytes>::from("hello")));
+        assert_eq!(response.headers().get(CONTENT_LENGTH).unwrap(), "5");
+        assert!(response.body().is_end_stream());
+        let explicit = Response::builder()
             .header(CONTENT_LENGTH, "7")
             .body(http_body_util::Full::<bytes::Bytes>::default());
-        assert_eq!(without_body(said.unwrap()).headers().get(CONTENT_LENGTH).unwrap(), "7");
+        assert_eq!(without_body(explicit.unwrap()).headers().get(CONTENT_LENGTH).unwrap(), "7");
     }
 
-    async fn start(limits: Limits) -> (SocketAddr, oneshot::Sender<()>, tokio::task::JoinHandle<()>) {
+    async fn start(
+        limits: ConnectionLimits,
+    ) -> (SocketAddr, oneshot::Sender<()>, tokio::task::JoinHandle<()>) {
         let server = Server::bind("127.0.0.1:0", limits).await.unwrap();
-        let address = server.address().unwrap();
+        let address = server.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let metrics = Registry::default();
-        metrics.gauge("up", "Whether it is.", &[]).set(&[], 1.0);
-        let pages = Pages { alive: Some(Health::default()), ready: None, metrics: Some(metrics) };
-        let run = tokio::spawn(server.run(pages.service(), async { drop(stopped.await) }));
+        metrics.gauge("up", "Whether the server is up.", &[]).set(&[], 1.0);
+        let probes =
+            ProbeService { liveness: Some(Health::default()), readiness: None, metrics: Some(metrics) };
+        let run = tokio::spawn(server.run(probes.into_service(), async { drop(stopped.await) }));
         (address, stop, run)
     }
 
-    async fn talk(stream: &mut TcpStream, text: &str) -> String {
+    async fn exchange(stream: &mut TcpStream, text: &str) -> String {
         stream.write_all(text.as_bytes()).await.unwrap();
-        let mut answer = vec![0; 4096];
-        let read = stream.read(&mut answer).await.unwrap_or_default();
-        String::from_utf8_lossy(&answer[..read]).into_owned()
+        let mut response = vec![0; 4096];
+        let read = stream.read(&mut response).await.unwrap_or_default();
+        String::from_utf8_lossy(&response[..read]).into_owned()
     }
 
     const GET: &str = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
 
     #[tokio::test]
-    async fn pages_are_served_over_one_connection_until_the_end() {
-        let (address, stop, run) = start(Limits::default()).await;
+    async fn serves_keep_alive_connection_until_shutdown() {
+        let (address, stop, run) = start(ConnectionLimits::default()).await;
         let mut stream = TcpStream::connect(address).await.unwrap();
         for _ in 0..2 {
-            let answer = talk(&mut stream, GET).await;
-            assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("\nup 1\n"), "{answer}");
+            let response = exchange(&mut stream, GET).await;
+            assert!(response.starts_with("HTTP/1.1 200 OK") && response.ends_with("\nup 1\n"), "{response}");
         }
         let begin = Instant::now();
         stop.send(()).unwrap();
         run.await.unwrap();
-        // A connection that nobody uses is no reason to wait.
+        // Idle connections do not delay shutdown.
         assert!(begin.elapsed() < Duration::from_secs(1));
         assert!(TcpStream::connect(address).await.is_err());
     }
 
     #[tokio::test]
-    async fn heads_are_small_and_slow_clients_are_sent_away() {
-        let limits = Limits { patience: Duration::from_millis(200), ..Limits::default() };
+    async fn rejects_large_headers_and_slow_clients() {
+        let limits = ConnectionLimits {
+            header_read_timeout: Duration::from_millis(200),
+            ..ConnectionLimits::default()
+        };
         let (address, _stop, _run) = start(limits).await;
         let mut stream = TcpStream::connect(address).await.unwrap();
         let long = format!("GET /metrics HTTP/1.1\r\nHost: x\r\nA: {}\r\n\r\n", "a".repeat(20 << 10));
-        assert!(talk(&mut stream, &long).await.starts_with("HTTP/1.1 431"));
+        assert!(exchange(&mut stream, &long).await.starts_with("HTTP/1.1 431"));
         let mut stream = TcpStream::connect(address).await.unwrap();
         let many = format!("GET /metrics HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(100));
-        assert!(talk(&mut stream, &many).await.starts_with("HTTP/1.1 431"));
+        assert!(exchange(&mut stream, &many).await.starts_with("HTTP/1.1 431"));
         for part in ["GET /metrics HT", ""] {
             let mut stream = TcpStream::connect(address).await.unwrap();
             stream.write_all(part.as_bytes()).await.unwrap();
             let read = timeout(Duration::from_secs(5), stream.read(&mut [0; 100])).await;
-            assert!(read.is_ok(), "{part:?} is waited for");
+            assert!(read.is_ok(), "{part:?}: the connection stays open");
         }
     }
 
     #[tokio::test]
-    async fn no_more_connections_than_allowed_and_none_for_ever() {
-        let limits = Limits {
-            connections: 1,
-            lifetime: Duration::from_millis(300),
-            grace: Duration::from_millis(50),
-            ..Limits::default()
+    async fn limits_connection_count_and_age() {
+        let limits = ConnectionLimits {
+            max_connections: 1,
+            max_connection_age: Duration::from_millis(300),
+            shutdown_timeout: Duration::from_millis(50),
+            ..ConnectionLimits::default()
         };
         let (address, _stop, _run) = start(limits).await;
         let mut first = TcpStream::connect(address).await.unwrap();
-        talk(&mut first, GET).await;
+        exchange(&mut first, GET).await;
         let mut second = TcpStream::connect(address).await.unwrap();
         let begin = Instant::now();
-        assert!(talk(&mut second, GET).await.contains("200 OK"));
+        assert!(exchange(&mut second, GET).await.contains("200 OK"));
         assert!(begin.elapsed() > Duration::from_millis(150));
     }
 
     #[tokio::test]
-    async fn addresses_are_those_of_flags() {
-        assert!(Server::bind(":0", Limits::default()).await.is_ok());
-        assert!(Server::bind("[::1]:0", Limits::default()).await.is_ok() || !cfg!(target_os = "linux"));
+    async fn binds_host_port_and_bare_port() {
+        assert!(Server::bind(":0", ConnectionLimits::default()).await.is_ok());
+        assert!(
+            Server::bind("[::1]:0", ConnectionLimits::default()).await.is_ok() || !cfg!(target_os = "linux")
+        );
         for address in ["8080", "x:y", ":99999"] {
             assert!(
-                matches!(Server::bind(address, Limits::default()).await, Err(Error::Address(_))),
+                matches!(
+                    Server::bind(address, ConnectionLimits::default()).await,
+                    Err(Error::InvalidAddress(_))
+                ),
                 "{address}"
             );
         }

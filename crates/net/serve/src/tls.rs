@@ -1,4 +1,4 @@
-//! Servers that prove who they are.
+//! TLS serving certificates and client authentication.
 
 use std::sync::Arc;
 
@@ -8,45 +8,45 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
-/// Why a certificate or its key cannot be used.
+/// Invalid certificate, key or certificate authority.
 #[derive(Debug, thiserror::Error)]
-#[error("the certificate of the server cannot be used: {0}")]
+#[error("invalid TLS certificate or key: {0}")]
 pub struct Error(String);
 
-/// How a server proves who it is.
+/// TLS configuration of a server: its certificate, its key and the CA of its clients.
 #[derive(Clone)]
-pub struct Identity(pub(crate) Arc<ServerConfig>);
+pub struct TlsIdentity(pub(crate) Arc<ServerConfig>);
 
-impl Identity {
-    /// From certificates, its own first, and the key of it, both PEM.
+impl TlsIdentity {
+    /// Loads a certificate chain, leaf first, and its key, both PEM.
     pub fn new(certificates: &[u8], key: &[u8]) -> Result<Self, Error> {
-        Self::with_clients(certificates, key, None)
+        Self::with_client_ca(certificates, key, None)
     }
 
-    /// As [`Identity::new`]; clients may show a certificate that one of these authorities (PEM) has signed. Who shows
-    /// another one is sent away.
-    pub fn with_clients(certificates: &[u8], key: &[u8], authorities: Option<&[u8]>) -> Result<Self, Error> {
-        let wrong = |error: &dyn std::fmt::Display| Error(error.to_string());
+    /// Like [`TlsIdentity::new`], and accepts client certificates signed by these authorities (PEM). A client without
+    /// a certificate is accepted, one with any other certificate is rejected.
+    pub fn with_client_ca(certificates: &[u8], key: &[u8], client_ca: Option<&[u8]>) -> Result<Self, Error> {
+        let invalid = |error: &dyn std::fmt::Display| Error(error.to_string());
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificates).collect();
-        let key = PrivateKeyDer::from_pem_slice(key).map_err(|e| wrong(&e))?;
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|e| invalid(&e))?;
         let provider = Arc::new(ring::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .map_err(|e| wrong(&e))?;
-        let builder = match authorities {
+            .map_err(|e| invalid(&e))?;
+        let builder = match client_ca {
             None => builder.with_no_client_auth(),
-            Some(authorities) => {
+            Some(client_ca) => {
                 let mut roots = RootCertStore::empty();
-                for authority in CertificateDer::pem_slice_iter(authorities) {
-                    roots.add(authority.map_err(|e| wrong(&e))?).map_err(|e| wrong(&e))?;
+                for authority in CertificateDer::pem_slice_iter(client_ca) {
+                    roots.add(authority.map_err(|e| invalid(&e))?).map_err(|e| invalid(&e))?;
                 }
                 let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
                     .allow_unauthenticated();
-                builder.with_client_cert_verifier(verifier.build().map_err(|e| wrong(&e))?)
+                builder.with_client_cert_verifier(verifier.build().map_err(|e| invalid(&e))?)
             }
         };
         let mut config =
-            builder.with_single_cert(chain.map_err(|e| wrong(&e))?, key).map_err(|e| wrong(&e))?;
+            builder.with_single_cert(chain.map_err(|e| invalid(&e))?, key).map_err(|e| invalid(&e))?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Self(Arc::new(config)))
     }
@@ -57,11 +57,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_certificate_is_refused() {
-        assert!(Identity::new(b"", b"").is_err());
+    fn rejects_invalid_certificate_and_key() {
+        assert!(TlsIdentity::new(b"", b"").is_err());
         let pem = b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
         assert!(
-            Identity::new(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", pem).is_err()
+            TlsIdentity::new(b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", pem).is_err()
         );
     }
 }

@@ -29,15 +29,15 @@ use users::Users;
 pub use answer::Outgoing;
 
 /// Limits that suit a registry: connections last as long as a large push, and may pause between requests.
-pub fn limits() -> podium_serve::Limits {
-    podium_serve::Limits {
-        connections: 512,
+pub fn limits() -> podium_serve::ConnectionLimits {
+    podium_serve::ConnectionLimits {
+        max_connections: 512,
         // Bodies are read in parts of this size, too.
-        head: 128 << 10,
-        headers: 100,
-        patience: std::time::Duration::from_secs(60),
-        lifetime: std::time::Duration::from_secs(6 * 3600),
-        grace: std::time::Duration::from_secs(5),
+        max_header_bytes: 128 << 10,
+        max_headers: 100,
+        header_read_timeout: std::time::Duration::from_secs(60),
+        max_connection_age: std::time::Duration::from_secs(6 * 3600),
+        shutdown_timeout: std::time::Duration::from_secs(5),
     }
 }
 

@@ -44,7 +44,7 @@ pub async fn registry(folder: &Path) -> (String, Arc<Store>) {
 
 pub async fn serve(registry: Registry) -> String {
     let server = Server::bind("127.0.0.1:0", limits()).await.unwrap();
-    let address = server.address().unwrap().to_string();
+    let address = server.local_addr().unwrap().to_string();
     tokio::spawn(server.run(registry.service(), std::future::pending()));
     address
 }

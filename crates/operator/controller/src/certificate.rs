@@ -9,7 +9,7 @@ use podium_chart::renderer::Renderer;
 use podium_chart::values::Values;
 use podium_gotmpl::{Limits, World};
 use podium_release::environment;
-use podium_serve::tls::Identity;
+use podium_serve::tls::TlsIdentity;
 
 /// Our own functions for templates make certificates: this template is one, with its key.
 const TEMPLATE: &str = "{{ $key := genPrivateKey \"ecdsa\" }}\
@@ -29,7 +29,7 @@ impl World for Here {
 }
 
 /// Makes an identity that is new with every start.
-pub fn identity() -> Result<Identity, String> {
+pub fn identity() -> Result<TlsIdentity, String> {
     let file = |name: &str, text: &str| File { name: name.into(), data: text.as_bytes().into() };
     let files = vec![
         file("Chart.yaml", "apiVersion: v2\nname: certificate\nversion: 1.0.0\n"),
@@ -43,7 +43,7 @@ pub fn identity() -> Result<Identity, String> {
         Release { name: "certificate".to_owned(), namespace: String::new(), is_upgrade: false, revision: 1 };
     let rendered = renderer.render(&prepared, &release, &Capabilities::default(), &Here, Limits::default());
     let pem = rendered.map_err(wrong)?.into_iter().next().map(|file| file.text).unwrap_or_default();
-    Identity::new(&pem, &pem).map_err(|e| e.to_string())
+    TlsIdentity::new(&pem, &pem).map_err(|e| e.to_string())
 }
 
 #[cfg(test)]

@@ -120,7 +120,7 @@ impl Hub {
         for (namespace, store) in self.places(resource).iter().zip(stores) {
             let list_watch = ListWatch {
                 namespace: namespace.clone(),
-                labels: format!("{CHART} in ({})", charts.join(",")),
+                label_selector: format!("{CHART} in ({})", charts.join(",")),
                 ..ListWatch::new(resource.clone(), Representation::Metadata)
             };
             let (hub, resource, namespace) = (self.clone(), resource.clone(), namespace.clone());

@@ -133,7 +133,7 @@ mod tests {
         let kind = Kind::new("a.dev/v1", "Thing");
         let line = |what: &str| {
             let begin = format!("podium_missing{{kind=\"a.dev/v1/Thing\",what=\"{what}\"}} ");
-            registry.text().lines().find_map(|line| line.strip_prefix(&begin).map(str::to_owned))
+            registry.encode_text().lines().find_map(|line| line.strip_prefix(&begin).map(str::to_owned))
         };
         missing.set(&kind, "n/a", Some(What::Permission));
         missing.set(&kind, "n/b", Some(What::Permission));

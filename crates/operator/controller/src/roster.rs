@@ -156,7 +156,7 @@ impl Roster {
         });
         let watch = ListWatch {
             namespace: place,
-            labels: format!("{}={}", LABEL.0, LABEL.1),
+            label_selector: format!("{}={}", LABEL.0, LABEL.1),
             ..ListWatch::new(leader_election::resource(), Representation::Metadata)
         };
         let (roster, client, log, heard) = (self.clone(), client.clone(), log.clone(), changed.clone());

@@ -159,7 +159,7 @@ async fn find(kinds: &DiscoveryCache, kind: &Kind, log: &Log, missing: &Missing)
 async fn operate(manager: Rc<Manager>, settings: Settings, roster: Rc<Roster>) -> Infallible {
     let (client, log) = (&manager.client, &manager.log);
     // A standby is ready: a rollout that waits for it would wait for the leader that it replaces.
-    manager.ready.bad("cluster", "the resources are not known yet");
+    manager.ready.set_unhealthy("cluster", "the resources are not known yet");
     let kinds = Rc::new(DiscoveryCache::new(client.clone()));
     let namespaces: Vec<Option<String>> = match settings.namespaces.as_slice() {
         [] => vec![None],
@@ -215,7 +215,7 @@ async fn operate(manager: Rc<Manager>, settings: Settings, roster: Rc<Roster>) -
         });
     }
     while starting.join_next().await.is_some() {}
-    manager.ready.good("cluster");
+    manager.ready.clear("cluster");
     log.info("all kinds are watched", &[("kinds", &settings.watches.len())]);
     std::future::pending().await
 }
@@ -256,7 +256,7 @@ async fn start(
     for namespace in namespaces {
         let list_watch = ListWatch {
             namespace: namespace.clone(),
-            labels: controller.watch.selector_text.clone(),
+            label_selector: controller.watch.selector_text.clone(),
             ..ListWatch::new(controller.resource.clone(), Representation::Full)
         };
         let handler = controller.clone();
@@ -268,7 +268,7 @@ async fn start(
         for source in &controller.watch.values_from {
             let list_watch = ListWatch {
                 namespace: namespace.clone(),
-                fields: format!("metadata.name={}", source.name),
+                field_selector: format!("metadata.name={}", source.name),
                 ..ListWatch::new(holder(source.kind), Representation::Metadata)
             };
             let handler = controller.clone();

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use podium_client::client::Apply;
+use podium_client::client::ApplyOptions;
 use podium_client::{Client, Discovery};
 use podium_goyaml::{json, yaml};
 use podium_meta::{Kind, Resource};
@@ -60,7 +60,7 @@ async fn one(client: &Client, object: &Value) -> Result<()> {
         namespace => namespace,
     };
     let namespace = resource.namespaced.then_some(namespace);
-    let how = Apply { manager: MANAGER, force: true, dry_run: false };
+    let how = ApplyOptions { field_manager: MANAGER, force: true, dry_run: false };
     client.apply(&resource, namespace, name, object, how).await?;
     let place = Path::new(namespace.unwrap_or_default()).join(name);
     print(format!("{} {} is applied\n", kind.kind, place.display()).as_bytes())?;
@@ -116,7 +116,7 @@ async fn find(client: &Client, kind: &Kind) -> Result<Resource> {
     let begin = Instant::now();
     let patience = if stacks::define_kind(kind) { PATIENCE } else { SOON };
     loop {
-        let known = Discovery::read(client).await?;
+        let known = Discovery::fetch(client).await?;
         match known.find(kind) {
             Some(resource) => return Ok(resource.clone()),
             None if begin.elapsed() > patience => {

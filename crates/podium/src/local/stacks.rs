@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use podium_client::Client;
-use podium_client::client::Apply;
+use podium_client::client::ApplyOptions;
 use podium_goyaml::{json, yaml};
 use podium_meta::{Kind, Resource};
 use serde_json::Value;
@@ -74,7 +74,7 @@ pub async fn define(client: &Client) -> Result<()> {
     for (name, definition) in definitions() {
         let definition = definition.with_context(|| name.to_owned())?;
         let object = definition.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-        let apply = Apply { manager: MANAGER, force: true, dry_run: false };
+        let apply = ApplyOptions { field_manager: MANAGER, force: true, dry_run: false };
         client.apply(&resource, None, object, &definition, apply).await.with_context(|| name.to_owned())?;
         names.push(object.to_owned());
     }

@@ -241,7 +241,7 @@ fn elsewhere(namespace: &str) -> Option<String> {
 
 /// Whether an object has pods; the selector of a Job is made by the server.
 fn keeps_pods(object: &Object) -> bool {
-    podium_resources::pod_selector(&object.body).is_some() || object.object_ref.kind.kind == "Job"
+    podium_kstatus::pod_selector(&object.body).is_some() || object.object_ref.kind.kind == "Job"
 }
 
 /// What is read because of an object: the pods that say why it is not ready, and what hooks have printed.

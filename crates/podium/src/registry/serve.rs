@@ -12,7 +12,7 @@ use podium_oci::registry::users::Users;
 use podium_oci::registry::{Registry, limits};
 use podium_serve::Server;
 use podium_serve::server::Error;
-use podium_serve::tls::Identity;
+use podium_serve::tls::TlsIdentity;
 
 use crate::flag::{on, one};
 use crate::image::size;
@@ -34,7 +34,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         None => Ok(None),
     };
     let identity = match (read("tls-cert")?, read("tls-key")?) {
-        (Some(certificate), Some(key)) => Some(Identity::new(&certificate, &key)?),
+        (Some(certificate), Some(key)) => Some(TlsIdentity::new(&certificate, &key)?),
         (None, None) => None,
         _ => bail!("--tls-cert and --tls-key: write both, or none"),
     };
@@ -70,9 +70,9 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         })?;
         let scheme = if identity.is_some() { "https" } else { "http" };
         if let Some(identity) = identity {
-            server = server.secure(identity);
+            server = server.with_tls(identity);
         }
-        let bound = server.address().context("no address")?;
+        let bound = server.local_addr().context("no address")?;
         print(format!("The registry is up: {scheme}://{bound}, images in {}\n", folder.display()).as_bytes())?;
         if open && !bound.ip().is_loopback() && !on(matches, "read-only") {
             complain("Everybody who reaches this address may change its images: --htpasswd FILE lets in only some.");

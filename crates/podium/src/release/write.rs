@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
-use podium_client::write::Propagation;
+use podium_client::write::PropagationPolicy;
 use podium_deploy::apply;
 use podium_deploy::plan::{Action, Step};
 use podium_deploy::wait::WaitCondition;
@@ -88,9 +88,9 @@ fn options(matches: &ArgMatches) -> Result<Options> {
         max_history,
         create_namespace: on(matches, "create-namespace"),
         propagation: match one(matches, "cascade").unwrap_or("background") {
-            "background" => Propagation::Background,
-            "foreground" => Propagation::Foreground,
-            "orphan" => Propagation::Orphan,
+            "background" => PropagationPolicy::Background,
+            "foreground" => PropagationPolicy::Foreground,
+            "orphan" => PropagationPolicy::Orphan,
             other => bail!(
                 "invalid cascade value ({other}). Must be \"background\", \"foreground\", or \"orphan\""
             ),

@@ -374,7 +374,7 @@ impl Bench<'_> {
             let patch =
                 json!({"spec": {"applications": {"hello-world": {"readerConfig": {"modelName": word}}}}});
             let begin = Instant::now();
-            self.client.merge(&self.plan.resource, Some(NAMESPACE), &name, &patch, "bench").await?;
+            self.client.merge_patch(&self.plan.resource, Some(NAMESPACE), &name, &patch, "bench").await?;
             loop {
                 let found =
                     lock(self.seen).shown.values().find(|(data, _)| data.contains(&word)).map(|(_, at)| *at);

@@ -80,7 +80,7 @@ async fn join(access: &ClientConfig) -> Result<Client, client::Error> {
     let nodes = Resource::core("Node", "nodes", false);
     client.create(&nodes, None, &node_object(), NAME).await?;
     // Every new node is tainted until the controller that we do without has seen it ready.
-    client.merge(&nodes, None, NAME, &json!({"spec": {"taints": null}}), NAME).await?;
+    client.merge_patch(&nodes, None, NAME, &json!({"spec": {"taints": null}}), NAME).await?;
     Ok(client)
 }
 

@@ -82,9 +82,9 @@ async fn a_thousand_dependents_go_in_seconds_and_a_quiet_cluster_is_left_alone()
     let _ours = Ours::start(&cluster);
     api.until(&format!("{space}/serviceaccounts/default"), |_| true).await;
     sleep(Duration::from_secs(3)).await;
-    let before = podium_client::request::sent();
+    let before = podium_client::request::counts();
     sleep(Duration::from_secs(5)).await;
-    assert_eq!(podium_client::request::sent(), before, "nothing happens, and something is asked");
+    assert_eq!(podium_client::request::counts(), before, "nothing happens, and something is asked");
 
     let begin = Instant::now();
     api.delete(&format!("{maps}/owner"), "Background").await;
@@ -100,7 +100,7 @@ async fn a_thousand_dependents_go_in_seconds_and_a_quiet_cluster_is_left_alone()
     api.delete(&space, "Background").await;
     api.until_gone(&space).await;
     println!("a namespace with twenty objects was gone after {:?}", begin.elapsed());
-    for (method, status, count) in podium_client::request::sent() {
+    for (method, status, count) in podium_client::request::counts() {
         println!("{method} {status}: {count}");
     }
 }

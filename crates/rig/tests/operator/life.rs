@@ -1,6 +1,6 @@
 //! From the first apply to the last delete.
 
-use podium_client::write::Propagation;
+use podium_client::write::PropagationPolicy;
 use podium_rig::request::Dialect;
 use serde_json::json;
 
@@ -99,9 +99,9 @@ async fn a_resource_goes_in_every_way_that_kubernetes_has() {
         tale.apply(name, json!({})).await;
     }
     for (name, how) in [
-        ("background", Propagation::Background),
-        ("foreground", Propagation::Foreground),
-        ("orphan", Propagation::Orphan),
+        ("background", PropagationPolicy::Background),
+        ("foreground", PropagationPolicy::Foreground),
+        ("orphan", PropagationPolicy::Orphan),
     ] {
         tale.deployed(name).await;
         tale.delete_as("Tale", name, how).await;

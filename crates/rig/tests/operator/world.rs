@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use podium_client::client::{Apply, Representation};
-use podium_client::write::Propagation;
+use podium_client::client::{ApplyOptions, Representation};
+use podium_client::write::PropagationPolicy;
 use podium_client::{Client, ClientConfig, DiscoveryCache};
 use podium_meta::{Kind, Resource};
 use podium_rig::cluster::{Cluster, Options, Server, User, run};
@@ -298,16 +298,16 @@ impl Tale {
     pub async fn edit(&self, kind: &str, name: &str, patch: Value) {
         let (namespace, name) = self.place(name);
         let resource = self.resource(kind).await;
-        self.client.merge(&resource, Some(namespace), name, &patch, "kubectl-edit").await.unwrap();
+        self.client.merge_patch(&resource, Some(namespace), name, &patch, "kubectl-edit").await.unwrap();
     }
 
     /// Deletes an object.
     pub async fn delete(&self, kind: &str, name: &str) {
-        self.delete_as(kind, name, Propagation::Background).await;
+        self.delete_as(kind, name, PropagationPolicy::Background).await;
     }
 
     /// Deletes an object, and what depends on it in some way.
-    pub async fn delete_as(&self, kind: &str, name: &str, how: Propagation) {
+    pub async fn delete_as(&self, kind: &str, name: &str, how: PropagationPolicy) {
         let (namespace, name) = self.place(name);
         self.client.delete(&self.resource(kind).await, Some(namespace), name, None, how).await.unwrap();
     }
@@ -332,7 +332,7 @@ impl Tale {
         let mut object = json!({"apiVersion": format!("{GROUP}/v1"), "kind": self.kind, "metadata": metadata, "spec": spec});
         object["metadata"]["name"] = name.into();
         object["metadata"]["labels"]["tale"] = self.name.as_str().into();
-        let how = Apply { manager: "user", force: true, dry_run: false };
+        let how = ApplyOptions { field_manager: "user", force: true, dry_run: false };
         let resource = self.resource(&self.kind).await;
         self.client.apply(&resource, Some(namespace), name, &object, how).await.unwrap();
     }

@@ -108,7 +108,7 @@ impl Desk {
 
     /// Whether it was taken.
     pub fn merge(&self, resource: &Resource, namespace: &str, name: &str, patch: &Value) -> bool {
-        self.block(self.client.merge(resource, Some(namespace), name, patch, "rig")).is_ok()
+        self.block(self.client.merge_patch(resource, Some(namespace), name, patch, "rig")).is_ok()
     }
 
     pub fn delete(&self, resource: &Resource, namespace: &str, name: &str) {

@@ -69,7 +69,7 @@ impl World {
     }
 }
 
-const BACKGROUND: Step = Step::Delete(Propagation::Background, false);
+const BACKGROUND: Step = Step::Delete(PropagationPolicy::Background, false);
 
 #[test]
 fn what_has_lost_its_only_owner_goes_and_what_has_another_is_detached() {
@@ -179,7 +179,7 @@ fn foreground_goes_from_the_leaves_to_the_root() {
     todo.now.sort();
     assert_eq!(todo.now, [uid(1), uid(2)]);
     assert_eq!(world.decide(1), Step::Rest);
-    assert_eq!(world.decide(2), Step::Delete(Propagation::Foreground, false));
+    assert_eq!(world.decide(2), Step::Delete(PropagationPolicy::Foreground, false));
     world.mark(2, &[1], |meta| meta.foreground = true);
     assert_eq!((world.decide(2), world.decide(3)), (Step::Rest, BACKGROUND));
     assert_eq!(world.delete(3).now, [uid(2)]);
@@ -204,7 +204,7 @@ fn foreground_does_not_wait_for_whoever_does_not_block_or_has_another_owner() {
 fn two_that_own_each_other_do_not_wait_for_ever() {
     let mut world = World::with(&[(1, &[2]), (2, &[1])]);
     world.mark(1, &[2], |meta| meta.foreground = true);
-    assert_eq!(world.decide(2), Step::Delete(Propagation::Foreground, true));
+    assert_eq!(world.decide(2), Step::Delete(PropagationPolicy::Foreground, true));
     let todo = world.mark(2, &[1], |meta| {
         meta.foreground = true;
         meta.owners[0].block = false;
@@ -240,9 +240,9 @@ fn orphans_lose_their_reference_before_their_owner_goes() {
 #[test]
 fn finalizers_that_are_there_already_are_honoured() {
     for (orphan, foreground, how) in [
-        (true, true, Propagation::Orphan),
-        (false, true, Propagation::Foreground),
-        (false, false, Propagation::Background),
+        (true, true, PropagationPolicy::Orphan),
+        (false, true, PropagationPolicy::Foreground),
+        (false, false, PropagationPolicy::Background),
     ] {
         let mut world = World::with(&[(1, &[])]);
         let mut meta = object(0, 2, &[1]);

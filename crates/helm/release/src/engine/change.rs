@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use podium_client::client;
-use podium_client::write::Propagation;
+use podium_client::write::PropagationPolicy;
 use podium_deploy::deployer::ObservedObject;
 use podium_deploy::object::Object;
-use podium_deploy::plan::{Action, ApplyOptions, Step};
+use podium_deploy::plan::{Action, DeployOptions, Step};
 use podium_deploy::{Deployer, ObjectRef, apply};
 use podium_meta::Resource;
 use serde_json::{Value, json};
@@ -81,7 +81,7 @@ struct ChangeContext<'w> {
     before: &'w [ObjectRef],
     client_side_hooks: &'w [ObjectRef],
     options: &'w Options,
-    apply_options: ApplyOptions,
+    deploy_options: DeployOptions,
 }
 
 impl Engine<'_> {
@@ -167,7 +167,7 @@ impl Engine<'_> {
             && history.entries.is_empty()
             && release.hooks.is_empty()
             && crds.is_empty();
-        let apply_options = ApplyOptions { adopt: options.adopt, dry_run: false, expect_absent };
+        let deploy_options = DeployOptions { adopt: options.adopt, dry_run: false, expect_absent };
         let objects = self.objects(&release.manifest, &crds, &release_ref).await?;
         let crd_steps = deployer.plan_crds(&crds).await?;
         let blocked: Vec<Step> =
@@ -185,7 +185,7 @@ impl Engine<'_> {
             unchanged.iter().any(|step| deployer.same_object(&step.object, &object.object_ref))
         };
         let changed: Vec<Object> = objects.iter().filter(|object| !same(object)).cloned().collect();
-        let observed = deployer.check(&changed, &crds, apply_options).await?;
+        let observed = deployer.check(&changed, &crds, deploy_options).await?;
         let record = self.store.prepare(&release).await?;
         if options.dry_run {
             let before = history.objects();
@@ -229,7 +229,7 @@ impl Engine<'_> {
             before: &before,
             client_side_hooks,
             options,
-            apply_options,
+            deploy_options,
         };
         let mut steps = crd_steps;
         steps.extend(unchanged);
@@ -251,7 +251,7 @@ impl Engine<'_> {
             Err(error) => {
                 if expect_absent
                     && let Err(foreign @ apply::Error::Foreign(_)) = deployer
-                        .check(&objects, &crds, ApplyOptions { expect_absent: false, ..apply_options })
+                        .check(&objects, &crds, DeployOptions { expect_absent: false, ..deploy_options })
                         .await
                 {
                     return Err(self.revert_install(&release, foreign.into()).await);
@@ -321,8 +321,10 @@ impl Engine<'_> {
         // Hooks written by client-side updates would conflict with the next apply.
         context.deployer.upgrade_managed_fields(context.client_side_hooks).await?;
         hooks(release, texts.pre).await?;
-        context.deployer.apply_all(observed, context.apply_options, context.options.timeout, steps).await?;
-        steps.extend(context.deployer.prune(context.before, context.objects, Propagation::Background).await?);
+        context.deployer.apply_all(observed, context.deploy_options, context.options.timeout, steps).await?;
+        steps.extend(
+            context.deployer.prune(context.before, context.objects, PropagationPolicy::Background).await?,
+        );
         if let Some(condition) = context.options.wait {
             let names: Vec<ObjectRef> =
                 context.objects.iter().map(|object| object.object_ref.clone()).collect();
@@ -386,7 +388,7 @@ impl Engine<'_> {
             let created =
                 steps.iter().filter(|step| step.action == Action::Create).map(|step| step.object.clone());
             let created: Vec<ObjectRef> = created.collect();
-            if let Err(second) = context.deployer.delete(&created, Propagation::Background).await {
+            if let Err(second) = context.deployer.delete(&created, PropagationPolicy::Background).await {
                 return Error::RollbackFailed { first: Box::new(error), second: Box::new(second.into()) };
             }
         }
@@ -510,11 +512,11 @@ impl Engine<'_> {
         objects.retain(|object| {
             chosen(&deployer.resolve_namespace(&object.object_ref, discovery.find(&object.object_ref.kind)))
         });
-        let apply_options = ApplyOptions { adopt, ..ApplyOptions::default() };
-        let observed = deployer.check(&objects, &[], apply_options).await?;
+        let deploy_options = DeployOptions { adopt, ..DeployOptions::default() };
+        let observed = deployer.check(&objects, &[], deploy_options).await?;
         let mut steps = Vec::new();
         let timeout = Options::default().timeout;
-        deployer.apply_all(observed, apply_options, timeout, &mut steps).await?;
+        deployer.apply_all(observed, deploy_options, timeout, &mut steps).await?;
         Ok(steps)
     }
 

@@ -10,7 +10,7 @@ mod uninstall;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use podium_client::write::Propagation;
+use podium_client::write::PropagationPolicy;
 use podium_client::{DiscoveryCache, client};
 use podium_deploy::object::{self, Object};
 use podium_deploy::plan::Step;
@@ -134,7 +134,7 @@ pub struct Options {
     /// Creates the namespace if it does not exist.
     pub create_namespace: bool,
     /// How dependents of deleted objects are treated.
-    pub propagation: Propagation,
+    pub propagation: PropagationPolicy,
     /// Plans only.
     pub dry_run: bool,
     /// Expects no object of a first revision to exist: creates them without reading them first, which halves the
@@ -156,7 +156,7 @@ impl Default for Options {
             description: String::new(),
             max_history: 10,
             create_namespace: false,
-            propagation: Propagation::Background,
+            propagation: PropagationPolicy::Background,
             dry_run: false,
             expect_absent: false,
             require_deletion: false,

@@ -1,7 +1,7 @@
-//! JSON whose depth somebody else decides.
+//! JSON parser that tolerates deep nesting.
 //!
-//! The usual reader refuses a document that is nested too deeply, and with it the whole page or stream. Here one
-//! object that is too deep spoils only itself: what is below the limit is left out, and said to be.
+//! `serde_json` rejects a document that is nested too deeply, and with it the whole page or stream. This parser drops
+//! what is below the depth limit and marks the object as truncated, so that the other objects still arrive.
 
 use std::cell::Cell;
 use std::fmt;
@@ -9,55 +9,55 @@ use std::fmt;
 use serde_core::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// The deepest nesting that is kept: under the limit of 128 of the reader that does the work.
-const DEEPEST: usize = 100;
+/// Depth limit, below serde_json's own limit of 128.
+const MAX_DEPTH: usize = 100;
 
-/// A value, and whether something that is too deep was left out of it.
-pub(super) struct Read {
+/// Parsed value, and whether parts that are nested too deeply were dropped.
+pub(super) struct Parsed {
     pub value: Value,
-    pub cut: bool,
+    pub truncated: bool,
 }
 
-/// Reads one document.
-pub(super) fn read(bytes: &[u8]) -> Result<Read, serde_json::Error> {
-    let cut = Cell::new(false);
+/// Parses one document.
+pub(super) fn parse(bytes: &[u8]) -> Result<Parsed, serde_json::Error> {
+    let truncated = Cell::new(false);
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = Any { depth: DEEPEST, cut: &cut }.deserialize(&mut reader)?;
+    let value = ValueSeed { depth: MAX_DEPTH, truncated: &truncated }.deserialize(&mut reader)?;
     reader.end()?;
-    Ok(Read { value, cut: cut.get() })
+    Ok(Parsed { value, truncated: truncated.get() })
 }
 
-/// What a page of a list says beside its items.
+/// Metadata of a list page.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Page {
-    pub version: String,
-    pub next: String,
+pub(super) struct ListMeta {
+    pub resource_version: String,
+    pub continue_token: String,
 }
 
-/// Reads a page of a list; each item is given away when it is read, so that the page is never there as values.
-pub(super) fn read_page(bytes: &[u8], item: &mut dyn FnMut(Read)) -> Result<Page, serde_json::Error> {
+/// Parses a page of a list and passes on each item as it is parsed, so that the whole page is never in memory as values.
+pub(super) fn parse_list(bytes: &[u8], item: &mut dyn FnMut(Parsed)) -> Result<ListMeta, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let page = reader.deserialize_map(List { item })?;
+    let list_meta = reader.deserialize_map(ListVisitor { item })?;
     reader.end()?;
-    Ok(page)
+    Ok(list_meta)
 }
 
-struct Any<'c> {
+struct ValueSeed<'c> {
     depth: usize,
-    cut: &'c Cell<bool>,
+    truncated: &'c Cell<bool>,
 }
 
-impl Any<'_> {
-    fn below(&self) -> Option<Self> {
+impl ValueSeed<'_> {
+    fn descend(&self) -> Option<Self> {
         let depth = self.depth.checked_sub(1);
         if depth.is_none() {
-            self.cut.set(true);
+            self.truncated.set(true);
         }
-        depth.map(|depth| Any { depth, cut: self.cut })
+        depth.map(|depth| ValueSeed { depth, truncated: self.truncated })
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Any<'_> {
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
@@ -65,7 +65,7 @@ impl<'de> DeserializeSeed<'de> for Any<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Any<'_> {
+impl<'de> Visitor<'de> for ValueSeed<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -98,9 +98,9 @@ impl<'de> Visitor<'de> for Any<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        match self.below() {
-            Some(Any { depth, cut }) => {
-                while let Some(item) = items.next_element_seed(Any { depth, cut })? {
+        match self.descend() {
+            Some(ValueSeed { depth, truncated }) => {
+                while let Some(item) = items.next_element_seed(ValueSeed { depth, truncated })? {
                     list.push(item);
                 }
             }
@@ -111,10 +111,10 @@ impl<'de> Visitor<'de> for Any<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
-        match self.below() {
-            Some(Any { depth, cut }) => {
+        match self.descend() {
+            Some(ValueSeed { depth, truncated }) => {
                 while let Some(key) = fields.next_key::<String>()? {
-                    map.insert(key, fields.next_value_seed(Any { depth, cut })?);
+                    map.insert(key, fields.next_value_seed(ValueSeed { depth, truncated })?);
                 }
             }
             None => while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {},
@@ -123,45 +123,49 @@ impl<'de> Visitor<'de> for Any<'_> {
     }
 }
 
-struct List<'f> {
-    item: &'f mut dyn FnMut(Read),
+struct ListVisitor<'f> {
+    item: &'f mut dyn FnMut(Parsed),
 }
 
-impl<'de> Visitor<'de> for List<'_> {
-    type Value = Page;
+impl<'de> Visitor<'de> for ListVisitor<'_> {
+    type Value = ListMeta;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list of objects")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Page, A::Error> {
-        let mut page = Page::default();
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<ListMeta, A::Error> {
+        let mut list_meta = ListMeta::default();
         let mut is_list = false;
         let unused = Cell::new(false);
         while let Some(key) = fields.next_key::<String>()? {
             match key.as_str() {
                 "metadata" => {
-                    let about = fields.next_value_seed(Any { depth: DEEPEST, cut: &unused })?;
+                    let metadata =
+                        fields.next_value_seed(ValueSeed { depth: MAX_DEPTH, truncated: &unused })?;
                     let text =
-                        |key: &str| about.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-                    page = Page { version: text("resourceVersion"), next: text("continue") };
+                        |key: &str| metadata.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+                    list_meta = ListMeta {
+                        resource_version: text("resourceVersion"),
+                        continue_token: text("continue"),
+                    };
                 }
                 "items" => {
                     is_list = true;
-                    fields.next_value_seed(Items { item: &mut *self.item })?;
+                    fields.next_value_seed(ItemsSeed { item: &mut *self.item })?;
                 }
                 _ => drop(fields.next_value::<IgnoredAny>()?),
             }
         }
-        if is_list { Ok(page) } else { Err(A::Error::custom("it is no list")) }
+        if is_list { Ok(list_meta) } else { Err(A::Error::custom("it is not a list")) }
     }
 }
 
-struct Items<'f> {
-    item: &'f mut dyn FnMut(Read),
+struct ItemsSeed<'f> {
+    item: &'f mut dyn FnMut(Parsed),
 }
 
-impl<'de> DeserializeSeed<'de> for Items<'_> {
+impl<'de> DeserializeSeed<'de> for ItemsSeed<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
@@ -169,7 +173,7 @@ impl<'de> DeserializeSeed<'de> for Items<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Items<'_> {
+impl<'de> Visitor<'de> for ItemsSeed<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -182,9 +186,9 @@ impl<'de> Visitor<'de> for Items<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         loop {
-            let cut = Cell::new(false);
-            match items.next_element_seed(Any { depth: DEEPEST, cut: &cut })? {
-                Some(value) => (self.item)(Read { value, cut: cut.get() }),
+            let truncated = Cell::new(false);
+            match items.next_element_seed(ValueSeed { depth: MAX_DEPTH, truncated: &truncated })? {
+                Some(value) => (self.item)(Parsed { value, truncated: truncated.get() }),
                 None => return Ok(()),
             }
         }
@@ -198,45 +202,46 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_what_the_usual_reader_makes_of_them() {
+    fn parses_like_serde_json() {
         let text = r#"{"a":[1,-2,3.5,18446744073709551615,true,null,"x\n\u00e9"],"b":{"c":{}},"a2":[]}"#;
-        let read = read(text.as_bytes()).unwrap();
-        assert_eq!((read.value, read.cut), (serde_json::from_str(text).unwrap(), false));
+        let parsed = parse(text.as_bytes()).unwrap();
+        assert_eq!((parsed.value, parsed.truncated), (serde_json::from_str(text).unwrap(), false));
     }
 
     #[test]
-    fn what_is_too_deep_is_left_out_and_said() {
+    fn truncates_below_max_depth() {
         for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
             let nested = |depth: usize| format!("{}1{}", open.repeat(depth), close.repeat(depth));
-            assert!(!read(nested(DEEPEST).as_bytes()).unwrap().cut);
-            assert!(read(nested(DEEPEST + 1).as_bytes()).unwrap().cut);
-            assert!(read(nested(200_000).as_bytes()).unwrap().cut);
+            assert!(!parse(nested(MAX_DEPTH).as_bytes()).unwrap().truncated);
+            assert!(parse(nested(MAX_DEPTH + 1).as_bytes()).unwrap().truncated);
+            assert!(parse(nested(200_000).as_bytes()).unwrap().truncated);
         }
     }
 
     #[test]
-    fn broken_documents_are_refused() {
+    fn rejects_malformed_documents() {
         for text in ["", "{", "{\"a\":1", "[1,]", "{} {}", "nul", "\u{1}"] {
-            assert!(read(text.as_bytes()).is_err(), "{text:?}");
+            assert!(parse(text.as_bytes()).is_err(), "{text:?}");
         }
     }
 
     #[test]
-    fn a_page_gives_its_items_one_by_one() {
+    fn yields_list_items_one_by_one() {
         let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
         let text = format!(
             r#"{{"items":[{{"a":1}},{deep},{{"a":2}}],"kind":"List","metadata":{{"resourceVersion":"7","continue":"c"}}}}"#
         );
         let mut found = Vec::new();
-        let page = read_page(text.as_bytes(), &mut |read| found.push((read.cut, read.value))).unwrap();
-        assert_eq!(page, Page { version: "7".to_owned(), next: "c".to_owned() });
+        let list_meta =
+            parse_list(text.as_bytes(), &mut |item| found.push((item.truncated, item.value))).unwrap();
+        assert_eq!(list_meta, ListMeta { resource_version: "7".to_owned(), continue_token: "c".to_owned() });
         assert_eq!(found.len(), 3);
         assert_eq!(
             (&found[0], found[1].0, &found[2]),
             (&(false, json!({"a":1})), true, &(false, json!({"a":2})))
         );
-        assert!(read_page(br#"{"items":null,"metadata":{}}"#, &mut |_| ()).is_ok());
-        assert!(read_page(br#"{"kind":"Status"}"#, &mut |_| ()).is_err());
-        assert!(read_page(br#"[]"#, &mut |_| ()).is_err());
+        assert!(parse_list(br#"{"items":null,"metadata":{}}"#, &mut |_| ()).is_ok());
+        assert!(parse_list(br#"{"kind":"Status"}"#, &mut |_| ()).is_err());
+        assert!(parse_list(br#"[]"#, &mut |_| ()).is_err());
     }
 }

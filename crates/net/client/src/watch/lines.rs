@@ -1,47 +1,46 @@
-//! Lines out of pieces.
+//! Splits a chunked byte stream into lines.
 
-/// As much memory as is kept between lines.
-const KEPT: usize = 64 << 10;
+/// Buffer capacity that is retained between lines.
+const RETAINED_CAPACITY: usize = 64 << 10;
 
-/// Cuts a stream of bytes at its line ends; the line that is not complete yet is kept.
-pub(super) struct Lines {
-    rest: Vec<u8>,
-    longest: usize,
+/// Line splitter that buffers the incomplete last line.
+pub(super) struct LineSplitter {
+    partial: Vec<u8>,
+    max_len: usize,
 }
 
-impl Lines {
-    /// Lines of at most so many bytes.
-    pub(super) fn new(longest: usize) -> Self {
-        Self { rest: Vec::new(), longest }
+impl LineSplitter {
+    /// Creates a splitter for lines of at most `max_len` bytes.
+    pub(super) fn new(max_len: usize) -> Self {
+        Self { partial: Vec::new(), max_len }
     }
 
-    /// Gives away every line that the next piece completes; says whether all lines, also the one that goes on,
-    /// are short enough.
-    pub(super) fn take<E>(
+    /// Passes on every line that the chunk completes. Returns false once a line, complete or not, exceeds the limit.
+    pub(super) fn push<E>(
         &mut self,
-        mut piece: &[u8],
-        mut line: impl FnMut(&[u8]) -> Result<(), E>,
+        mut chunk: &[u8],
+        mut on_line: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<bool, E> {
-        while let Some(end) = memchr::memchr(b'\n', piece) {
+        while let Some(end) = memchr::memchr(b'\n', chunk) {
             let (head, tail) =
-                (piece.get(..end).unwrap_or_default(), piece.get(end + 1..).unwrap_or_default());
-            if self.rest.len() + head.len() > self.longest {
+                (chunk.get(..end).unwrap_or_default(), chunk.get(end + 1..).unwrap_or_default());
+            if self.partial.len() + head.len() > self.max_len {
                 return Ok(false);
             }
-            if self.rest.is_empty() {
-                line(head)?;
+            if self.partial.is_empty() {
+                on_line(head)?;
             } else {
-                self.rest.extend_from_slice(head);
-                line(&self.rest)?;
-                self.rest.clear();
-                self.rest.shrink_to(KEPT);
+                self.partial.extend_from_slice(head);
+                on_line(&self.partial)?;
+                self.partial.clear();
+                self.partial.shrink_to(RETAINED_CAPACITY);
             }
-            piece = tail;
+            chunk = tail;
         }
-        if self.rest.len() + piece.len() > self.longest {
+        if self.partial.len() + chunk.len() > self.max_len {
             return Ok(false);
         }
-        self.rest.extend_from_slice(piece);
+        self.partial.extend_from_slice(chunk);
         Ok(true)
     }
 }
@@ -50,32 +49,32 @@ impl Lines {
 mod tests {
     use super::*;
 
-    fn lines(pieces: &[&str], longest: usize) -> (Vec<String>, bool) {
+    fn lines(chunks: &[&str], max_len: usize) -> (Vec<String>, bool) {
         let mut found = Vec::new();
-        let mut lines = Lines::new(longest);
-        let short = pieces.iter().all(|piece| {
+        let mut lines = LineSplitter::new(max_len);
+        let within_limit = chunks.iter().all(|chunk| {
             let line = |line: &[u8]| {
                 found.push(String::from_utf8_lossy(line).into_owned());
                 Ok::<(), ()>(())
             };
-            lines.take(piece.as_bytes(), line).unwrap()
+            lines.push(chunk.as_bytes(), line).unwrap()
         });
-        (found, short)
+        (found, within_limit)
     }
 
     #[test]
-    fn lines_do_not_depend_on_where_pieces_end() {
-        for pieces in [&["ab\nc\n\nd"][..], &["a", "b\nc", "\n", "\nd"], &["ab", "\n", "c\n\n", "d"]] {
+    fn splits_lines_across_chunk_boundaries() {
+        for chunks in [&["ab\nc\n\nd"][..], &["a", "b\nc", "\n", "\nd"], &["ab", "\n", "c\n\n", "d"]] {
             assert_eq!(
-                lines(pieces, 2),
+                lines(chunks, 2),
                 (vec!["ab".to_owned(), "c".to_owned(), String::new()], true),
-                "{pieces:?}"
+                "{chunks:?}"
             );
         }
     }
 
     #[test]
-    fn a_long_line_is_noticed_before_its_end() {
+    fn rejects_long_line_before_its_end() {
         assert_eq!(lines(&["a\n", "abc", "d"], 3), (vec!["a".to_owned()], false));
         assert_eq!(lines(&["ab", "cd\n"], 3), (vec![], false));
     }

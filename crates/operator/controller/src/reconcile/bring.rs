@@ -53,7 +53,7 @@ impl Context {
         let told = controller.change(key, |card| card.body.take()).flatten();
         let object = match told {
             Some(told) => Some(*told),
-            None => self.client.find(&controller.resource, key.namespace(), key.name()).await?,
+            None => self.client.get_confirmed(&controller.resource, key.namespace(), key.name()).await?,
         };
         let Some(object) = object else {
             controller.forget(key);

@@ -24,7 +24,7 @@ pub(super) fn owner(kind: &Kind) -> String {
 /// Where resources of a kind are that a record names.
 fn find<'d>(discovery: &'d Discovery, owner: &str) -> Option<&'d Resource> {
     let (name, group) = owner.split_once('.')?;
-    let kinds = discovery.names().filter_map(|known| {
+    let kinds = discovery.api_versions().filter_map(|known| {
         let (api_version, kind) = known.rsplit_once('/')?;
         let kind = Kind::new(api_version, kind);
         (kind.kind == name && kind.group == group).then_some(kind)
@@ -51,7 +51,7 @@ impl Context {
             return Ok(Some(other.clone()).filter(|other| !other.contains('.')));
         };
         let place = resource.namespaced.then(|| controller.place(key));
-        match self.client.find(resource, place, key.name()).await {
+        match self.client.get_confirmed(resource, place, key.name()).await {
             Ok(None) => Ok(None),
             // Who may not look cannot know that it is gone.
             Ok(Some(_)) | Err(client::Error::Api(_)) => Ok(Some(other.clone())),

@@ -40,7 +40,7 @@ impl Context {
         if drifted.is_empty() {
             return Ok(());
         }
-        let found = self.client.find(&controller.resource, key.namespace(), key.name()).await?;
+        let found = self.client.get_confirmed(&controller.resource, key.namespace(), key.name()).await?;
         let Some(custom) = found.map(Custom).filter(|custom| !custom.is_deleted()) else { return Ok(()) };
         let Ok(chart) = controller.chart() else { return Ok(()) };
         let keeper = Owned {

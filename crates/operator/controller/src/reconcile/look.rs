@@ -7,7 +7,7 @@ use podium_controller::work_queue::{Backoff, ReconcileResult};
 use podium_deploy::deployer::Deployer;
 use podium_deploy::plan::{Action, Step};
 use podium_deploy::{ObjectRef, ReleaseRef};
-use podium_resources::Health;
+use podium_kstatus::Status;
 
 use super::{Context, Trouble, release_trouble};
 use crate::card::{Done, Held};
@@ -84,7 +84,7 @@ impl Context {
     /// Whether an object that is not ready may change without a word: its pods do, and what is not watched.
     fn may_change_unheard(&self, held: &Held) -> bool {
         let Some((_, sight)) = &held.sight else { return false };
-        !sight.health.is_ready() && (sight.has_pods || self.hub.known(&held.named) == Known::Unwatched)
+        !sight.health.is_current() && (sight.has_pods || self.hub.known(&held.named) == Known::Unwatched)
     }
 
     /// Applies again what was changed.
@@ -99,7 +99,9 @@ impl Context {
         if drifted.is_empty() {
             return Ok(());
         }
-        let Some(object) = self.client.find(&controller.resource, key.namespace(), key.name()).await? else {
+        let Some(object) =
+            self.client.get_confirmed(&controller.resource, key.namespace(), key.name()).await?
+        else {
             return Ok(());
         };
         let custom = Custom(object);
@@ -211,11 +213,11 @@ pub(super) fn not_ready(done: &Done) -> Option<(Vec<String>, bool)> {
     let mut failed = false;
     for held in &done.held {
         match held.sight.as_ref().map(|(_, sight)| &sight.health) {
-            Some(Health::Ready) => {}
+            Some(Status::Current) => {}
             None if !has_health(&held.named) => {}
             None => return None,
             Some(health) => {
-                failed |= matches!(health, Health::Failed(_));
+                failed |= matches!(health, Status::Failed(_));
                 lines.push(format!("{}: {}", held.named, health.reason().unwrap_or_default()));
             }
         }

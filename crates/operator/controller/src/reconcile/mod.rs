@@ -142,10 +142,10 @@ impl Context {
         {
             return Ok(known.clone());
         }
-        let ServerVersion { git, major, minor } = ServerVersion::read(&self.client).await?;
+        let ServerVersion { git_version, major, minor } = ServerVersion::fetch(&self.client).await?;
         let read = Arc::new(Capabilities {
-            kube_version: KubeVersion { version: git, normalized: String::new(), major, minor },
-            api_versions: discovery.names().map(str::to_owned).collect(),
+            kube_version: KubeVersion { version: git_version, normalized: String::new(), major, minor },
+            api_versions: discovery.api_versions().map(str::to_owned).collect(),
         });
         *self.capabilities.borrow_mut() = Some((discovery, read.clone()));
         Ok(read)

@@ -1,7 +1,7 @@
 //! Takes away what was made for a resource that is being deleted.
 
 use http::Method;
-use podium_client::write::Propagation;
+use podium_client::write::PropagationPolicy;
 use podium_client::{ObjectKey, client};
 use podium_controller::events::EventType;
 use podium_controller::work_queue::ReconcileResult;
@@ -102,7 +102,7 @@ impl Context {
             Deployer { client: &self.client, kinds: &self.kinds, release: &release_ref, owner_uid: None };
         let held = controller.card(key).and_then(|card| card.done).map(|done| done.held).unwrap_or_default();
         let names: Vec<ObjectRef> = held.into_iter().map(|held| held.named).collect();
-        let steps = deployer.prune(&names, &[], Propagation::Background).await?;
+        let steps = deployer.prune(&names, &[], PropagationPolicy::Background).await?;
         if options.wait.is_some() {
             let gone = steps.into_iter().filter(|step| step.action == Action::Delete).map(|step| step.object);
             let gone: Vec<ObjectRef> = gone.collect();
@@ -127,7 +127,7 @@ impl Context {
     /// The same, once; a resource that is gone already is fine.
     async fn try_to_let_go(&self, controller: &Controller, custom: &Custom) -> Result<(), client::Error> {
         let namespace = Some(custom.namespace()).filter(|namespace| !namespace.is_empty());
-        let current = self.client.find(&controller.resource, namespace, custom.name()).await?;
+        let current = self.client.get_confirmed(&controller.resource, namespace, custom.name()).await?;
         let Some(current) = current.map(Custom).filter(|current| current.uid() == custom.uid()) else {
             return Ok(());
         };

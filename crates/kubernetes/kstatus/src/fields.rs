@@ -1,70 +1,70 @@
-//! Fields of objects, read with the tolerance that kstatus has: some wrong types are a default, others an error.
+//! Field access with the tolerance of kstatus: some fields of the wrong type have a default, others are an error.
 
 use serde_json::{Map, Value};
 
-/// A field whose type says that the object is not what its kind promises.
+/// Field whose type does not match the schema of its kind.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} has a value of the wrong type")]
-pub struct Unreadable(pub &'static str);
+pub struct InvalidField(pub &'static str);
 
-/// The longest text of somebody else that goes into our words.
-const LONGEST: usize = 300;
+/// Limit for text from objects in a reason.
+const MAX_MESSAGE_CHARS: usize = 300;
 
-/// A text where there is one, else nothing.
-pub fn text<'a>(object: &'a Value, path: &[&str]) -> &'a str {
-    at(object, path).and_then(Value::as_str).unwrap_or_default()
+/// String at a path, or an empty one.
+pub fn string_at<'a>(object: &'a Value, path: &[&str]) -> &'a str {
+    value_at(object, path).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A whole number where there is one, else what is given.
-pub fn number(object: &Value, path: &[&str], otherwise: i64) -> i64 {
-    at(object, path).and_then(Value::as_i64).unwrap_or(otherwise)
+/// Integer at a path, or the default.
+pub fn int_at(object: &Value, path: &[&str], default: i64) -> i64 {
+    value_at(object, path).and_then(Value::as_i64).unwrap_or(default)
 }
 
-/// Whatever is there.
-pub fn at<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
+/// Value at a path.
+pub fn value_at<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
     path.iter().try_fold(object, |value, field| value.get(field))
 }
 
-/// The items of a list; none when there is no list.
-pub fn items<'a>(object: &'a Value, path: &[&str]) -> &'a [Value] {
-    at(object, path).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+/// Items of the list at a path; empty if there is none.
+pub fn list_at<'a>(object: &'a Value, path: &[&str]) -> &'a [Value] {
+    value_at(object, path).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// A field of one of an object's parts: absent parts are fine, parts that are no map are not.
-pub fn strict<'a>(
+/// Field of a top-level map, which may be absent but not of another type.
+pub fn nested_field<'a>(
     object: &'a Value,
     part: &str,
     field: &str,
     name: &'static str,
-) -> Result<Option<&'a Value>, Unreadable> {
+) -> Result<Option<&'a Value>, InvalidField> {
     match object.get(part) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Object(map)) => Ok(map.get(field)),
-        Some(_) => Err(Unreadable(name)),
+        Some(_) => Err(InvalidField(name)),
     }
 }
 
-/// A text in a map that may be absent or null, but nothing else.
-pub fn strict_text<'a>(
+/// String in a map, which may be absent or null but not of another type.
+pub fn string_field<'a>(
     map: &'a Map<String, Value>,
     field: &str,
     name: &'static str,
-) -> Result<&'a str, Unreadable> {
+) -> Result<&'a str, InvalidField> {
     match map.get(field) {
         None | Some(Value::Null) => Ok(""),
         Some(Value::String(text)) => Ok(text),
-        Some(_) => Err(Unreadable(name)),
+        Some(_) => Err(InvalidField(name)),
     }
 }
 
-/// Somebody else's text in one short line.
-pub fn clip(text: &str) -> String {
+/// Joins text into one line and truncates it.
+pub fn truncate_line(text: &str) -> String {
     let mut out = String::new();
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
         if !out.is_empty() {
             out.push(' ');
         }
-        let room = LONGEST.saturating_sub(out.chars().count());
+        let room = MAX_MESSAGE_CHARS.saturating_sub(out.chars().count());
         if word.chars().nth(room).is_some() {
             out.extend(word.chars().take(room));
             out.push('…');
@@ -75,15 +75,15 @@ pub fn clip(text: &str) -> String {
     out
 }
 
-/// What is said, with somebody's reason and message after it where there are any.
-pub fn with_reason(said: &str, reason: &str, message: &str) -> String {
-    let parts = [said.to_owned(), clip(reason), clip(message)];
+/// Joins a summary with the reason and message of a condition, if any.
+pub fn join_reason(summary: &str, reason: &str, message: &str) -> String {
+    let parts = [summary.to_owned(), truncate_line(reason), truncate_line(message)];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join(": ")
 }
 
-/// Seconds since 1970 of an RFC 3339 time; fractions are left out.
-pub fn seconds(time: &str) -> Option<i64> {
+/// Unix time in seconds of an RFC 3339 timestamp; ignores fractions.
+pub fn parse_rfc3339(time: &str) -> Option<i64> {
     let digits = |from: usize, to: usize| {
         let part = time.get(from..to)?;
         part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse::<i64>().ok())?
@@ -121,7 +121,7 @@ pub fn seconds(time: &str) -> Option<i64> {
         }
         _ => return None,
     };
-    // Years start in March, so that the leap day is a year's last.
+    // Years start in March, so that the leap day is the last day.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = year * 365 + year.div_euclid(4) - year.div_euclid(100)
         + year.div_euclid(400)
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_seconds_since_1970() {
+    fn parses_rfc3339_to_unix_seconds() {
         let table = [
             ("1970-01-01T00:00:00Z", Some(0)),
             ("2026-11-16T07:22:41Z", Some(1_794_813_761)),
@@ -153,15 +153,15 @@ mod tests {
             ("", None),
         ];
         for (text, expected) in table {
-            assert_eq!(seconds(text), expected, "{text}");
+            assert_eq!(parse_rfc3339(text), expected, "{text}");
         }
     }
 
     #[test]
-    fn long_and_many_lined_texts_become_one_short_line() {
-        assert_eq!(clip(" a\n\tb \u{7}c "), "a b c");
-        let long = clip(&"ä".repeat(100_000));
-        assert_eq!(long.chars().count(), LONGEST + 1);
-        assert!(clip(&"word ".repeat(100_000)).chars().count() <= LONGEST + 2);
+    fn truncates_text_to_one_short_line() {
+        assert_eq!(truncate_line(" a\n\tb \u{7}c "), "a b c");
+        let long = truncate_line(&"ä".repeat(100_000));
+        assert_eq!(long.chars().count(), MAX_MESSAGE_CHARS + 1);
+        assert!(truncate_line(&"word ".repeat(100_000)).chars().count() <= MAX_MESSAGE_CHARS + 2);
     }
 }

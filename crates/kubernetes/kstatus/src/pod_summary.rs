@@ -1,121 +1,125 @@
-//! Why pods are not ready, from their own status.
+//! Reasons why pods are not ready, from their status.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::view::{at, clip, items, number, text, with_reason};
+use crate::fields::{int_at, join_reason, list_at, string_at, truncate_line, value_at};
 
-/// How many pods are named.
-const NAMED: usize = 3;
+/// Pods that a summary names.
+const MAX_NAMED_PODS: usize = 3;
 
-/// Reasons that a container waits for while all is well.
-const STARTING: &[&str] = &["ContainerCreating", "PodInitializing"];
+/// Waiting reasons of a container that starts normally.
+const STARTING_REASONS: &[&str] = &["ContainerCreating", "PodInitializing"];
 
-/// How much a problem deserves to be told before others.
+/// Severity of a problem; the summary names the most severe ones first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
+enum Severity {
     Broken,
     Unschedulable,
     Unready,
     Starting,
 }
 
-/// What is wrong, with its rank.
-type Problem = (Rank, String);
+/// Problem of a pod, with its severity.
+type Problem = (Severity, String);
 
-/// How many of these pods are ready, and why the others are not: `2 of 3 pods ready; pod web-x: container app:
+/// Summarizes how many pods are ready and why the others are not: `2 of 3 pods ready; pod web-x: container app:
 /// ImagePullBackOff: …`.
 ///
-/// Pods that are going away, and those that have ended well, do not count. Nothing when no pod has a problem.
-pub fn explain(pods: &[Value]) -> Option<String> {
-    told(pods).map(|(count, reasons)| format!("{count}; {reasons}"))
+/// Ignores pods that are terminating or have succeeded. `None` if all others are ready.
+pub fn explain_pods(pods: &[Value]) -> Option<String> {
+    summarize(pods).map(|(count, reasons)| format!("{count}; {reasons}"))
 }
 
-/// How many are ready, and the reasons, apart.
-pub(crate) fn told(pods: &[Value]) -> Option<(String, String)> {
+/// Count of ready pods and reasons of the others, separately.
+pub(crate) fn summarize(pods: &[Value]) -> Option<(String, String)> {
     let counted = pods.iter().filter(|pod| {
-        text(pod, &["metadata", "deletionTimestamp"]).is_empty()
-            && text(pod, &["status", "phase"]) != "Succeeded"
+        string_at(pod, &["metadata", "deletionTimestamp"]).is_empty()
+            && string_at(pod, &["status", "phase"]) != "Succeeded"
     });
     let mut total = 0_usize;
-    let mut problems: Vec<(Rank, &Value)> = Vec::new();
+    let mut problems: Vec<(Severity, &Value)> = Vec::new();
     for pod in counted {
         total += 1;
-        if let Some((rank, _)) = ranked(pod) {
-            problems.push((rank, pod));
+        if let Some((severity, _)) = pod_problem(pod) {
+            problems.push((severity, pod));
         }
     }
     if problems.is_empty() {
         return None;
     }
-    // Stable: pods of one rank stay in the caller's order.
-    problems.sort_by_key(|(rank, _)| *rank);
+    // A stable sort keeps the caller's order within a severity.
+    problems.sort_by_key(|(severity, _)| *severity);
     let mut reasons: Vec<String> = Vec::new();
-    for (_, pod) in problems.iter().take(NAMED) {
-        let said = problem(pod).unwrap_or_default();
-        reasons.push(format!("pod {}: {said}", clip(text(pod, &["metadata", "name"]))));
+    for (_, pod) in problems.iter().take(MAX_NAMED_PODS) {
+        let message = pod_message(pod).unwrap_or_default();
+        reasons.push(format!("pod {}: {message}", truncate_line(string_at(pod, &["metadata", "name"]))));
     }
-    if problems.len() > NAMED {
-        reasons.push(format!("and {} more", problems.len() - NAMED));
+    if problems.len() > MAX_NAMED_PODS {
+        reasons.push(format!("and {} more", problems.len() - MAX_NAMED_PODS));
     }
     Some((format!("{} of {total} pods ready", total - problems.len()), reasons.join("; ")))
 }
 
-/// Why one pod is not ready.
-pub(crate) fn problem(pod: &Value) -> Option<String> {
-    ranked(pod).map(|(_, said)| said)
+/// Why a pod is not ready.
+pub(crate) fn pod_message(pod: &Value) -> Option<String> {
+    pod_problem(pod).map(|(_, message)| message)
 }
 
-fn ranked(pod: &Value) -> Option<Problem> {
-    let phase = text(pod, &["status", "phase"]);
+fn pod_problem(pod: &Value) -> Option<Problem> {
+    let phase = string_at(pod, &["status", "phase"]);
     if phase == "Failed" {
-        return Some((Rank::Broken, failed_pod(pod)));
+        return Some((Severity::Broken, failed_pod_message(pod)));
     }
     let ready = condition(pod, "Ready");
-    let is =
-        |condition: Option<&Value>, status| condition.is_some_and(|one| text(one, &["status"]) == status);
+    let is = |condition: Option<&Value>, status| {
+        condition.is_some_and(|one| string_at(one, &["status"]) == status)
+    };
     if phase == "Succeeded" || is(ready, "True") {
         return None;
     }
-    if let Some(scheduled) = condition(pod, "PodScheduled").filter(|one| text(one, &["status"]) == "False") {
-        let said = match text(scheduled, &["reason"]) {
-            "Unschedulable" => with_reason("cannot be scheduled", "", text(scheduled, &["message"])),
-            reason => with_reason("not scheduled", reason, text(scheduled, &["message"])),
+    if let Some(scheduled) =
+        condition(pod, "PodScheduled").filter(|one| string_at(one, &["status"]) == "False")
+    {
+        let message = match string_at(scheduled, &["reason"]) {
+            "Unschedulable" => join_reason("cannot be scheduled", "", string_at(scheduled, &["message"])),
+            reason => join_reason("not scheduled", reason, string_at(scheduled, &["message"])),
         };
-        return Some((Rank::Unschedulable, said));
+        return Some((Severity::Unschedulable, message));
     }
-    let problems = containers(pod).filter_map(|(role, status)| container(role, status));
-    // The first of the worst: later containers wait for earlier ones.
-    if let Some(worst) = problems.min_by_key(|(rank, _)| *rank) {
+    let problems = containers(pod).filter_map(|(role, status)| container_problem(role, status));
+    // The first of the most severe: later containers wait for earlier ones.
+    if let Some(worst) = problems.min_by_key(|(severity, _)| *severity) {
         return Some(worst);
     }
-    let gates = ready.filter(|one| is(Some(one), "False") && !text(one, &["reason"]).is_empty());
+    let gates = ready.filter(|one| is(Some(one), "False") && !string_at(one, &["reason"]).is_empty());
     Some(match (gates, phase) {
-        (Some(one), _) => {
-            (Rank::Unready, with_reason("not ready", text(one, &["reason"]), text(one, &["message"])))
-        }
-        (None, "Running") => (Rank::Unready, "running, but not ready".to_owned()),
-        (None, "") => (Rank::Starting, "not started".to_owned()),
-        (None, phase) => (Rank::Starting, clip(&phase.to_lowercase())),
+        (Some(one), _) => (
+            Severity::Unready,
+            join_reason("not ready", string_at(one, &["reason"]), string_at(one, &["message"])),
+        ),
+        (None, "Running") => (Severity::Unready, "running, but not ready".to_owned()),
+        (None, "") => (Severity::Starting, "not started".to_owned()),
+        (None, phase) => (Severity::Starting, truncate_line(&phase.to_lowercase())),
     })
 }
 
 fn condition<'a>(pod: &'a Value, kind: &str) -> Option<&'a Value> {
-    items(pod, &["status", "conditions"]).iter().find(|one| text(one, &["type"]) == kind)
+    list_at(pod, &["status", "conditions"]).iter().find(|one| string_at(one, &["type"]) == kind)
 }
 
-/// What a container is in its pod.
+/// Role of a container in its pod.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
-    /// Runs before the others, to its end.
+enum ContainerRole {
+    /// Runs to completion before the main containers.
     Init,
-    /// Starts with the init containers, and stays.
+    /// Init container with restart policy `Always`.
     Sidecar,
     Main,
 }
 
-impl Role {
+impl ContainerRole {
     fn name(self) -> &'static str {
         match self {
             Self::Init => "init container",
@@ -125,93 +129,102 @@ impl Role {
     }
 }
 
-/// The statuses of all containers in the order of their start.
-fn containers(pod: &Value) -> impl Iterator<Item = (Role, &Value)> {
-    let always = |init: &&Value| text(init, &["restartPolicy"]) == "Always";
-    let sidecars: BTreeSet<&str> = items(pod, &["spec", "initContainers"])
+/// Statuses of all containers, in start order.
+fn containers(pod: &Value) -> impl Iterator<Item = (ContainerRole, &Value)> {
+    let always = |init: &&Value| string_at(init, &["restartPolicy"]) == "Always";
+    let sidecars: BTreeSet<&str> = list_at(pod, &["spec", "initContainers"])
         .iter()
         .filter(always)
-        .map(|init| text(init, &["name"]))
+        .map(|init| string_at(init, &["name"]))
         .collect();
     let role = move |status: &Value| {
-        if sidecars.contains(text(status, &["name"])) { Role::Sidecar } else { Role::Init }
+        if sidecars.contains(string_at(status, &["name"])) {
+            ContainerRole::Sidecar
+        } else {
+            ContainerRole::Init
+        }
     };
     let inits =
-        items(pod, &["status", "initContainerStatuses"]).iter().map(move |status| (role(status), status));
-    let mains = items(pod, &["status", "containerStatuses"]).iter().map(|status| (Role::Main, status));
+        list_at(pod, &["status", "initContainerStatuses"]).iter().map(move |status| (role(status), status));
+    let mains =
+        list_at(pod, &["status", "containerStatuses"]).iter().map(|status| (ContainerRole::Main, status));
     inits.chain(mains)
 }
 
-/// What is wrong with one container.
-fn container(role: Role, status: &Value) -> Option<Problem> {
-    let (rank, said) = if let Some(waiting) = at(status, &["state", "waiting"]) {
-        let (reason, message) = (text(waiting, &["reason"]), text(waiting, &["message"]));
+/// Problem of a container, if it has one.
+fn container_problem(role: ContainerRole, status: &Value) -> Option<Problem> {
+    let (severity, message) = if let Some(waiting) = value_at(status, &["state", "waiting"]) {
+        let (reason, message) = (string_at(waiting, &["reason"]), string_at(waiting, &["message"]));
         match reason {
-            "" => (Rank::Starting, with_reason("waiting", "", message)),
-            "CrashLoopBackOff" => (Rank::Broken, with_reason(reason, "", &last_run(status, message))),
-            _ if STARTING.contains(&reason) => (Rank::Starting, with_reason("", reason, message)),
-            _ => (Rank::Broken, with_reason("", reason, message)),
+            "" => (Severity::Starting, join_reason("waiting", "", message)),
+            "CrashLoopBackOff" => (Severity::Broken, join_reason(reason, "", &last_run(status, message))),
+            _ if STARTING_REASONS.contains(&reason) => (Severity::Starting, join_reason("", reason, message)),
+            _ => (Severity::Broken, join_reason("", reason, message)),
         }
-    } else if let Some(end) = at(status, &["state", "terminated"]) {
-        if number(end, &["exitCode"], 0) == 0 && role == Role::Init {
+    } else if let Some(end) = value_at(status, &["state", "terminated"]) {
+        if int_at(end, &["exitCode"], 0) == 0 && role == ContainerRole::Init {
             return None;
         }
-        (Rank::Broken, format!("ended with {}", ending(end)))
+        (Severity::Broken, format!("ended with {}", termination_message(end)))
     } else if status.get("ready").and_then(Value::as_bool) == Some(true) {
         return None;
-    } else if role == Role::Init {
-        (Rank::Starting, "running".to_owned())
+    } else if role == ContainerRole::Init {
+        (Severity::Starting, "running".to_owned())
     } else {
         let probe = match status.get("started").and_then(Value::as_bool) {
             Some(false) => "has not passed its startup probe",
             _ => "does not pass its readiness probe",
         };
-        (Rank::Unready, format!("running, but {probe}{}", restarts(status)))
+        (Severity::Unready, format!("running, but {probe}{}", restarts(status)))
     };
-    Some((rank, format!("{} {}: {said}", role.name(), clip(text(status, &["name"])))))
+    Some((severity, format!("{} {}: {message}", role.name(), truncate_line(string_at(status, &["name"])))))
 }
 
 fn last_run(status: &Value, otherwise: &str) -> String {
-    let Some(end) = at(status, &["lastState", "terminated"]) else { return otherwise.to_owned() };
-    let count = number(status, &["restartCount"], 0);
-    format!("last run ended with {}, {count} restart{}", ending(end), if count == 1 { "" } else { "s" })
+    let Some(end) = value_at(status, &["lastState", "terminated"]) else { return otherwise.to_owned() };
+    let count = int_at(status, &["restartCount"], 0);
+    format!(
+        "last run ended with {}, {count} restart{}",
+        termination_message(end),
+        if count == 1 { "" } else { "s" }
+    )
 }
 
 fn restarts(status: &Value) -> String {
-    match at(status, &["lastState", "terminated"]) {
+    match value_at(status, &["lastState", "terminated"]) {
         Some(_) => format!("; {}", last_run(status, "")),
         None => String::new(),
     }
 }
 
 /// `exit code 137 (OOMKilled): message`.
-fn ending(end: &Value) -> String {
-    let mut said = format!("exit code {}", number(end, &["exitCode"], 0));
-    let reason = text(end, &["reason"]);
+fn termination_message(end: &Value) -> String {
+    let mut message = format!("exit code {}", int_at(end, &["exitCode"], 0));
+    let reason = string_at(end, &["reason"]);
     if !reason.is_empty() {
-        said.push_str(&format!(" ({})", clip(reason)));
+        message.push_str(&format!(" ({})", truncate_line(reason)));
     }
-    with_reason(&said, "", text(end, &["message"]))
+    join_reason(&message, "", string_at(end, &["message"]))
 }
 
 /// Why a pod has failed.
-pub(crate) fn failed_pod(pod: &Value) -> String {
-    let (reason, message) = (text(pod, &["status", "reason"]), text(pod, &["status", "message"]));
+pub(crate) fn failed_pod_message(pod: &Value) -> String {
+    let (reason, message) = (string_at(pod, &["status", "reason"]), string_at(pod, &["status", "message"]));
     let ended = containers(pod).find_map(|(role, status)| {
-        let end = at(status, &["state", "terminated"])?;
-        let name = clip(text(status, &["name"]));
-        (number(end, &["exitCode"], 0) != 0)
-            .then(|| format!("{} {name}: ended with {}", role.name(), ending(end)))
+        let end = value_at(status, &["state", "terminated"])?;
+        let name = truncate_line(string_at(status, &["name"]));
+        (int_at(end, &["exitCode"], 0) != 0)
+            .then(|| format!("{} {name}: ended with {}", role.name(), termination_message(end)))
     });
     match ended {
         Some(ended) if reason.is_empty() && message.is_empty() => format!("failed: {ended}"),
-        _ => with_reason("failed", reason, message),
+        _ => join_reason("failed", reason, message),
     }
 }
 
-/// The containers of a pod that crash again and again.
-pub(crate) fn failed_containers(pod: &Value) -> String {
-    problem(pod).unwrap_or_else(|| "a container crashes again and again".to_owned())
+/// Message about the container of a pod that is in a crash loop.
+pub(crate) fn crash_loop_message(pod: &Value) -> String {
+    pod_message(pod).unwrap_or_else(|| "a container crashes again and again".to_owned())
 }
 
 #[cfg(test)]
@@ -238,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn each_reason_is_told_in_words() {
+    fn explains_each_reason() {
         let pull = "Back-off pulling image \"x\"";
         let table = [
             (
@@ -297,13 +310,13 @@ mod tests {
             (json!("nonsense"), "not started"),
         ];
         for (status, expected) in table {
-            let told = explain(&[pod("p", status.clone())]);
-            assert_eq!(told, Some(format!("0 of 1 pods ready; pod p: {expected}")), "{status}");
+            let explained = explain_pods(&[pod("p", status.clone())]);
+            assert_eq!(explained, Some(format!("0 of 1 pods ready; pod p: {expected}")), "{status}");
         }
     }
 
     #[test]
-    fn a_sidecar_is_told_from_an_init_container_by_the_spec() {
+    fn distinguishes_sidecars_by_restart_policy() {
         let mut pod = pod(
             "p",
             json!({"initContainerStatuses": [{"name": "proxy", "started": true, "state": {"running": {}}}]}),
@@ -311,11 +324,11 @@ mod tests {
         pod["spec"] = json!({"initContainers": [{"name": "proxy", "restartPolicy": "Always"}]});
         let expected =
             "0 of 1 pods ready; pod p: sidecar proxy: running, but does not pass its readiness probe";
-        assert_eq!(explain(&[pod]).as_deref(), Some(expected));
+        assert_eq!(explain_pods(&[pod]).as_deref(), Some(expected));
     }
 
     #[test]
-    fn few_pods_are_named_and_the_broken_ones_first() {
+    fn names_few_pods_and_broken_ones_first() {
         let mut pods: Vec<Value> = (0..4)
             .map(|n| container(&format!("new-{n}"), json!({"waiting": {"reason": "ContainerCreating"}})))
             .collect();
@@ -326,20 +339,20 @@ mod tests {
         pods.push(leaving);
         let expected = "1 of 6 pods ready; pod broken: container app: ErrImagePull; pod new-0: container app: \
                         ContainerCreating; pod new-1: container app: ContainerCreating; and 2 more";
-        assert_eq!(explain(&pods).as_deref(), Some(expected));
+        assert_eq!(explain_pods(&pods).as_deref(), Some(expected));
     }
 
     #[test]
-    fn nothing_is_told_of_pods_that_are_well() {
-        assert_eq!(explain(&[]), None);
-        assert_eq!(explain(&[ready("a"), pod("done", json!({"phase": "Succeeded"}))]), None);
+    fn explains_nothing_when_all_pods_are_ready() {
+        assert_eq!(explain_pods(&[]), None);
+        assert_eq!(explain_pods(&[ready("a"), pod("done", json!({"phase": "Succeeded"}))]), None);
     }
 
     #[test]
-    fn hostile_sizes_give_short_words() {
+    fn bounds_message_length() {
         let long = "x".repeat(100_000);
         let state = json!({"waiting": {"reason": long, "message": long}});
         let pods: Vec<Value> = (0..50).map(|_| container(&long, state.clone())).collect();
-        assert!(explain(&pods).unwrap().chars().count() < 4000);
+        assert!(explain_pods(&pods).unwrap().chars().count() < 4000);
     }
 }

@@ -1,8 +1,8 @@
-//! Which pods belong to an object.
+//! Pods of a workload.
 
 use serde_json::Value;
 
-/// The labels of the pods that an object keeps, as a selector; selectors by expressions are left out.
+/// Label selector of a workload's pods; ignores `matchExpressions`.
 pub fn pod_selector(object: &Value) -> Option<String> {
     let path = match object.get("kind")?.as_str()? {
         "ReplicaSet" | "Deployment" | "StatefulSet" | "DaemonSet" | "Job" => "/spec/selector/matchLabels",
@@ -15,7 +15,7 @@ pub fn pod_selector(object: &Value) -> Option<String> {
     (!pairs.is_empty()).then(|| pairs.join(","))
 }
 
-/// Whether an object has pods now, by its own count: what they say may change while the object itself does not.
+/// Whether the status of a workload counts any pods. Their state may change while the workload itself does not.
 pub fn has_pods(object: &Value) -> bool {
     let counts = ["replicas", "currentNumberScheduled", "active"];
     let status = object.get("status");
@@ -31,20 +31,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keepers_of_pods_have_a_selector_and_others_none() {
+    fn selects_pods_of_workloads_only() {
         let labels = json!({"app": "web", "tier": "front"});
-        let keeper = json!({"kind": "Deployment", "spec": {"selector": {"matchLabels": labels}}});
-        assert_eq!(pod_selector(&keeper).as_deref(), Some("app=web,tier=front"));
+        let deployment = json!({"kind": "Deployment", "spec": {"selector": {"matchLabels": labels}}});
+        assert_eq!(pod_selector(&deployment).as_deref(), Some("app=web,tier=front"));
         let old = json!({"kind": "ReplicationController", "spec": {"selector": labels}});
         assert_eq!(pod_selector(&old).as_deref(), Some("app=web,tier=front"));
-        // Everything in the namespace would match.
+        // An empty selector would match every pod in the namespace.
         let none = json!({"kind": "Job", "spec": {"selector": {"matchLabels": {}}}});
         assert_eq!(pod_selector(&none), None);
         assert_eq!(pod_selector(&json!({"kind": "Service", "spec": {"selector": labels}})), None);
     }
 
     #[test]
-    fn an_object_has_pods_when_it_counts_some() {
+    fn has_pods_when_status_counts_some() {
         let statuses = [
             (json!({"replicas": 2}), true),
             (json!({"currentNumberScheduled": 1, "numberReady": 0}), true),
