@@ -2,7 +2,7 @@
 //!
 //! What other tools need is small:
 //!
-//! - [`Reference`] names an image in a registry, [`Place`] also one in files (`oci:`, `oci-archive:`, `docker-archive:`).
+//! - [`Reference`] names an image in a registry, [`ImageLocation`] also one in files (`oci:`, `oci-archive:`, `docker-archive:`).
 //! - [`Layout`] is a directory of images. Everything that is built or pulled is there first.
 //! - [`build::Image`] with [`build::Layer`] makes an image of files: `image.write(&layout)` gives its [`Descriptor`]. The
 //!   same input is always the same digest. [`build::index`] makes one for several platforms.
@@ -10,7 +10,7 @@
 //!   [`Client::tags`], [`Client::tag`], [`Client::delete`], [`Client::referrers`].
 //! - [`Client::files`] reads the files of an image in a registry under some paths, without keeping the rest: a catalog's
 //!   `/configs`, a bundle's `/manifests` and `/metadata`. For images in a layout or an archive the same is
-//!   `(&layout as &dyn Blobs).files(…)`, and [`files::Collector`] takes layers from anywhere.
+//!   `(&layout as &dyn BlobSource).files(…)`, and [`files::FileCollector`] takes layers from anywhere.
 //! - [`unpack`] writes an image's files to disk.
 //!
 //! Build and push:
@@ -55,7 +55,7 @@
 //! authorities: [`Options`] says it all.
 
 pub mod archive;
-pub mod blobs;
+pub mod blob_source;
 pub mod build;
 pub mod client;
 pub mod digest;
@@ -69,21 +69,21 @@ pub mod tar;
 pub mod tree;
 pub mod unpack;
 
-mod buffers;
+mod buffer_pool;
 mod disk;
 mod gzip;
-mod hashing;
 #[cfg(test)]
-mod testing;
+mod test_util;
+mod threaded_hasher;
 mod zstd;
 
-pub use blobs::Blobs;
+pub use blob_source::BlobSource;
 pub use client::credentials::{Credential, Keyring};
-pub use client::dial::Proxies;
-pub use client::remote::Contents;
-pub use client::trust::{Certificate, Trust};
-pub use client::{Client, How, Listener, Options, Platforms, Progress, quiet};
+pub use client::dial::ProxyConfig;
+pub use client::remote::ImageContents;
+pub use client::tls::{ClientCertificate, TlsOptions};
+pub use client::{Client, Options, Platforms, Progress, ProgressReporter, TransferOutcome, no_progress};
 pub use digest::Digest;
 pub use layout::Layout;
-pub use model::{Config, Descriptor, Document, Index, Manifest, Platform};
-pub use reference::{Place, Reference};
+pub use model::{Config, Descriptor, Index, Manifest, ManifestOrIndex, Platform};
+pub use reference::{ImageLocation, Reference};

@@ -12,45 +12,45 @@
 //! # }
 //! ```
 
+mod api;
 pub mod auth;
+mod credential_helper;
 pub mod credentials;
 pub mod dial;
 pub mod fetch;
-mod helper;
 mod http;
 mod pull;
 mod push;
-mod registry;
 pub mod remote;
-pub mod trust;
+pub mod tls;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use crate::digest::Digest;
-use crate::model::{Descriptor, Document, Platform};
-use crate::{blobs, layout, model, reference};
+use crate::model::{Descriptor, ManifestOrIndex, Platform};
+use crate::{blob_source, layout, model, reference};
 
-pub use remote::Remote;
+pub use remote::RemoteImage;
 
 /// Why a registry could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There was no answer.
-    #[error("{host} cannot be reached: {why}")]
+    #[error("{host} cannot be reached: {reason}")]
     Connect {
         /// Who was asked.
         host: String,
         /// Why.
-        why: String,
+        reason: String,
     },
     /// There is an answer, and who gives it is not believed, or does not believe us. To ask again is no help.
-    #[error("{host} cannot be talked to: {why}")]
+    #[error("{host} cannot be talked to: {reason}")]
     Certificate {
         /// Who was asked.
         host: String,
         /// Why.
-        why: String,
+        reason: String,
     },
     /// The answer was no.
     #[error("{method} {url}: {status}: {message}")]
@@ -65,30 +65,30 @@ pub enum Error {
         message: String,
     },
     /// The registry wants to know who we are.
-    #[error("{registry} {}: podium registry login {registry} --username NAME", if *known { "does not accept these credentials; log in again" } else { "wants credentials; log in" })]
-    Login {
+    #[error("{registry} {}: podium registry login {registry} --username NAME", if *credentials_sent { "does not accept these credentials; log in again" } else { "wants credentials; log in" })]
+    LoginRequired {
         /// Which.
         registry: String,
         /// Whether it was shown some.
-        known: bool,
+        credentials_sent: bool,
     },
     /// It is not there.
     #[error("{0} is not there")]
     NotFound(String),
     /// An answer is not what was asked for.
     #[error("{0}")]
-    Wrong(String),
+    Unexpected(String),
     /// Somebody wants us to go where we do not go.
-    #[error("{from} redirects, and that is not followed: {why}")]
+    #[error("{from} redirects, and that is not followed: {reason}")]
     Redirect {
         /// Who.
         from: String,
         /// Where, and why not.
-        why: String,
+        reason: String,
     },
     /// An address is none.
     #[error("{0:?} is not an address")]
-    Address(String),
+    InvalidUrl(String),
     /// No connection can be prepared.
     #[error("connections cannot be prepared: {0}")]
     Tls(String),
@@ -99,10 +99,10 @@ pub enum Error {
     #[error(transparent)]
     Reference(#[from] reference::Error),
     /// A document.
-    #[error("{place}: {source}")]
-    Model {
+    #[error("{location}: {source}")]
+    Manifest {
         /// Whose.
-        place: String,
+        location: String,
         /// Why.
         source: model::Error,
     },
@@ -111,7 +111,7 @@ pub enum Error {
     Layout(#[from] layout::Error),
     /// What is read from.
     #[error(transparent)]
-    Blobs(#[from] blobs::Error),
+    BlobSource(#[from] blob_source::Error),
 }
 
 impl Error {
@@ -129,11 +129,11 @@ impl Error {
 #[derive(Clone)]
 pub struct Options {
     /// Whom to believe.
-    pub trust: trust::Trust,
+    pub tls: tls::TlsOptions,
     /// Who we are.
     pub keyring: credentials::Keyring,
     /// Which proxies stand before whom.
-    pub proxies: dial::Proxies,
+    pub proxies: dial::ProxyConfig,
     /// No TLS for any registry. Those of this machine need none anyway.
     pub plain_http: bool,
     /// How many blobs are under way at a time.
@@ -145,9 +145,9 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            trust: trust::Trust::default(),
+            tls: tls::TlsOptions::default(),
             keyring: credentials::Keyring::default(),
-            proxies: dial::Proxies::default(),
+            proxies: dial::ProxyConfig::default(),
             plain_http: false,
             jobs: 4,
             retries: 4,
@@ -158,25 +158,25 @@ impl Default for Options {
 /// A client of registries. Clones share connections and tokens.
 #[derive(Clone)]
 pub struct Client {
-    inner: Arc<Inner>,
+    inner: Arc<ClientInner>,
 }
 
-struct Inner {
+struct ClientInner {
     options: Options,
-    peers: Mutex<HashMap<(String, bool), Arc<http::Peer>>>,
-    hosts: Mutex<HashMap<String, Arc<http::Host>>>,
-    trying: tokio::sync::Mutex<()>,
+    endpoints: Mutex<HashMap<(String, bool), Arc<http::Endpoint>>>,
+    hosts: Mutex<HashMap<String, Arc<http::RegistryHost>>>,
+    probe_lock: tokio::sync::Mutex<()>,
 }
 
 impl Client {
     /// One that works so. Connections are made when they are needed.
     pub fn new(options: Options) -> Self {
         Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(ClientInner {
                 options,
-                peers: Mutex::default(),
+                endpoints: Mutex::default(),
                 hosts: Mutex::default(),
-                trying: tokio::sync::Mutex::default(),
+                probe_lock: tokio::sync::Mutex::default(),
             }),
         }
     }
@@ -192,9 +192,9 @@ pub enum Platforms {
 }
 
 /// The blobs of some documents, each once, the largest first: nobody waits for it at the end.
-fn blobs_of<'d>(documents: impl Iterator<Item = &'d Document>) -> Vec<Descriptor> {
+fn unique_blobs<'d>(documents: impl Iterator<Item = &'d ManifestOrIndex>) -> Vec<Descriptor> {
     let mut blobs: Vec<Descriptor> = Vec::new();
-    for blob in documents.flat_map(Document::blobs) {
+    for blob in documents.flat_map(ManifestOrIndex::blobs) {
         if !blobs.iter().any(|other| other.digest == blob.digest) {
             blobs.push(blob.clone());
         }
@@ -207,28 +207,28 @@ fn blobs_of<'d>(documents: impl Iterator<Item = &'d Document>) -> Vec<Descriptor
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// A blob of this size begins, with so much of it there already.
-    Begin(Digest, u64, u64),
+    Started(Digest, u64, u64),
     /// So many bytes more.
-    Moved(Digest, u64),
+    Transferred(Digest, u64),
     /// It is there; how it came there.
-    Done(Digest, How),
+    Finished(Digest, TransferOutcome),
 }
 
 /// How a blob came to where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum TransferOutcome {
     /// It was there before.
-    Existed,
+    AlreadyExists,
     /// From another repository of the same registry.
     Mounted,
     /// It was moved.
-    Moved,
+    Transferred,
 }
 
 /// Who is told of progress.
-pub type Listener = Arc<dyn Fn(Progress) + Send + Sync>;
+pub type ProgressReporter = Arc<dyn Fn(Progress) + Send + Sync>;
 
 /// Nobody is told.
-pub fn quiet() -> Listener {
+pub fn no_progress() -> ProgressReporter {
     Arc::new(|_| {})
 }

@@ -19,7 +19,7 @@ pub struct Platform {
 
 impl Platform {
     /// Linux on this machine's processor.
-    pub fn here() -> Self {
+    pub fn host() -> Self {
         let architecture = match std::env::consts::ARCH {
             "x86_64" => "amd64",
             "aarch64" => "arm64",
@@ -33,20 +33,20 @@ impl Platform {
 
     /// Reads `OS/ARCHITECTURE[/VARIANT]`.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let wrong = || Error::Platform(text.chars().take(100).collect());
-        let fine = |part: &&str| {
+        let invalid = || Error::InvalidPlatform(text.chars().take(100).collect());
+        let valid = |part: &&str| {
             !part.is_empty()
                 && part.len() <= 64
                 && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
         };
         let parts: Vec<&str> = text.split('/').collect();
-        if !parts.iter().all(fine) {
-            return Err(wrong());
+        if !parts.iter().all(valid) {
+            return Err(invalid());
         }
         match parts.as_slice() {
             [os, architecture] => Ok(Self::new(os, architecture, None)),
             [os, architecture, variant] => Ok(Self::new(os, architecture, Some(variant))),
-            _ => Err(wrong()),
+            _ => Err(invalid()),
         }
     }
 
@@ -57,17 +57,17 @@ impl Platform {
     }
 
     /// Whether what is for `other` runs here.
-    pub fn runs(&self, other: &Self) -> bool {
+    pub fn can_run(&self, other: &Self) -> bool {
         let variant = self.variant.is_none() || other.variant.is_none() || self.variant == other.variant;
         self.os == other.os && self.architecture == other.architecture && variant
     }
 
-    pub(super) fn read(value: &Value) -> Option<Self> {
+    pub(super) fn from_json(value: &Value) -> Option<Self> {
         let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| text.len() <= 64);
         Some(Self::new(text("os")?, text("architecture")?, text("variant").filter(|text| !text.is_empty())))
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let mut value = json!({ "architecture": self.architecture, "os": self.os });
         if let (Some(variant), Some(map)) = (&self.variant, value.as_object_mut()) {
             map.insert("variant".to_owned(), variant.as_str().into());

@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use podium_oci::build::{Image, Layer, Rights};
+use podium_oci::build::{FileAttributes, ImageBuilder, LayerBuilder};
 use podium_oci::registry::store::Store;
-use podium_oci::registry::{Registry, limits};
+use podium_oci::registry::{Registry, server_limits};
 use podium_oci::{Client, Descriptor, Layout, Options, Platform, Reference};
 use podium_serve::Server;
 
-pub struct Scratch(PathBuf);
+pub struct TempDir(PathBuf);
 
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
-impl Scratch {
+impl TempDir {
     pub fn new() -> Self {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("podium-oci-test-{}-{number}", std::process::id()));
@@ -29,7 +29,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for TempDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -43,7 +43,7 @@ pub async fn registry(folder: &Path) -> (String, Arc<Store>) {
 }
 
 pub async fn serve(registry: Registry) -> String {
-    let server = Server::bind("127.0.0.1:0", limits()).await.unwrap();
+    let server = Server::bind("127.0.0.1:0", server_limits()).await.unwrap();
     let address = server.address().unwrap().to_string();
     tokio::spawn(server.run(registry.service(), std::future::pending()));
     address
@@ -65,12 +65,14 @@ pub fn noise(size: usize) -> Vec<u8> {
 
 /// An image with a small and a large layer.
 pub fn image(layout: &Layout, size: usize) -> Descriptor {
-    let mut small = Layer::new();
-    small.file("/configs/catalog.yaml", *b"schema: olm.package\n", Rights::default()).unwrap();
-    small.file("/etc/motd", *b"hello", Rights::default()).unwrap();
-    let mut large = Layer::new();
-    large.file("/bin/app", noise(size), Rights { mode: Some(0o755), ..Rights::default() }).unwrap();
-    let mut image = Image::new(Platform::here());
+    let mut small = LayerBuilder::new();
+    small.add_file("/configs/catalog.yaml", *b"schema: olm.package\n", FileAttributes::default()).unwrap();
+    small.add_file("/etc/motd", *b"hello", FileAttributes::default()).unwrap();
+    let mut large = LayerBuilder::new();
+    large
+        .add_file("/bin/app", noise(size), FileAttributes { mode: Some(0o755), ..FileAttributes::default() })
+        .unwrap();
+    let mut image = ImageBuilder::new(Platform::host());
     image.layers = vec![small, large];
     image.entrypoint = vec!["/bin/app".to_owned()];
     image.labels.insert("l".to_owned(), "v".to_owned());

@@ -6,34 +6,34 @@ use std::collections::VecDeque;
 use bytes::{Bytes, BytesMut};
 
 /// How many are remembered: as many as may wait for the network, and a few that it works on.
-const MAX: usize = 12;
+const MAX_TRACKED: usize = 12;
 
 /// Buffers that the network may still have.
 #[derive(Default)]
-pub(crate) struct Buffers(VecDeque<Bytes>);
+pub(crate) struct BufferPool(VecDeque<Bytes>);
 
-impl Buffers {
+impl BufferPool {
     /// A buffer of this size, with anything in it.
-    pub(crate) fn take(&mut self, size: usize) -> BytesMut {
+    pub(crate) fn acquire(&mut self, size: usize) -> BytesMut {
         if let Some(oldest) = self.0.pop_front() {
             match oldest.try_into_mut() {
                 Ok(mut buffer) => {
                     buffer.resize(size, 0);
                     return buffer;
                 }
-                Err(busy) => self.0.push_front(busy),
+                Err(in_use) => self.0.push_front(in_use),
             }
         }
         BytesMut::zeroed(size)
     }
 
     /// What is sent.
-    pub(crate) fn send(&mut self, buffer: BytesMut) -> Bytes {
-        let part = buffer.freeze();
-        if self.0.len() < MAX {
-            self.0.push_back(part.clone());
+    pub(crate) fn freeze(&mut self, buffer: BytesMut) -> Bytes {
+        let chunk = buffer.freeze();
+        if self.0.len() < MAX_TRACKED {
+            self.0.push_back(chunk.clone());
         }
-        part
+        chunk
     }
 }
 
@@ -42,19 +42,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_let_go_is_used_again_and_nothing_else() {
-        let mut buffers = Buffers::default();
-        let mut first = buffers.take(100);
+    fn reuses_only_released_buffers() {
+        let mut buffers = BufferPool::default();
+        let mut first = buffers.acquire(100);
         first.fill(1);
-        let first = buffers.send(first);
-        let mut second = buffers.take(100);
+        let first = buffers.freeze(first);
+        let mut second = buffers.acquire(100);
         second.fill(2);
-        let second = buffers.send(second);
+        let second = buffers.freeze(second);
         assert_eq!((&first[..], &second[..]), (&[1; 100][..], &[2; 100][..]));
-        let place = first.as_ptr();
+        let address = first.as_ptr();
         drop(first);
-        let third = buffers.take(50);
-        assert_eq!((third.as_ptr(), third.len()), (place, 50));
+        let third = buffers.acquire(50);
+        assert_eq!((third.as_ptr(), third.len()), (address, 50));
         assert_eq!(&second[..], &[2; 100]);
     }
 }

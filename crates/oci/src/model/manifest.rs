@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::descriptor::{annotations, annotations_json};
+use super::descriptor::{annotations, annotations_to_json};
 use super::*;
 
 /// An image: a configuration and layers.
@@ -27,7 +27,7 @@ impl Manifest {
     pub fn new(config: Descriptor, layers: Vec<Descriptor>) -> Self {
         let annotations = Annotations::new();
         Self {
-            media_type: MANIFEST.to_owned(),
+            media_type: MEDIA_TYPE_MANIFEST.to_owned(),
             config,
             layers,
             subject: None,
@@ -37,21 +37,21 @@ impl Manifest {
     }
 
     /// As bytes; the same image is always the same bytes.
-    pub fn bytes(&self) -> Vec<u8> {
-        let layers: Vec<Value> = self.layers.iter().map(Descriptor::json).collect();
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let layers: Vec<Value> = self.layers.iter().map(Descriptor::to_json).collect();
         let mut map = Map::new();
         if !self.annotations.is_empty() {
-            map.insert("annotations".to_owned(), annotations_json(&self.annotations));
+            map.insert("annotations".to_owned(), annotations_to_json(&self.annotations));
         }
-        if let Some(kind) = &self.artifact_type {
-            map.insert("artifactType".to_owned(), kind.as_str().into());
+        if let Some(artifact_type) = &self.artifact_type {
+            map.insert("artifactType".to_owned(), artifact_type.as_str().into());
         }
-        map.insert("config".to_owned(), self.config.json());
+        map.insert("config".to_owned(), self.config.to_json());
         map.insert("layers".to_owned(), layers.into());
         map.insert("mediaType".to_owned(), self.media_type.as_str().into());
         map.insert("schemaVersion".to_owned(), 2.into());
         if let Some(subject) = &self.subject {
-            map.insert("subject".to_owned(), subject.json());
+            map.insert("subject".to_owned(), subject.to_json());
         }
         Value::Object(map).to_string().into_bytes()
     }
@@ -76,35 +76,42 @@ impl Index {
     /// An index in OCI's words.
     pub fn new(manifests: Vec<Descriptor>) -> Self {
         let annotations = Annotations::new();
-        Self { media_type: INDEX.to_owned(), manifests, subject: None, artifact_type: None, annotations }
+        Self {
+            media_type: MEDIA_TYPE_INDEX.to_owned(),
+            manifests,
+            subject: None,
+            artifact_type: None,
+            annotations,
+        }
     }
 
     /// As bytes; the same index is always the same bytes.
-    pub fn bytes(&self) -> Vec<u8> {
-        let manifests: Vec<Value> = self.manifests.iter().map(Descriptor::json).collect();
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let manifests: Vec<Value> = self.manifests.iter().map(Descriptor::to_json).collect();
         let mut map = Map::new();
         if !self.annotations.is_empty() {
-            map.insert("annotations".to_owned(), annotations_json(&self.annotations));
+            map.insert("annotations".to_owned(), annotations_to_json(&self.annotations));
         }
-        if let Some(kind) = &self.artifact_type {
-            map.insert("artifactType".to_owned(), kind.as_str().into());
+        if let Some(artifact_type) = &self.artifact_type {
+            map.insert("artifactType".to_owned(), artifact_type.as_str().into());
         }
         map.insert("manifests".to_owned(), manifests.into());
         map.insert("mediaType".to_owned(), self.media_type.as_str().into());
         map.insert("schemaVersion".to_owned(), 2.into());
         if let Some(subject) = &self.subject {
-            map.insert("subject".to_owned(), subject.json());
+            map.insert("subject".to_owned(), subject.to_json());
         }
         Value::Object(map).to_string().into_bytes()
     }
 
     /// The image for a platform.
-    pub fn choose(&self, platform: &Platform) -> Result<&Descriptor, Error> {
+    pub fn select(&self, platform: &Platform) -> Result<&Descriptor, Error> {
         let images = self.manifests.iter().filter(|image| image.is_manifest() || image.is_index());
         let exact = |image: &&Descriptor| image.platform.as_ref() == Some(platform);
-        let runs =
-            |image: &&Descriptor| image.platform.as_ref().is_some_and(|offered| platform.runs(offered));
-        if let Some(image) = images.clone().find(exact).or_else(|| images.clone().find(runs)) {
+        let compatible = |image: &&Descriptor| {
+            image.platform.as_ref().is_some_and(|available| platform.can_run(available))
+        };
+        if let Some(image) = images.clone().find(exact).or_else(|| images.clone().find(compatible)) {
             return Ok(image);
         }
         // An index of one image that says nothing of platforms means just that one.
@@ -112,13 +119,13 @@ impl Index {
         match all.as_slice() {
             [only] if only.platform.is_none() => Ok(only),
             _ => {
-                let offered = |image: &&Descriptor| {
+                let available = |image: &&Descriptor| {
                     image.platform.as_ref().map_or("any".to_owned(), ToString::to_string)
                 };
-                let mut offered: Vec<String> = all.iter().map(offered).take(20).collect();
-                offered.dedup();
-                let offered = if offered.is_empty() { "none".to_owned() } else { offered.join(", ") };
-                Err(Error::NoPlatform { wanted: platform.to_string(), offered })
+                let mut available: Vec<String> = all.iter().map(available).take(20).collect();
+                available.dedup();
+                let available = if available.is_empty() { "none".to_owned() } else { available.join(", ") };
+                Err(Error::NoMatchingPlatform { requested: platform.to_string(), available })
             }
         }
     }
@@ -126,74 +133,87 @@ impl Index {
 
 /// A manifest or an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Document {
+pub enum ManifestOrIndex {
     /// One image.
     Manifest(Manifest),
     /// Several.
     Index(Index),
 }
 
-impl Document {
+impl ManifestOrIndex {
     /// Reads one. `media_type` is what somebody said it is: then it has to be that.
     pub fn parse(data: &[u8], media_type: Option<&str>) -> Result<Self, Error> {
-        const WHAT: &str = "the manifest";
-        let value = object(data, WHAT, MAX_MANIFEST)?;
-        let wrong = |field, why: &str| Error::Field { what: WHAT, field, why: why.to_owned() };
-        let said = media_type.map(|text| text.split(';').next().unwrap_or_default().trim());
+        const DOCUMENT: &str = "the manifest";
+        let value = parse_object(data, DOCUMENT, MAX_MANIFEST)?;
+        let invalid = |field, reason: &str| Error::InvalidField {
+            document: DOCUMENT,
+            field,
+            reason: reason.to_owned(),
+        };
+        let declared = media_type.map(|text| text.split(';').next().unwrap_or_default().trim());
         // What is stored before anybody knew better is sent as plain JSON.
-        let said = said.filter(|text| {
+        let declared = declared.filter(|text| {
             !matches!(*text, "" | "application/json" | "application/octet-stream" | "text/plain")
         });
-        let own = match value.get("mediaType") {
+        let embedded = match value.get("mediaType") {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) if text.is_empty() => None,
             Some(Value::String(text)) => Some(text.as_str()),
-            Some(_) => return Err(wrong("mediaType", "it is no text")),
+            Some(_) => return Err(invalid("mediaType", "it is no text")),
         };
-        if let (Some(said), Some(own)) = (said, own)
-            && said != own
+        if let (Some(declared), Some(embedded)) = (declared, embedded)
+            && declared != embedded
         {
-            return Err(wrong("mediaType", &format!("it says {own:?} and is said to be {said:?}")));
+            return Err(invalid(
+                "mediaType",
+                &format!("it says {embedded:?} and is said to be {declared:?}"),
+            ));
         }
         if value.get("schemaVersion").and_then(Value::as_u64) != Some(2) {
-            return Err(match said.or(own) {
-                Some(kind) if !kind.contains("manifest.v2") && !kind.contains("oci.image") => {
-                    Error::Kind(kind.to_owned())
+            return Err(match declared.or(embedded) {
+                Some(resolved_type)
+                    if !resolved_type.contains("manifest.v2") && !resolved_type.contains("oci.image") =>
+                {
+                    Error::UnsupportedMediaType(resolved_type.to_owned())
                 }
-                _ => wrong("schemaVersion", "it has to be 2"),
+                _ => invalid("schemaVersion", "it has to be 2"),
             });
         }
         // One text that is an image to one reader and an index to another one is a trick.
-        let (list, layers) = (
+        let (has_manifests, layers) = (
             value.get("manifests").is_some(),
             value.get("layers").is_some() || value.get("config").is_some(),
         );
-        if list && layers {
-            return Err(wrong("layers", "it has both layers and manifests"));
+        if has_manifests && layers {
+            return Err(invalid("layers", "it has both layers and manifests"));
         }
-        let kind = said.or(own).unwrap_or(if list { INDEX } else { MANIFEST });
+        let resolved_type = declared.or(embedded).unwrap_or(if has_manifests {
+            MEDIA_TYPE_INDEX
+        } else {
+            MEDIA_TYPE_MANIFEST
+        });
         let subject = match value.get("subject") {
             None | Some(Value::Null) => None,
-            Some(subject) => Some(Descriptor::read(subject, WHAT, "subject")?),
+            Some(subject) => Some(Descriptor::from_json(subject, DOCUMENT, "subject")?),
         };
-        let artifact = value.get("artifactType").and_then(Value::as_str).filter(|text| !text.is_empty());
-        let artifact_type = artifact.map(str::to_owned);
-        let annotations = annotations(&value, WHAT)?;
+        let artifact_type = value.get("artifactType").and_then(Value::as_str).filter(|text| !text.is_empty());
+        let artifact_type = artifact_type.map(str::to_owned);
+        let annotations = annotations(&value, DOCUMENT)?;
         let descriptors = |field: &'static str, limit: usize| match value.get(field) {
-            Some(Value::Array(list)) if list.len() > limit => {
-                Err(wrong(field, &format!("more than {limit} are not read")))
+            Some(Value::Array(has_manifests)) if has_manifests.len() > limit => {
+                Err(invalid(field, &format!("more than {limit} are not read")))
             }
-            Some(Value::Array(list)) => {
-                list.iter().map(|entry| Descriptor::read(entry, WHAT, field)).collect()
+            Some(Value::Array(has_manifests)) => {
+                has_manifests.iter().map(|entry| Descriptor::from_json(entry, DOCUMENT, field)).collect()
             }
             None | Some(Value::Null) => Ok(Vec::new()),
-            Some(_) => Err(wrong(field, "it has to be a list")),
+            Some(_) => Err(invalid(field, "it has to be a list")),
         };
-        let media_type = kind.to_owned();
-        match kind {
-            MANIFEST | DOCKER_MANIFEST => {
-                let config = value.get("config").ok_or_else(|| wrong("config", "it is missing"))?;
-                let config = Descriptor::read(config, WHAT, "config")?;
+        let media_type = resolved_type.to_owned();
+        match resolved_type {
+            MEDIA_TYPE_MANIFEST | MEDIA_TYPE_DOCKER_MANIFEST => {
+                let config = value.get("config").ok_or_else(|| invalid("config", "it is missing"))?;
+                let config = Descriptor::from_json(config, DOCUMENT, "config")?;
                 let layers = descriptors("layers", MAX_LAYERS)?;
                 Ok(Self::Manifest(Manifest {
                     media_type,
@@ -204,11 +224,11 @@ impl Document {
                     annotations,
                 }))
             }
-            INDEX | DOCKER_INDEX => {
+            MEDIA_TYPE_INDEX | MEDIA_TYPE_DOCKER_MANIFEST_LIST => {
                 let manifests = descriptors("manifests", MAX_MANIFESTS)?;
                 Ok(Self::Index(Index { media_type, manifests, subject, artifact_type, annotations }))
             }
-            other => Err(Error::Kind(other.chars().take(200).collect())),
+            other => Err(Error::UnsupportedMediaType(other.chars().take(200).collect())),
         }
     }
 

@@ -9,59 +9,59 @@ use std::time::{Duration, Instant};
 
 use super::credentials::Error;
 
-const MAX_ANSWER: u64 = 1 << 20;
+const MAX_OUTPUT: u64 = 1 << 20;
 /// How often it is looked whether a program has ended after it has said all.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// How helpers are started.
 #[derive(Clone, Debug)]
-pub(super) struct Helpers {
+pub(super) struct CredentialHelpers {
     /// Where they are looked for, if not where this program's own are.
     pub path: Option<OsString>,
     /// How long one may take.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
-impl Default for Helpers {
+impl Default for CredentialHelpers {
     /// Some ask their user, who may have to look for a password.
     fn default() -> Self {
-        Self { path: None, patience: Duration::from_secs(120) }
+        Self { path: None, timeout: Duration::from_secs(120) }
     }
 }
 
-impl Helpers {
+impl CredentialHelpers {
     /// Runs a helper; nothing if it has nothing.
-    pub(super) fn ask(&self, helper: &str, verb: &str, input: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        let wrong = |why: String| Error::Helper { name: helper.to_owned(), why };
+    pub(super) fn run(&self, helper: &str, action: &str, input: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let invalid = |reason: String| Error::Helper { name: helper.to_owned(), reason };
         let mut command = Command::new(format!("docker-credential-{helper}"));
-        command.arg(verb).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.arg(action).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         if let Some(path) = &self.path {
             command.env("PATH", path);
         }
         let mut child =
-            command.spawn().map_err(|e| wrong(format!("it cannot be started: {e}; is it installed?")))?;
-        match self.talk(&mut child, input) {
-            Ok(Some((status, answer))) if status.success() => Ok(Some(answer)),
-            Ok(Some((_, answer))) => {
-                let text = String::from_utf8_lossy(&answer);
-                let shown = text.trim().chars().filter(|c| !c.is_control()).take(300).collect::<String>();
+            command.spawn().map_err(|e| invalid(format!("it cannot be started: {e}; is it installed?")))?;
+        match self.communicate(&mut child, input) {
+            Ok(Some((status, output))) if status.success() => Ok(Some(output)),
+            Ok(Some((_, output))) => {
+                let text = String::from_utf8_lossy(&output);
+                let message = text.trim().chars().filter(|c| !c.is_control()).take(300).collect::<String>();
                 // All helpers say it so.
-                if shown.contains("credentials not found") { Ok(None) } else { Err(wrong(shown)) }
+                if message.contains("credentials not found") { Ok(None) } else { Err(invalid(message)) }
             }
             other => {
                 let _ = child.kill();
                 let _ = child.wait();
-                Err(wrong(match other {
+                Err(invalid(match other {
                     Err(error) => error.to_string(),
-                    Ok(_) => format!("it did not end in {} s", self.patience.as_secs_f32()),
+                    Ok(_) => format!("it did not end in {} s", self.timeout.as_secs_f32()),
                 }))
             }
         }
     }
 
     /// How it ended and what it said; nothing if it takes too long.
-    fn talk(&self, child: &mut Child, input: &[u8]) -> io::Result<Option<(ExitStatus, Vec<u8>)>> {
-        let end = Instant::now() + self.patience;
+    fn communicate(&self, child: &mut Child, input: &[u8]) -> io::Result<Option<(ExitStatus, Vec<u8>)>> {
+        let deadline = Instant::now() + self.timeout;
         if let Some(mut stdin) = child.stdin.take() {
             // Some know what they are asked for without reading it. It is short: a pipe takes it at once.
             let _ = stdin.write_all(input);
@@ -70,20 +70,20 @@ impl Helpers {
         let (sender, receiver) = mpsc::channel();
         // A helper that hangs must not hang us, and neither must what it has started and left behind.
         thread::Builder::new().name("helper".to_owned()).spawn(move || {
-            let mut answer = Vec::new();
-            let read = stdout.take(MAX_ANSWER).read_to_end(&mut answer);
-            let _ = sender.send(read.map(|_| answer));
+            let mut output = Vec::new();
+            let read = stdout.take(MAX_OUTPUT).read_to_end(&mut output);
+            let _ = sender.send(read.map(|_| output));
         })?;
-        let Ok(answer) = receiver.recv_timeout(self.patience) else { return Ok(None) };
-        let answer = answer?;
+        let Ok(output) = receiver.recv_timeout(self.timeout) else { return Ok(None) };
+        let output = output?;
         loop {
             if let Some(status) = child.try_wait()? {
-                return Ok(Some((status, answer)));
+                return Ok(Some((status, output)));
             }
-            if Instant::now() >= end {
+            if Instant::now() >= deadline {
                 return Ok(None);
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }
