@@ -1,4 +1,4 @@
-//! Images in one file: OCI's layout in a tar, and what `docker save` writes.
+//! Image archives: OCI layouts in a tar file, and archives written by `docker save`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,37 +20,37 @@ use crate::model::{
 };
 use crate::tar::{Entry, EntryKind, TarReader, TarWriter};
 
-/// Why an archive cannot be read or written.
+/// An archive that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file cannot be read or written.
+    /// An I/O error.
     #[error("{path}: {source}")]
     Io {
-        /// Which.
+        /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It is something else.
-    #[error("{path} is not an archive of images: {reason}")]
+    /// The file is not an image archive.
+    #[error("{path} is not an image archive: {reason}")]
     NotAnArchive {
-        /// Which.
+        /// The file.
         path: String,
-        /// What is missing.
+        /// What is missing or invalid.
         reason: String,
     },
-    /// A layout.
+    /// A layout error.
     #[error(transparent)]
     Layout(#[from] layout::Error),
-    /// A blob.
+    /// A blob error.
     #[error(transparent)]
     BlobSource(#[from] blob_source::Error),
 }
 
 const MAX_ENTRIES: usize = 100_000;
-/// What a compressed archive may unpack to, and what one of docker's layers may.
+/// Maximum decompressed size of an archive and of a layer in a Docker archive.
 const MAX_DECOMPRESSED: u64 = 64 << 30;
-/// Links in docker's archives: layers that are there once.
+/// Maximum length of a link chain; Docker archives link duplicate layers.
 const MAX_LINKS: usize = 8;
 
 fn io_error(path: &Path) -> impl FnOnce(io::Error) -> Error {
@@ -58,10 +58,10 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |source| Error::Io { path, source }
 }
 
-/// A tar file whose entries can be read in any order.
+/// A tar file with random access to its entries.
 pub struct Archive {
     path: PathBuf,
-    /// What is read: the file itself, or what it was unpacked to.
+    /// The indexed file: the archive itself or its decompressed copy.
     file: PathBuf,
     entries: BTreeMap<String, (u64, u64)>,
     links: BTreeMap<String, String>,
@@ -82,7 +82,7 @@ impl<R: Read> Read for CountingReader<R> {
 }
 
 impl Archive {
-    /// Looks through an archive. One that is compressed is unpacked beside `scratch` first.
+    /// Opens and indexes an archive. A compressed archive is first decompressed into the directory `scratch`.
     pub fn open(path: &Path, scratch: &Path) -> Result<Self, Error> {
         let mut head = [0; 2];
         let mut stream = File::open(path).map_err(io_error(path))?;
@@ -152,8 +152,7 @@ impl Archive {
     }
 
     fn read_entry(&self, name: &str, limit: u64) -> Result<Vec<u8>, Error> {
-        let missing =
-            || Error::NotAnArchive { path: self.location(), reason: format!("there is no {name} in it") };
+        let missing = || Error::NotAnArchive { path: self.location(), reason: format!("it has no {name}") };
         let (_, size) = self.entry(name).ok_or_else(missing)?;
         if size > limit {
             return Err(Error::NotAnArchive {
@@ -168,31 +167,31 @@ impl Archive {
         Ok(data)
     }
 
-    /// Whether it is what `docker save` writes and no OCI layout.
+    /// Whether the archive was written by `docker save` and has no OCI index.
     pub fn is_docker(&self) -> bool {
         self.entry("index.json").is_none() && self.entry("manifest.json").is_some()
     }
 
-    /// What an OCI archive has.
+    /// The index of an OCI archive.
     pub fn index(&self) -> Result<Index, Error> {
         let data = self.read_entry("index.json", MAX_MANIFEST)?;
         match ManifestOrIndex::parse(&data, None) {
             Ok(ManifestOrIndex::Index(index)) => Ok(index),
             Ok(_) => Err(Error::NotAnArchive {
                 path: self.location(),
-                reason: "index.json is no index".to_owned(),
+                reason: "index.json is not an image index".to_owned(),
             }),
             Err(e) => Err(Error::NotAnArchive { path: self.location(), reason: format!("index.json: {e}") }),
         }
     }
 
-    /// The image of a name in an OCI archive; without a name, the only one.
+    /// Finds an image by name in an OCI archive; without a name, the only image.
     pub fn find(&self, name: Option<&str>) -> Result<Descriptor, Error> {
         Ok(layout::find_image(&self.index()?.manifests, name, &self.location())?)
     }
 
-    /// Puts the images of a docker archive into a layout: its layers are compressed on the way, always in the same way.
-    /// Gives them with their names.
+    /// Loads the images of a Docker archive into a layout and returns them with their tags. Layers are recompressed
+    /// deterministically.
     pub fn load_docker(&self, layout: &Layout) -> Result<Vec<(Descriptor, Vec<String>)>, Error> {
         let invalid = |reason: String| Error::NotAnArchive { path: self.location(), reason };
         let data = self.read_entry("manifest.json", MAX_MANIFEST)?;
@@ -201,7 +200,7 @@ impl Archive {
         let manifest_entries =
             manifest_entries.as_array().filter(|manifest_entries| manifest_entries.len() <= 1000);
         let manifest_entries =
-            manifest_entries.ok_or_else(|| invalid("manifest.json is no list of images".to_owned()))?;
+            manifest_entries.ok_or_else(|| invalid("manifest.json is not a list of images".to_owned()))?;
         let mut images = Vec::new();
         for image in manifest_entries {
             let config =
@@ -215,7 +214,7 @@ impl Archive {
             let names = image.get("Layers").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
             if names.len() != diff_ids.len() {
                 return Err(invalid(format!(
-                    "an image has {} layers and its configuration speaks of {}",
+                    "an image has {} layers, but its config has {} diff IDs",
                     names.len(),
                     diff_ids.len()
                 )));
@@ -239,7 +238,7 @@ impl Archive {
     fn load_layer(&self, name: &str, diff_id: &Digest, layout: &Layout) -> Result<Descriptor, Error> {
         let stream = self.open_entry(name, 0).map_err(|e| match e.kind() {
             io::ErrorKind::NotFound => {
-                Error::NotAnArchive { path: self.location(), reason: format!("there is no {name} in it") }
+                Error::NotAnArchive { path: self.location(), reason: format!("it has no {name}") }
             }
             _ => io_error(&self.path)(e),
         })?;
@@ -264,7 +263,7 @@ impl BlobSource for Archive {
     }
 }
 
-/// A path in an archive, without `./`; nothing for one that leads out.
+/// Normalizes a path in an archive; `None` if it escapes the root.
 fn normalize_path(path: &[u8]) -> Option<String> {
     resolve_path("", str::from_utf8(path).ok()?)
 }
@@ -283,7 +282,7 @@ fn resolve_path(directory: &str, path: &str) -> Option<String> {
     Some(components.join("/"))
 }
 
-/// A file that is written beside its place and moved there when it is whole.
+/// Writes a tar file atomically.
 fn write_archive(
     path: &Path,
     write: impl FnOnce(&mut TarWriter<BufWriter<File>>) -> Result<(), Error>,
@@ -306,7 +305,7 @@ fn write_bytes(writer: &mut TarWriter<BufWriter<File>>, name: &str, data: &[u8])
     writer.append(&Entry::file(name, 0o644, data.len() as u64), &mut &data[..])
 }
 
-/// Writes images with their names as an OCI archive; the same images are always the same bytes.
+/// Saves images with their names as an OCI archive, deterministically.
 pub fn save_oci(from: &dyn BlobSource, images: &[Descriptor], path: &Path) -> Result<(), Error> {
     let mut blobs: BTreeMap<Digest, Descriptor> = BTreeMap::new();
     let mut pending: Vec<Descriptor> = images.to_vec();
@@ -338,7 +337,7 @@ pub fn save_oci(from: &dyn BlobSource, images: &[Descriptor], path: &Path) -> Re
     })
 }
 
-/// Writes images with their names as `docker save` does.
+/// Saves images with their tags in the format of `docker save`.
 pub fn save_docker(
     from: &dyn BlobSource,
     images: &[(Descriptor, Vec<String>)],
@@ -360,7 +359,8 @@ pub fn save_docker(
             for (layer, diff_id) in manifest.layers.iter().zip(&diff_ids) {
                 let name = format!("{}.tar", diff_id.hex());
                 if written.insert(name.clone()) {
-                    // Docker's layers are plain, and their size stands before them: they are unpacked twice.
+                    // Docker layers are uncompressed and the tar header needs their size, so they are decompressed
+                    // twice.
                     let size = decompressed_size(from, layer, diff_id, &mut io::sink())?;
                     let mut reader = LayerReader::new(from.open(layer)?, MAX_DECOMPRESSED, Some(diff_id))
                         .map_err(io_error(path))?;
@@ -388,7 +388,7 @@ fn decompressed_size(
     Ok(size)
 }
 
-/// Copies an image with all that it needs into a layout.
+/// Copies an image with its manifests and blobs into a layout.
 pub fn import(from: &dyn BlobSource, image: &Descriptor, layout: &Layout) -> Result<(), Error> {
     let mut pending = vec![image.clone()];
     let mut visited = std::collections::BTreeSet::new();
@@ -483,7 +483,7 @@ mod tests {
         let to = Layout::create(scratch.path("to")).unwrap();
         let loaded = archive.load_docker(&to).unwrap();
         assert_eq!(loaded[0].1, ["host.example/a:1"]);
-        // Layers that we have compressed are the same when we compress them again.
+        // Recompressing a layer that this crate compressed gives the same digest.
         assert_eq!(loaded[0].0.digest, image.digest);
     }
 

@@ -1,4 +1,4 @@
-//! Where blobs are read from: a layout, an archive, memory.
+//! Sources of blobs: layouts, archives, memory, registries.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -8,61 +8,61 @@ use bytes::{Buf, Bytes};
 use crate::digest::{Digest, VerifyingReader};
 use crate::model::{self, Config, Descriptor, MAX_CONFIG, MAX_MANIFEST, ManifestOrIndex, Platform};
 
-/// Why content cannot be read.
+/// Content that cannot be read from a source.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It is not there.
+    /// The source does not have the blob.
     #[error("{digest} is not in {location}")]
     NotFound {
-        /// Which content.
+        /// The digest.
         digest: Digest,
-        /// Where it should be.
+        /// The source.
         location: String,
     },
-    /// It cannot be read, or is not what its digest says.
+    /// The blob cannot be read or does not match its digest.
     #[error("{location}: {source}")]
     Read {
-        /// Where it is.
+        /// The source.
         location: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It is no document.
+    /// The manifest, index or config is invalid.
     #[error("{location}: {source}")]
     Invalid {
-        /// Where it is.
+        /// The source.
         location: String,
-        /// Why.
+        /// The cause.
         source: model::Error,
     },
-    /// Indexes in indexes.
-    #[error("{0}: an index of an index of an index is not followed")]
+    /// Indexes are nested too deeply.
+    #[error("{0}: indexes are nested too deeply")]
     NestedIndex(String),
-    /// The files of an image.
+    /// The files of the image cannot be read.
     #[error(transparent)]
     ImageFiles(#[from] crate::files::Error),
 }
 
-/// A place that has blobs.
+/// A source of blobs.
 pub trait BlobSource: Send + Sync {
-    /// The content of a digest from some byte on, as it is: who reads it has to compare.
+    /// Opens a blob at an offset. The content is not verified.
     fn open_at(&self, digest: &Digest, offset: u64) -> io::Result<Box<dyn Read + Send>>;
 
-    /// What messages call the place.
+    /// The source as shown in messages.
     fn location(&self) -> String;
 
-    /// Whether content was compared with its digest when it was put there. What comes from elsewhere is compared on its
-    /// way to a registry; the registry compares everything.
+    /// Whether blobs were verified against their digests when they were stored. Others are verified during a push;
+    /// the registry verifies all of them.
     fn is_verified(&self) -> bool {
         false
     }
 }
 
-/// How deep indexes may be in each other.
+/// Maximum nesting of indexes.
 const MAX_DEPTH: usize = 3;
 
 impl dyn BlobSource + '_ {
-    /// A stream that fails unless it is what the descriptor says.
+    /// Opens a blob; the reader verifies size and digest.
     pub fn open(&self, blob: &Descriptor) -> Result<VerifyingReader<Box<dyn Read + Send>>, Error> {
         match self.open_at(&blob.digest, 0) {
             Ok(stream) => Ok(VerifyingReader::new(stream, &blob.digest, blob.size)),
@@ -73,7 +73,7 @@ impl dyn BlobSource + '_ {
         }
     }
 
-    /// A small blob, whole.
+    /// Reads a small blob into memory.
     pub fn read(&self, blob: &Descriptor, limit: u64) -> Result<Vec<u8>, Error> {
         let document = "the document";
         if blob.size > limit {
@@ -86,14 +86,14 @@ impl dyn BlobSource + '_ {
         Ok(data)
     }
 
-    /// A manifest or an index.
+    /// Reads a manifest or an index.
     pub fn manifest_or_index(&self, descriptor: &Descriptor) -> Result<ManifestOrIndex, Error> {
         let data = self.read(descriptor, MAX_MANIFEST)?;
         ManifestOrIndex::parse(&data, Some(&descriptor.media_type))
             .map_err(|source| Error::Invalid { location: self.location(), source })
     }
 
-    /// The image that is meant: of an index, the one for the platform.
+    /// Resolves a descriptor to an image manifest; of an index, selects the manifest for the platform.
     pub fn select_image(
         &self,
         descriptor: &Descriptor,
@@ -114,14 +114,14 @@ impl dyn BlobSource + '_ {
         Err(Error::NestedIndex(self.location()))
     }
 
-    /// As [`BlobSource::image`], for somebody who has named the platform: an image that says it is for another one is refused.
+    /// Like `select_image`, but also rejects a single image whose config declares another platform.
     pub fn select_image_exact(
         &self,
         descriptor: &Descriptor,
         platform: &Platform,
     ) -> Result<(Descriptor, model::Manifest), Error> {
         let (image, manifest) = self.select_image(descriptor, platform)?;
-        // Charts and other things that are no images run nowhere.
+        // Charts and other artifacts have no platform.
         if [model::MEDIA_TYPE_CONFIG, model::MEDIA_TYPE_DOCKER_CONFIG]
             .contains(&manifest.config.media_type.as_str())
             && let Some(available) =
@@ -136,13 +136,13 @@ impl dyn BlobSource + '_ {
         Ok((image, manifest))
     }
 
-    /// The configuration of an image.
+    /// Reads the config of an image.
     pub fn config(&self, manifest: &model::Manifest) -> Result<Config, Error> {
         let data = self.read(&manifest.config, MAX_CONFIG)?;
         Config::parse(&data).map_err(|source| Error::Invalid { location: self.location(), source })
     }
 
-    /// The files of an image under some paths, after all its layers. Everything is compared with its digest.
+    /// Collects the files of an image under the given paths. Blobs and diff IDs are verified.
     pub fn files(
         &self,
         manifest: &model::Manifest,
@@ -163,7 +163,7 @@ impl dyn BlobSource + '_ {
 pub struct MemoryBlobs(BTreeMap<Digest, Bytes>);
 
 impl MemoryBlobs {
-    /// Takes a blob.
+    /// Adds a blob.
     pub fn put_blob(&mut self, media_type: &str, data: impl Into<Bytes>) -> Descriptor {
         let data = data.into();
         let descriptor = Descriptor::for_content(media_type, &data);

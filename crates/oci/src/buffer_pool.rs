@@ -1,19 +1,19 @@
-//! Memory for what is read from a disk and sent to the network, used again and again: new memory has to be cleared by
-//! the system, page by page, which takes longer than reading into it.
+//! A pool of buffers between disk and network. Fresh memory is zeroed page by page by the kernel, which costs more
+//! than reading into it.
 
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 
-/// How many are remembered: as many as may wait for the network, and a few that it works on.
+/// Number of tracked buffers: the capacity of the channel to the network and a few in flight.
 const MAX_TRACKED: usize = 12;
 
-/// Buffers that the network may still have.
+/// Buffers that the network may still reference.
 #[derive(Default)]
 pub(crate) struct BufferPool(VecDeque<Bytes>);
 
 impl BufferPool {
-    /// A buffer of this size, with anything in it.
+    /// Returns a buffer of `size` bytes with unspecified content, reusing a released one if possible.
     pub(crate) fn acquire(&mut self, size: usize) -> BytesMut {
         if let Some(oldest) = self.0.pop_front() {
             match oldest.try_into_mut() {
@@ -27,7 +27,7 @@ impl BufferPool {
         BytesMut::zeroed(size)
     }
 
-    /// What is sent.
+    /// Freezes a buffer for sending and tracks it for reuse.
     pub(crate) fn freeze(&mut self, buffer: BytesMut) -> Bytes {
         let chunk = buffer.freeze();
         if self.0.len() < MAX_TRACKED {

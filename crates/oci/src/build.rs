@@ -1,4 +1,4 @@
-//! Images from files: no daemon, no base needed, and the same input is always the same digest.
+//! Reproducible image builds from files, without a daemon or a base image.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -19,27 +19,27 @@ use crate::model::{
 };
 use crate::tar::{Entry, EntryKind, TarWriter};
 
-/// Why an image cannot be built.
+/// An image that cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file cannot be read.
     #[error("{path}: {source}")]
     Read {
-        /// Which.
+        /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A path that no image can have.
+    /// The path is invalid in an image.
     #[error("{0:?} is not a path in an image: write it from the root, without ..")]
     InvalidPath(String),
-    /// Two things at one path.
-    #[error("{0:?} is given twice, once as a directory")]
+    /// The path exists and one of the two is a directory.
+    #[error("{0:?} is added both as a directory and as another file type")]
     DuplicatePath(String),
-    /// Something that is neither file, directory nor link.
+    /// The source is neither a file, a directory nor a symlink.
     #[error("{0} is neither a file, a directory nor a link")]
     UnsupportedFileType(String),
-    /// Too much.
+    /// The source has too many files.
     #[error("{0} has more than {MAX_FILES} files")]
     TooManyFiles(String),
     /// The layer cannot be written.
@@ -48,29 +48,29 @@ pub enum Error {
     /// The layout cannot be used.
     #[error(transparent)]
     Layout(#[from] layout::Error),
-    /// The base cannot be read.
-    #[error("the base: {0}")]
+    /// The base image cannot be read.
+    #[error("base image: {0}")]
     Base(#[from] crate::blob_source::Error),
-    /// The base is for something else.
-    #[error("the base is for {base}, and the image shall be for {wanted}")]
+    /// The base image has another platform.
+    #[error("the base image is for {base}, but the image is built for {wanted}")]
     BasePlatformMismatch {
-        /// The base's.
+        /// Platform of the base image.
         base: String,
-        /// The image's.
+        /// Requested platform.
         wanted: String,
     },
 }
 
 const MAX_FILES: usize = 1_000_000;
 
-/// Who owns an entry, and its rights.
+/// Mode and owner of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileAttributes {
-    /// The rights; without, 0755 for directories and programs, 0644 for the rest.
+    /// Permission bits; by default 0755 for directories and executables, 0644 for other files.
     pub mode: Option<u32>,
-    /// The owner's number.
+    /// User ID.
     pub uid: u64,
-    /// The group's number.
+    /// Group ID.
     pub gid: u64,
 }
 
@@ -82,13 +82,13 @@ enum EntryContent {
     Link(String),
 }
 
-/// A layer: entries by path. Directories above them are made, owned by root, with rights 0755.
+/// A layer under construction. Missing parent directories are added, owned by root, with mode 0755.
 #[derive(Clone, Debug, Default)]
 pub struct LayerBuilder {
     entries: BTreeMap<String, (EntryContent, FileAttributes, u32)>,
 }
 
-/// A path in an image, without slashes at its ends.
+/// Normalizes a path in an image.
 fn normalize_path(path: &str) -> Result<String, Error> {
     let invalid = || Error::InvalidPath(path.chars().take(300).collect());
     let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
@@ -98,7 +98,7 @@ fn normalize_path(path: &str) -> Result<String, Error> {
 }
 
 impl LayerBuilder {
-    /// An empty one.
+    /// Creates an empty layer.
     pub fn new() -> Self {
         Self::default()
     }
@@ -131,7 +131,7 @@ impl LayerBuilder {
         {
             return Err(Error::DuplicatePath(format!("/{path}")));
         }
-        // The root of an image has no name in a layer.
+        // The root directory has no entry in a layer.
         if path.is_empty() {
             return if directory { Ok(()) } else { Err(Error::InvalidPath("/".to_owned())) };
         }
@@ -139,7 +139,7 @@ impl LayerBuilder {
         Ok(())
     }
 
-    /// A file of these bytes, readable by all unless `rights` says something else.
+    /// Adds a file with the given content; mode 0644 unless `attributes` sets another one.
     pub fn add_file(
         &mut self,
         path: &str,
@@ -150,20 +150,20 @@ impl LayerBuilder {
         Ok(self)
     }
 
-    /// A directory.
+    /// Adds a directory.
     pub fn add_directory(&mut self, path: &str, attributes: FileAttributes) -> Result<&mut Self, Error> {
         self.insert(path, EntryContent::Directory, attributes, 0o755)?;
         Ok(self)
     }
 
-    /// A symbolic link.
+    /// Adds a symbolic link.
     pub fn add_symlink(&mut self, path: &str, target: &str) -> Result<&mut Self, Error> {
         self.insert(path, EntryContent::Link(target.to_owned()), FileAttributes::default(), 0o777)?;
         Ok(self)
     }
 
-    /// A file or a directory with all that is in it. Links stay links. Times and owners of this machine are not kept,
-    /// and of rights only whether it is a program.
+    /// Adds a file or a directory tree from disk. Symlinks are preserved; timestamps and owners are not, and of the
+    /// mode only the executable bit.
     pub fn add_path(
         &mut self,
         from: &Path,
@@ -178,7 +178,7 @@ impl LayerBuilder {
             if count > MAX_FILES {
                 return Err(Error::TooManyFiles(from.display().to_string()));
             }
-            // What was named is followed; what is found is taken as it is.
+            // Follow a symlink given by the caller, but not those found in the tree.
             let meta = if path == from { fs::metadata(&path) } else { fs::symlink_metadata(&path) };
             let meta = meta.map_err(|source| failed(&path, source))?;
             if meta.is_dir() {
@@ -220,12 +220,12 @@ impl LayerBuilder {
         Ok(self)
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the layer has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Writes the tar.
+    /// Writes the layer as an uncompressed tar.
     fn write_tar(&self, to: impl Write, mtime: i64) -> Result<(), Error> {
         let mut writer = TarWriter::new(to);
         for (path, (content, attributes, mode)) in &self.entries {
@@ -260,7 +260,8 @@ impl LayerBuilder {
         writer.finish().and_then(|mut to| to.flush()).map_err(Error::Write)
     }
 
-    /// Writes the layer, compressed. `cache` remembers what was compressed before.
+    /// Writes the compressed layer and returns its descriptor and diff ID. `cache` maps diff IDs to compressed
+    /// layers.
     pub fn write(
         &self,
         layout: &Layout,
@@ -294,7 +295,7 @@ fn cached_layer(cache: &Path, diff_id: &Digest) -> Option<Descriptor> {
     Some(Descriptor::new(MEDIA_TYPE_LAYER_GZIP, Digest::parse(digest).ok()?, size.parse().ok()?))
 }
 
-/// A cache that cannot be written is none.
+/// Ignores errors: the cache is optional.
 fn cache_layer(cache: &Path, diff_id: &Digest, layer: &Descriptor) {
     let text = format!("{} {}\n", layer.digest, layer.size);
     let _ = fs::create_dir_all(cache)
@@ -318,39 +319,39 @@ impl<W: Write> Write for HashingWriter<W> {
     }
 }
 
-/// An image to be built.
+/// An image under construction.
 #[derive(Clone, Debug)]
 pub struct ImageBuilder {
-    /// What it runs on.
+    /// Target platform.
     pub platform: Platform,
-    /// An image in the same layout whose layers and configuration come first.
+    /// Base image in the same layout.
     pub base: Option<Descriptor>,
-    /// Its layers, above those of the base.
+    /// Layers on top of the base.
     pub layers: Vec<LayerBuilder>,
-    /// What is always run; empty keeps the base's.
+    /// Entrypoint; empty keeps the base's.
     pub entrypoint: Vec<String>,
-    /// The words that whoever runs it may replace.
+    /// Cmd, the default arguments.
     pub cmd: Vec<String>,
-    /// `NAME=VALUE`; replaces those of the base of the same name.
+    /// Environment as `NAME=VALUE`; replaces variables of the base.
     pub env: Vec<String>,
     /// Labels.
     pub labels: Annotations,
-    /// Who runs it, as `UID`, `UID:GID` or names; empty keeps the base's.
+    /// User as `UID`, `UID:GID` or names; empty keeps the base's.
     pub user: String,
-    /// Where it runs; empty keeps the base's.
+    /// Working directory; empty keeps the base's.
     pub workdir: String,
-    /// Ports, as `8080/tcp`.
+    /// Exposed ports, for example `8080/tcp`.
     pub ports: Vec<String>,
-    /// Said of the manifest.
+    /// Annotations of the manifest.
     pub annotations: Annotations,
-    /// The time of everything in it, in seconds since 1970.
+    /// Timestamp of the image and its files, in seconds since the epoch.
     pub created: i64,
-    /// Where compressed layers are remembered.
+    /// Directory of the layer cache.
     pub cache: Option<PathBuf>,
 }
 
 impl ImageBuilder {
-    /// Nothing yet.
+    /// Creates an image without layers.
     pub fn new(platform: Platform) -> Self {
         Self {
             platform,
@@ -369,7 +370,7 @@ impl ImageBuilder {
         }
     }
 
-    /// Writes layers, configuration and manifest into a layout; the descriptor says for what platform it is.
+    /// Writes layers, config and manifest into a layout; the returned descriptor has the platform set.
     pub fn write(&self, layout: &Layout) -> Result<Descriptor, Error> {
         let mut layers = Vec::new();
         let mut config = json!({});
@@ -386,7 +387,7 @@ impl ImageBuilder {
             config = read.as_json().clone();
             layers = manifest.layers;
             for layer in &mut layers {
-                // One manifest speaks one language.
+                // Do not mix OCI and Docker media types in one manifest.
                 if layer.media_type == MEDIA_TYPE_DOCKER_LAYER {
                     MEDIA_TYPE_LAYER_GZIP.clone_into(&mut layer.media_type);
                 } else if layer.media_type == "application/vnd.docker.image.rootfs.diff.tar" {
@@ -430,12 +431,12 @@ impl ImageBuilder {
         append_to_array(value, "history", diff_ids.iter().map(|_| step.clone()));
     }
 
-    /// What is run, and how.
+    /// Applies the run settings to the `config` section.
     fn apply_run_config(&self, inner: &mut Map<String, Value>) {
         let words = |list: &[String]| Value::from(list.to_vec());
         if !self.entrypoint.is_empty() {
             inner.insert("Entrypoint".to_owned(), words(&self.entrypoint));
-            // The words of the base were for the base's program.
+            // Cmd of the base are arguments of the base's entrypoint.
             inner.remove("Cmd");
         }
         if !self.cmd.is_empty() {
@@ -470,7 +471,7 @@ impl ImageBuilder {
     }
 }
 
-/// Changes the object at a key; what is no object there gives way to one.
+/// Edits the object at a key; replaces any other value.
 fn edit_object(map: &mut Map<String, Value>, key: &str, change: impl FnOnce(&mut Map<String, Value>)) {
     let mut inner = match map.remove(key) {
         Some(Value::Object(inner)) => inner,
@@ -480,7 +481,7 @@ fn edit_object(map: &mut Map<String, Value>, key: &str, change: impl FnOnce(&mut
     map.insert(key.to_owned(), Value::Object(inner));
 }
 
-/// Appends to the list at a key.
+/// Appends to the array at a key.
 fn append_to_array(map: &mut Map<String, Value>, key: &str, more: impl Iterator<Item = Value>) {
     let mut list = match map.remove(key) {
         Some(Value::Array(list)) => list,
@@ -490,7 +491,7 @@ fn append_to_array(map: &mut Map<String, Value>, key: &str, more: impl Iterator<
     map.insert(key.to_owned(), Value::Array(list));
 }
 
-/// Writes an index of images that are in the layout, each for its platform.
+/// Writes an image index for images in the layout.
 pub fn write_index(
     layout: &Layout,
     images: &[Descriptor],
@@ -505,11 +506,11 @@ pub fn write_index(
     Ok(layout.put_blob(MEDIA_TYPE_INDEX, &index.to_bytes())?)
 }
 
-/// Seconds since 1970 as `2006-01-02T15:04:05Z`.
+/// Formats seconds since the epoch as RFC 3339: `2006-01-02T15:04:05Z`.
 pub fn format_rfc3339(seconds: i64) -> String {
     let seconds = seconds.clamp(-62_135_596_800, 253_402_300_799);
     let (day, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // Counted from the first of March of the year 0, so that the day that some years have more is the last.
+    // Years start on March 1, so that the leap day is the last day of a year.
     let day = day + 719_468;
     let era = day.div_euclid(146_097);
     let of_era = day.rem_euclid(146_097);
@@ -552,7 +553,7 @@ mod tests {
         let two = Layout::create_transient(scratch.path("2")).unwrap();
         let first = image().write(&one).unwrap();
         assert_eq!(first, image().write(&two).unwrap());
-        // A change of this digest means that nobody's images are the same any more: think twice.
+        // This digest must stay stable: a change breaks the reproducibility of published images.
         assert_eq!(
             first.digest.to_string(),
             "sha256:01d5d231d296583fa7eb6dc109504a86ab1e418a12e8edd47d2191f8a5c5f4c7"

@@ -1,31 +1,31 @@
-//! Digests: names of content that prove it.
+//! Content digests and digest verification.
 
 use std::fmt;
 use std::io::{self, Read};
 
-// The one of TLS, which is there anyway: its code for processors that know SHA-256 takes two thirds of the time of sha2's.
+// ring is linked for TLS anyway, and its SHA-256 takes two thirds of the time of the sha2 crate.
 use ring::digest::{Context, SHA256, SHA512};
 
-/// Why a digest is not one.
+/// A digest that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The text is no digest.
+    /// The text is not a supported digest.
     #[error("{0:?} is not a digest: a digest is sha256: and 64 hexadecimal digits, or sha512: and 128")]
     Invalid(String),
 }
 
-/// How content is named.
+/// A registered digest algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Algorithm {
-    /// What everybody uses.
+    /// SHA-256, the default.
     #[default]
     Sha256,
-    /// The other one that is registered.
+    /// SHA-512.
     Sha512,
 }
 
 impl Algorithm {
-    /// As it is written before the colon.
+    /// The algorithm identifier before the colon.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sha256 => "sha256",
@@ -41,7 +41,7 @@ impl Algorithm {
     }
 }
 
-/// The digest of some content, as `sha256:…` or `sha512:…` in lower case.
+/// A content digest: `sha256:…` or `sha512:…` in lowercase hex.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest {
     algorithm: Algorithm,
@@ -49,7 +49,7 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// Reads one. Nothing but the two registered forms is taken, so a digest is always safe as the name of a file.
+    /// Parses a digest. Only the two registered algorithms are accepted, so a digest is always a safe file name.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let invalid = || Error::Invalid(text.chars().take(160).collect());
         let (name, hex) = text.split_once(':').ok_or_else(invalid)?;
@@ -65,29 +65,29 @@ impl Digest {
         Ok(Self { algorithm, hex: hex.to_owned() })
     }
 
-    /// The SHA-256 of some bytes.
+    /// Computes the SHA-256 digest of `data`.
     pub fn sha256(data: &[u8]) -> Self {
         let mut hasher = Hasher::new(Algorithm::Sha256);
         hasher.update(data);
         hasher.finish()
     }
 
-    /// Which algorithm.
+    /// The digest algorithm.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// The digits.
+    /// The encoded portion, in hex.
     pub fn hex(&self) -> &str {
         &self.hex
     }
 
-    /// The first digits, for people.
+    /// The first 12 hex digits, for display.
     pub fn short(&self) -> &str {
         self.hex.get(..12).unwrap_or(&self.hex)
     }
 
-    /// Whether these bytes are the content.
+    /// Whether `data` has this digest.
     pub fn matches(&self, data: &[u8]) -> bool {
         let mut hasher = Hasher::new(self.algorithm);
         hasher.update(data);
@@ -101,7 +101,7 @@ impl fmt::Display for Digest {
     }
 }
 
-/// Makes a digest of content that comes in parts.
+/// Computes a digest incrementally.
 #[derive(Clone)]
 pub struct Hasher {
     algorithm: Algorithm,
@@ -109,7 +109,7 @@ pub struct Hasher {
 }
 
 impl Hasher {
-    /// Begins.
+    /// Starts a digest.
     pub fn new(algorithm: Algorithm) -> Self {
         let state = Context::new(match algorithm {
             Algorithm::Sha256 => &SHA256,
@@ -118,12 +118,12 @@ impl Hasher {
         Self { algorithm, state }
     }
 
-    /// Takes the next part.
+    /// Adds data.
     pub fn update(&mut self, data: &[u8]) {
         self.state.update(data);
     }
 
-    /// The digest of all parts.
+    /// Returns the digest of all data.
     pub fn finish(self) -> Digest {
         Digest { algorithm: self.algorithm, hex: hex(self.state.finish().as_ref()) }
     }
@@ -135,7 +135,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }
 
-/// A stream that fails at its end if it was not what its name says: too short, too long, or something else.
+/// A reader that fails at the end of the stream when size or digest do not match.
 pub struct VerifyingReader<R> {
     inner: R,
     hasher: Option<Hasher>,
@@ -144,12 +144,12 @@ pub struct VerifyingReader<R> {
 }
 
 impl<R: Read> VerifyingReader<R> {
-    /// Of this content and size.
+    /// Verifies `inner` against a digest and a size.
     pub fn new(inner: R, digest: &Digest, size: u64) -> Self {
         Self { inner, hasher: Some(Hasher::new(digest.algorithm)), digest: digest.clone(), remaining: size }
     }
 
-    /// Reads what is left, so that all of it was looked at.
+    /// Reads the stream to its end so that the digest is verified.
     pub fn finish(mut self) -> io::Result<()> {
         let mut discarded = vec![0; 64 << 10];
         while self.read(&mut discarded)? > 0 {}
@@ -165,7 +165,7 @@ impl<R: Read> Read for VerifyingReader<R> {
         let read = self.inner.read(buffer)?;
         let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidData, text);
         if read as u64 > self.remaining {
-            return Err(invalid(format!("{} is longer than its size says", self.digest)));
+            return Err(invalid(format!("{} is longer than its declared size", self.digest)));
         }
         self.remaining -= read as u64;
         if read > 0 {
@@ -180,7 +180,7 @@ impl<R: Read> Read for VerifyingReader<R> {
         if let Some(hasher) = self.hasher.take() {
             let actual = hasher.finish();
             if actual != self.digest {
-                // A reader that asks again must not be told that all is well.
+                // Keeps failing: a second read must not look like a clean end of stream.
                 self.remaining = 1;
                 return Err(invalid(format!("the content should be {} and is {actual}", self.digest)));
             }

@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all, also after a power cut.
+//! Atomic and durable file writes.
 
 use std::fs::{self, File};
 use std::io::{self, IoSlice, Write};
@@ -7,26 +7,26 @@ use std::thread::{self, JoinHandle};
 
 use bytes::Bytes;
 
-/// How much is written at a time where parts are gathered: many small writes take several times as long.
+/// Bytes per batched write: many small writes take several times as long.
 pub(crate) const WRITE_BATCH_BYTES: usize = 1 << 20;
-/// How many parts are gathered at most: a small one may hold the memory of a large one.
+/// Maximum number of buffers per batched write: a small slice may pin a large allocation.
 pub(crate) const WRITE_BATCH_BUFFERS: usize = 64;
-/// How much may wait for the disk.
+/// Unsynced bytes after which a background sync starts.
 const SYNC_INTERVAL_BYTES: u64 = 16 << 20;
 
-/// A name that nobody else has.
+/// A random, unique file name.
 pub(crate) fn random_name() -> io::Result<String> {
     let mut bytes = [0; 12];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The directory that a path is in; that of a name alone is where we are.
+/// The parent directory of a path; `.` for a bare file name.
 pub(crate) fn parent_dir(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Writes a file whole: beside it first, then in its place.
+/// Writes a file atomically: to a temporary file, then renamed.
 pub(crate) fn write_atomically(path: &Path, data: &[u8], durable: bool) -> io::Result<()> {
     let parent = parent_dir(path);
     let temporary = parent.join(format!(".{}.new", random_name()?));
@@ -45,20 +45,20 @@ pub(crate) fn write_atomically(path: &Path, data: &[u8], durable: bool) -> io::R
     if durable { sync_directory(parent) } else { Ok(()) }
 }
 
-/// Makes names in a directory survive a power cut.
+/// Makes renames in a directory durable.
 pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Lets the allocator keep what is given back to it, up to some megabytes. Otherwise memory for what comes from the
-/// network goes to the system and comes back cleared, page by page, over and over. It learns it by a large piece that
-/// comes and goes; no page of that is ever touched.
+/// Raises the allocator's mmap threshold, so that freed network buffers stay in the process instead of being unmapped
+/// and zeroed again by the kernel. glibc adapts the threshold when a large allocation is freed; its pages are never
+/// touched.
 pub(crate) fn raise_mmap_threshold() {
     const ALLOCATION: usize = 30 << 20;
     drop(std::hint::black_box(Vec::<u8>::with_capacity(ALLOCATION)));
 }
 
-/// Writes parts that came one by one, with as few calls as can be.
+/// Writes buffers with as few system calls as possible.
 pub(crate) fn write_all_vectored(mut file: &File, buffers: &[Bytes]) -> io::Result<()> {
     let mut slices: Vec<IoSlice<'_>> =
         buffers.iter().filter(|buffer| !buffer.is_empty()).map(|buffer| IoSlice::new(buffer)).collect();
@@ -74,7 +74,7 @@ pub(crate) fn write_all_vectored(mut file: &File, buffers: &[Bytes]) -> io::Resu
     Ok(())
 }
 
-/// Brings a file to the disk while more of it comes, so that its end has little to wait for.
+/// Syncs a file in the background while it is written, so that the final sync is short.
 #[derive(Default)]
 pub(crate) struct BackgroundSync {
     unsynced: u64,
@@ -82,7 +82,7 @@ pub(crate) struct BackgroundSync {
 }
 
 impl BackgroundSync {
-    /// So much was written.
+    /// Records written bytes and starts a sync when enough are unsynced.
     pub(crate) fn record_write(&mut self, file: &File, bytes: u64) -> io::Result<()> {
         self.unsynced += bytes;
         if self.unsynced < SYNC_INTERVAL_BYTES {
@@ -99,7 +99,7 @@ impl BackgroundSync {
         Ok(())
     }
 
-    /// All of it is on the disk when this returns. What went wrong before is told here: the system tells it once.
+    /// Syncs the rest. Reports errors of earlier syncs: the kernel reports a write error only once.
     pub(crate) fn finish(&mut self, file: &File) -> io::Result<()> {
         if let Some(in_flight) = self.in_flight.take() {
             join_sync(in_flight)?;
@@ -109,7 +109,7 @@ impl BackgroundSync {
 }
 
 impl Drop for BackgroundSync {
-    /// A file that is closed is closed: its lock must not last until somebody else is done with it.
+    /// Waits for the background sync, which holds a duplicate of the file and thereby its lock.
     fn drop(&mut self) {
         if let Some(in_flight) = self.in_flight.take() {
             let _ = in_flight.join();
@@ -118,10 +118,10 @@ impl Drop for BackgroundSync {
 }
 
 fn join_sync(in_flight: JoinHandle<io::Result<()>>) -> io::Result<()> {
-    in_flight.join().unwrap_or_else(|_| Err(io::Error::other("the disk was not waited for")))
+    in_flight.join().unwrap_or_else(|_| Err(io::Error::other("the background sync failed")))
 }
 
-/// A file that goes away unless it is moved to its place.
+/// A temporary file that is removed on drop unless it is persisted.
 pub(crate) struct TempFile {
     path: Option<PathBuf>,
 }
@@ -131,7 +131,7 @@ impl TempFile {
         Self { path: Some(path) }
     }
 
-    /// Moves it to its place.
+    /// Renames the file to its final path.
     pub(crate) fn persist(mut self, to: &Path, durable: bool) -> io::Result<()> {
         let Some(path) = self.path.take() else { return Ok(()) };
         let parent = parent_dir(to);

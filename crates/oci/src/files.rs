@@ -1,7 +1,7 @@
-//! The files of an image under some paths, in memory: a catalog's `/configs`, a bundle's `/manifests`.
+//! Files of an image under selected paths, in memory: a catalog's `/configs`, a bundle's `/manifests`.
 //!
-//! Layers are read one after the other, the lowest first; whiteouts and replacements count, everything else of the
-//! image is passed over. Nothing is written to disk.
+//! Layers are applied from the lowest up, including whiteouts and replacements. Other files of the image are skipped,
+//! and nothing is written to disk.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -12,51 +12,51 @@ use crate::layer::LayerReader;
 use crate::tar::{self, TarReader};
 use crate::tree::{self, FileTree, NodeId, NodeKind, ROOT, ResolvedEntry, TreeEffects};
 
-/// Why the files of an image cannot be read.
+/// An image whose files cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A layer cannot be read.
     #[error("layer {layer}: {source}")]
     Layer {
-        /// Which, from 1.
+        /// Layer number, from 1.
         layer: usize,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// An entry of a layer is refused.
+    /// A layer has an invalid entry.
     #[error("layer {layer}: {source}")]
     Entry {
-        /// Which, from 1.
+        /// Layer number, from 1.
         layer: usize,
-        /// Why.
+        /// The cause.
         source: tree::Error,
     },
-    /// There is more than may be kept.
+    /// The selected files exceed the size limit.
     #[error("the files under {paths} have more than {limit} bytes")]
     TooLarge {
-        /// Which were asked for.
+        /// The selected paths.
         paths: String,
-        /// The limit.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// A link to a file that was not asked for.
+    /// A selected path is a hard link to a file outside the selected paths.
     #[error("{path:?} is a hard link to a file outside of {paths}")]
     LinkOutsidePaths {
         /// The link.
         path: String,
-        /// Which were asked for.
+        /// The selected paths.
         paths: String,
     },
 }
 
-/// How much may be read and kept.
+/// Limits for reading and unpacking images.
 #[derive(Clone, Copy, Debug)]
 pub struct ExtractLimits {
-    /// Bytes of all files that are kept.
+    /// Maximum size of all collected files in bytes.
     pub max_file_bytes: u64,
-    /// Bytes that all layers together unpack to.
+    /// Maximum uncompressed size of all layers in bytes.
     pub max_unpacked_bytes: u64,
-    /// Entries of all layers.
+    /// Maximum number of entries in all layers.
     pub max_entries: usize,
 }
 
@@ -69,23 +69,23 @@ impl Default for ExtractLimits {
 /// A file of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageFile {
-    /// Its rights.
+    /// Permission bits.
     pub mode: u32,
-    /// Its content.
+    /// Content.
     pub data: Arc<[u8]>,
 }
 
-/// ImageFiles by path, without a slash in front: `configs/catalog.yaml`.
+/// Files by path without a leading slash: `configs/catalog.yaml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImageFiles {
-    /// The files.
+    /// Regular files.
     pub files: BTreeMap<String, ImageFile>,
-    /// Symbolic links, and what they say.
+    /// Symbolic links and their targets.
     pub links: BTreeMap<String, String>,
 }
 
 impl ImageFiles {
-    /// The files below a directory, by their path from there.
+    /// The files under a directory, by relative path.
     pub fn files_under(&self, directory: &str) -> impl Iterator<Item = (&str, &ImageFile)> {
         let prefix = normalize_path(directory);
         let prefix = if prefix.is_empty() { prefix } else { prefix + "/" };
@@ -97,7 +97,7 @@ fn normalize_path(path: &str) -> String {
     path.split('/').filter(|part| !matches!(*part, "" | ".")).collect::<Vec<_>>().join("/")
 }
 
-/// Takes layers, the lowest first, and keeps what is under some paths.
+/// Applies layers, lowest first, and keeps the files under the selected paths.
 pub struct FileCollector {
     tree: FileTree<FileContent>,
     paths: Vec<String>,
@@ -108,7 +108,7 @@ pub struct FileCollector {
     entries_seen: usize,
 }
 
-/// Nothing for a file that was not asked for.
+/// `None` for files outside the selected paths.
 type FileContent = Option<ImageFile>;
 
 struct NoEffects;
@@ -124,7 +124,7 @@ impl TreeEffects for NoEffects {
 }
 
 impl FileCollector {
-    /// For these paths, each a file or a directory; `/` is everything.
+    /// Selects paths, each a file or a directory; `/` selects everything.
     pub fn new(paths: &[&str], limits: ExtractLimits) -> Self {
         Self {
             tree: FileTree::new(limits.max_entries),
@@ -148,7 +148,8 @@ impl FileCollector {
         self.paths.iter().map(|path| format!("/{path}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// Takes the next layer: a blob, compressed or not. With `diff_id`, it has to unpack to that. Read to its end.
+    /// Applies the next layer, compressed or not, and verifies it against `diff_id` if given. Reads the blob to its
+    /// end.
     pub fn add_layer(&mut self, blob: impl Read, diff_id: Option<&Digest>) -> Result<(), Error> {
         self.layer += 1;
         self.tree.next_layer();
@@ -159,7 +160,7 @@ impl FileCollector {
             self.apply_entry(&entry, &mut reader)?;
         }
         let (mut blob, remaining) = reader.into_inner().finish().map_err(failed)?;
-        // What follows a compressed stream belongs to the blob too, and is part of its digest.
+        // Trailing data after the compressed stream is part of the blob and its digest.
         io::copy(&mut blob, &mut io::sink()).map_err(failed)?;
         self.remaining = remaining;
         Ok(())
@@ -220,13 +221,13 @@ impl FileCollector {
         Ok(())
     }
 
-    /// What there is after all layers.
+    /// Returns the files after all layers.
     pub fn finish(self) -> ImageFiles {
         let mut found = ImageFiles::default();
         let mut pending: Vec<NodeId> = vec![ROOT];
         while let Some(directory) = pending.pop() {
             for (_, id) in self.tree.children(directory) {
-                // A name that is not UTF-8 is none that a catalog or bundle has.
+                // Catalogs and bundles have no file names outside UTF-8.
                 let path = || String::from_utf8(self.tree.path(id)).ok();
                 match self.tree.kind(id) {
                     Some(NodeKind::Directory) => pending.push(id),

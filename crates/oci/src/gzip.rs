@@ -1,7 +1,7 @@
-//! Compression whose output depends on nothing but its input.
+//! Deterministic gzip compression.
 //!
-//! What is large is compressed in pieces, on all processors at once. Each piece is a member of its own, and members that
-//! follow each other are one gzip file (RFC 1952, 2.2): everybody who reads layers reads them so.
+//! Large content is split into members that are compressed in parallel. Concatenated members form one gzip file (RFC
+//! 1952, section 2.2).
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -9,22 +9,22 @@ use std::thread::{self, JoinHandle};
 
 use flate2::{Compression, GzBuilder};
 
-/// The level is part of what makes bytes the same.
+/// The compression level; part of the deterministic output.
 const LEVEL: u32 = 6;
-/// The compressor is given blocks of this size, because what it makes of a text depends on how the text comes.
+/// Input block size: the encoder's output depends on the sizes of its input writes.
 const BLOCK_SIZE: usize = 64 << 10;
-/// So much becomes a member: part of what makes bytes the same, too. A new one forgets what it could have referred to,
-/// which makes the whole about a percent larger.
+/// Input size of a member; part of the deterministic output. Each member resets the compression window, which makes
+/// the output about one percent larger.
 const MEMBER_SIZE: usize = 2 << 20;
 
-/// Compresses what is written.
+/// Compresses written data to `output`.
 pub(crate) struct GzipWriter<W: Write> {
     output: W,
-    /// What the next member will be of.
+    /// Input of the next member.
     pending: Vec<u8>,
-    /// Members that are being made, the first one first.
+    /// Members being compressed, in output order.
     in_flight: VecDeque<JoinHandle<io::Result<Vec<u8>>>>,
-    /// How many are made at a time; the bytes do not depend on it.
+    /// Number of members compressed in parallel; does not affect the output.
     threads: usize,
     member_spawned: bool,
 }
@@ -47,7 +47,7 @@ impl<W: Write> GzipWriter<W> {
         Self { output, pending: Vec::new(), in_flight: VecDeque::new(), threads, member_spawned: false }
     }
 
-    /// Waits for the first member that is being made.
+    /// Writes the oldest member in flight.
     fn join_next(&mut self) -> io::Result<()> {
         let Some(first) = self.in_flight.pop_front() else { return Ok(()) };
         let compressed = first.join().unwrap_or_else(|_| Err(io::Error::other("the compressor failed")));
@@ -56,7 +56,7 @@ impl<W: Write> GzipWriter<W> {
 
     pub(crate) fn finish(mut self) -> io::Result<W> {
         let last = std::mem::take(&mut self.pending);
-        // What is small needs no thread; and what is empty is a member, too.
+        // The last member needs no thread. Empty input still produces one member.
         let last = if last.is_empty() && self.member_spawned { Vec::new() } else { compress_member(&last)? };
         while !self.in_flight.is_empty() {
             self.join_next()?;
@@ -81,7 +81,7 @@ impl<W: Write> Write for GzipWriter<W> {
         Ok(accepted)
     }
 
-    /// There is nothing to flush before the end.
+    /// Members are written when they are complete.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The streams of layers: what is compressed is unpacked, up to a limit, and what it unpacks to can be proven.
+//! Layer streams: decompression up to a limit, and verification of the diff ID.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -7,10 +7,10 @@ use flate2::bufread::MultiGzDecoder;
 use crate::digest::{Digest, Hasher};
 use crate::zstd::ZstdReader;
 
-/// How much of a blob is read at a time.
+/// Read buffer size.
 const CHUNK_SIZE: usize = 64 << 10;
 
-/// The tar of a layer, compressed or not: its first bytes tell, because media types are not always true.
+/// The tar stream of a layer. Compression is detected by magic bytes, because media types are unreliable.
 pub struct LayerReader<R: Read> {
     decoder: Decoder<R>,
     remaining: u64,
@@ -28,19 +28,17 @@ fn invalid(text: impl Into<String>) -> io::Error {
 }
 
 impl<R: Read> LayerReader<R> {
-    /// Of a blob. No more than `limit` bytes come out of it. With `diff_id`, what comes out has to be that.
+    /// Reads a layer blob that decompresses to at most `limit` bytes and, if given, to `diff_id`.
     pub fn new(blob: R, limit: u64, diff_id: Option<&Digest>) -> io::Result<Self> {
         let mut blob = BufReader::with_capacity(CHUNK_SIZE, blob);
         let decoder = match blob.fill_buf()? {
             [0x1f, 0x8b, ..] => Decoder::GzipWriter(Box::new(MultiGzDecoder::new(blob))),
-            // A frame, or one without content before it.
+            // A zstd frame or a skippable frame.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
                 Decoder::ZstdReader(Box::new(ZstdReader::new(blob)))
             }
             [b'B', b'Z', b'h', ..] | [0xfd, b'7', b'z', ..] => {
-                return Err(invalid(
-                    "the layer is compressed in a way that is not read: compress it with gzip or zstd",
-                ));
+                return Err(invalid("unsupported layer compression: use gzip or zstd"));
             }
             _ => Decoder::Plain(blob),
         };
@@ -48,7 +46,7 @@ impl<R: Read> LayerReader<R> {
         Ok(Self { decoder, remaining: limit, hasher })
     }
 
-    /// Reads the rest, compares, and gives the blob back with how much could still have come out.
+    /// Reads to the end, verifies the diff ID, and returns the blob reader with the remaining limit.
     pub fn finish(mut self) -> io::Result<(R, u64)> {
         let mut discarded = vec![0; CHUNK_SIZE];
         while self.read(&mut discarded)? > 0 {}

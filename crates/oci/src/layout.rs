@@ -1,4 +1,4 @@
-//! A directory of images in OCI's layout: `oci-layout`, `index.json`, `blobs/`.
+//! OCI image layouts: `oci-layout`, `index.json`, `blobs/`.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -13,47 +13,47 @@ use crate::disk::{self, BackgroundSync, TempFile};
 use crate::model::{self, ANNOTATION_REF_NAME, Descriptor, Index, MAX_MANIFEST, ManifestOrIndex};
 use crate::threaded_hasher::ThreadedHasher;
 
-/// Why a layout cannot be used.
+/// A layout that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file cannot be read or written.
+    /// An I/O error.
     #[error("{path}: {source}")]
     Io {
-        /// Which.
+        /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The directory is something else.
-    #[error("{0} is not an OCI layout: there is no file oci-layout of version 1.0.0 in it")]
+    /// The directory is not an OCI image layout.
+    #[error("{0} is not an OCI image layout: it has no oci-layout file of version 1.0.0")]
     NotALayout(String),
-    /// The index is broken.
+    /// The index is invalid.
     #[error("{path}: {source}")]
     Index {
-        /// Which file.
+        /// The index file.
         path: String,
-        /// Why.
+        /// The cause.
         source: model::Error,
     },
     /// No image has the name.
     #[error("{location} has no image {name:?}; it has {names}")]
     ImageNotFound {
-        /// Where.
+        /// The layout.
         location: String,
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The names in the layout.
         names: String,
     },
-    /// It was not said which image.
-    #[error("{location} has several images ({names}): say which one, as {location}:NAME")]
+    /// Several images match.
+    #[error("{location} has several images ({names}): select one with {location}:NAME")]
     AmbiguousImage {
-        /// Where.
+        /// The layout.
         location: String,
-        /// What there is.
+        /// The names in the layout.
         names: String,
     },
-    /// A blob is not what was said.
+    /// A blob does not match its descriptor.
     #[error("{0}")]
     BlobMismatch(String),
     /// A blob cannot be read.
@@ -64,17 +64,17 @@ pub enum Error {
 const LAYOUT_FILE_CONTENT: &str = "{\"imageLayoutVersion\":\"1.0.0\"}";
 const INGEST_DIR: &str = "ingest";
 
-/// How often the folder of what is on its way is made again.
+/// Maximum number of attempts to create the ingest directory.
 const MAX_ATTEMPTS: usize = 1000;
 
-/// A directory of images.
+/// An OCI image layout directory.
 #[derive(Clone, Debug)]
 pub struct Layout {
     root: PathBuf,
     durable: bool,
 }
 
-/// While it lives, nothing is pruned.
+/// Shared lock that keeps other processes from pruning.
 pub struct PruneLock(#[allow(dead_code)] File);
 
 fn io_error(path: &Path) -> impl FnOnce(io::Error) -> Error {
@@ -83,7 +83,7 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> Error {
 }
 
 impl Layout {
-    /// One that is there.
+    /// Opens an existing layout.
     pub fn open(root: impl Into<PathBuf>) -> Result<Self, Error> {
         let root = root.into();
         let marker = read_limited(&root.join("oci-layout"), 4096);
@@ -95,12 +95,12 @@ impl Layout {
         Ok(Self { root, durable: true })
     }
 
-    /// One that is there or is made now. A directory with other things in it is left alone.
+    /// Opens a layout or creates one. Rejects a directory with other content.
     pub fn create(root: impl Into<PathBuf>) -> Result<Self, Error> {
         Self::create_with(root.into(), true)
     }
 
-    /// As [`Layout::create`], for content that need not survive a power cut.
+    /// Like [`Layout::create`], without syncing to disk.
     pub fn create_transient(root: impl Into<PathBuf>) -> Result<Self, Error> {
         Self::create_with(root.into(), false)
     }
@@ -124,7 +124,7 @@ impl Layout {
         Ok(Self { root, durable })
     }
 
-    /// Where it is.
+    /// The layout directory.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -133,12 +133,12 @@ impl Layout {
         self.root.join("blobs").join(digest.algorithm().name()).join(digest.hex())
     }
 
-    /// Whether the content is there, with the right size.
+    /// Whether the blob exists with the described size.
     pub fn has_blob(&self, blob: &Descriptor) -> bool {
         fs::metadata(self.blob_path(&blob.digest)).is_ok_and(|meta| meta.is_file() && meta.len() == blob.size)
     }
 
-    /// Takes a small blob.
+    /// Stores a small blob.
     pub fn put_blob(&self, media_type: &str, data: &[u8]) -> Result<Descriptor, Error> {
         let descriptor = Descriptor::for_content(media_type, data);
         if !self.has_blob(&descriptor) {
@@ -149,7 +149,7 @@ impl Layout {
         Ok(descriptor)
     }
 
-    /// Takes a blob whose digest is not known yet.
+    /// Returns a writer for a blob of unknown digest.
     pub fn blob_writer(&self, algorithm: Algorithm) -> Result<BlobWriter, Error> {
         let name = disk::random_name().map_err(io_error(&self.root))?;
         let (file, path) = self.open_ingest_file(&name, true)?;
@@ -171,7 +171,7 @@ impl Layout {
         loop {
             fs::create_dir_all(&directory).map_err(io_error(&directory))?;
             match options.open(&path) {
-                // Whoever was last to be done has tidied up the folder that was just made.
+                // Another writer removed the empty directory after it was created.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && attempts < MAX_ATTEMPTS => {
                     attempts += 1
                 }
@@ -180,13 +180,13 @@ impl Layout {
         }
     }
 
-    /// Receives a blob that is known by digest. What an earlier try has left is used; [`BlobIngest::offset`] says how
-    /// much.
+    /// Ingests a blob of known digest and resumes an earlier attempt; [`BlobIngest::offset`] is the number of bytes
+    /// already stored.
     pub fn ingest(&self, blob: &Descriptor) -> Result<BlobIngest, Error> {
         let name = format!("{}-{}", blob.digest.algorithm().name(), blob.digest.hex());
         let (mut file, mut path) = self.open_ingest_file(&name, false)?;
         if file.try_lock().is_err() {
-            // Somebody else is at it: both go on, and whoever is first wins.
+            // Another process ingests the same blob. Both continue, and the first to finish wins.
             (file, path) = self.open_ingest_file(
                 &format!("{name}-{}", disk::random_name().map_err(io_error(&path))?),
                 true,
@@ -219,7 +219,7 @@ impl Layout {
         Ok(receiver)
     }
 
-    /// Gives an image a name; whichever had it before loses it. Without a name it is listed by its digest.
+    /// Tags an image and moves an existing tag. Without a name, the image is listed by digest only.
     pub fn tag(&self, descriptor: &Descriptor, name: Option<&str>) -> Result<(), Error> {
         self.update_index(|index| {
             let mut entry = descriptor.clone();
@@ -236,7 +236,7 @@ impl Layout {
         })
     }
 
-    /// Takes a name away; whether there was one.
+    /// Removes a tag; returns whether it existed.
     pub fn untag(&self, name: &str) -> Result<bool, Error> {
         let mut found = false;
         self.update_index(|index| {
@@ -247,7 +247,7 @@ impl Layout {
         Ok(found)
     }
 
-    /// No longer lists an image that has no name.
+    /// Removes an untagged image from the index.
     pub fn remove_untagged(&self, image: &Descriptor) -> Result<(), Error> {
         self.update_index(|index| {
             index.manifests.retain(|old| old.ref_name().is_some() || old.digest != image.digest);
@@ -264,7 +264,7 @@ impl Layout {
         disk::write_atomically(&path, &index.to_bytes(), self.durable).map_err(io_error(&path))
     }
 
-    /// Everything that has a name here, or is listed without one.
+    /// The index of all tagged and untagged images.
     pub fn index(&self) -> Result<Index, Error> {
         let path = self.root.join("index.json");
         let data = read_limited(&path, MAX_MANIFEST).map_err(io_error(&path))?;
@@ -275,12 +275,12 @@ impl Layout {
         }
     }
 
-    /// The image of a name or a digest; without either, the only one there is.
+    /// Finds an image by tag or digest; without a name, the only image.
     pub fn find(&self, name: Option<&str>) -> Result<Descriptor, Error> {
         find_image(&self.index()?.manifests, name, &self.root.display().to_string())
     }
 
-    /// Keeps others from pruning what is about to be named.
+    /// Prevents pruning until the lock is dropped, so that blobs are not removed before they are tagged.
     pub fn lock_prune(&self) -> Result<PruneLock, Error> {
         let path = self.root.join("oci-layout");
         let file = File::open(&path).map_err(io_error(&path))?;
@@ -288,7 +288,7 @@ impl Layout {
         Ok(PruneLock(file))
     }
 
-    /// Removes what no name leads to; gives how many blobs and bytes that were.
+    /// Removes unreferenced blobs; returns their number and size in bytes.
     pub fn prune(&self) -> Result<(usize, u64), Error> {
         let path = self.root.join("oci-layout");
         let lock = File::open(&path).map_err(io_error(&path))?;
@@ -337,13 +337,13 @@ impl Layout {
             sync.finish(file).map_err(io_error(&path))?;
         }
         temp_file.persist(&path, self.durable).map_err(io_error(&path))?;
-        // Other tools wonder about a folder that they do not know.
+        // Other tools warn about unknown directories in a layout.
         let _ = fs::remove_dir(self.root.join(INGEST_DIR));
         Ok(())
     }
 }
 
-/// The image of a name or a digest among some.
+/// Finds an image by tag or digest.
 pub(crate) fn find_image(
     images: &[Descriptor],
     name: Option<&str>,
@@ -400,7 +400,7 @@ impl BlobSource for Layout {
     }
 }
 
-/// A blob that is being written.
+/// A blob being written.
 pub struct BlobWriter {
     layout: Layout,
     temp_file: TempFile,
@@ -410,7 +410,7 @@ pub struct BlobWriter {
 }
 
 impl BlobWriter {
-    /// All of it is there; now it has a name.
+    /// Stores the blob under its digest.
     pub fn finish(self, media_type: &str) -> Result<Descriptor, Error> {
         let Self { layout, temp_file, file, hasher, size } = self;
         let file =
@@ -437,7 +437,7 @@ impl Write for BlobWriter {
     }
 }
 
-/// A blob that is being received; what has come stays for the next try.
+/// A blob being ingested; partial content is kept for the next attempt.
 pub struct BlobIngest {
     layout: Layout,
     file: File,
@@ -449,12 +449,12 @@ pub struct BlobIngest {
 }
 
 impl BlobIngest {
-    /// How much is there.
+    /// Number of bytes stored so far.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Forgets what is there.
+    /// Discards the stored bytes.
     pub fn restart(&mut self) -> Result<(), Error> {
         self.file
             .set_len(0)
@@ -465,17 +465,20 @@ impl BlobIngest {
         Ok(())
     }
 
-    /// Takes the next part; more than the size is refused.
+    /// Appends data; rejects more than the described size.
     pub fn write(&mut self, data: &[u8]) -> Result<(), Error> {
         self.append(&[Bytes::copy_from_slice(data)])
     }
 
-    /// Takes the next parts; more than the size is refused.
+    /// Appends chunks; rejects more than the described size.
     pub(crate) fn append(&mut self, chunks: &[Bytes]) -> Result<(), Error> {
         let added: u64 = chunks.iter().map(|chunk| chunk.len() as u64).sum();
         if self.offset + added > self.blob.size {
             self.restart()?;
-            return Err(Error::BlobMismatch(format!("{} is longer than its size says", self.blob.digest)));
+            return Err(Error::BlobMismatch(format!(
+                "{} is longer than its declared size",
+                self.blob.digest
+            )));
         }
         self.hasher.update(chunks);
         disk::write_all_vectored(&self.file, chunks).map_err(io_error(&self.path))?;
@@ -486,7 +489,7 @@ impl BlobIngest {
         Ok(())
     }
 
-    /// All has come: compares, and gives it its name. What is wrong is thrown away.
+    /// Verifies the digest and stores the blob. Mismatched content is removed.
     pub fn finish(self) -> Result<(), Error> {
         if self.offset < self.blob.size {
             let remaining = self.blob.size - self.offset;
@@ -557,7 +560,7 @@ mod tests {
         let mut receiver = layout.ingest(&blob).unwrap();
         receiver.write(b"hello").unwrap();
         let mut other = layout.ingest(&blob).unwrap();
-        assert_eq!(other.offset(), 0, "somebody else has the file");
+        assert_eq!(other.offset(), 0, "another ingest holds the file");
         other.write(b"hello world").unwrap();
         drop(receiver);
         let mut receiver = layout.ingest(&blob).unwrap();
@@ -574,6 +577,6 @@ mod tests {
         assert!(receiver.finish().unwrap_err().to_string().contains("should be"));
         assert_eq!(layout.ingest(&invalid).unwrap().offset(), 0);
         fs::write(layout.blob_path(&blob.digest), "hellO world").unwrap();
-        assert!((&layout as &dyn BlobSource).read(&blob, 100).is_err(), "a changed blob is not given out");
+        assert!((&layout as &dyn BlobSource).read(&blob, 100).is_err(), "a modified blob is rejected");
     }
 }

@@ -1,7 +1,7 @@
-//! Names of images: `ubuntu`, `localhost:5000/team/app:1.0`, `host/app@sha256:…`.
+//! Image references: `ubuntu`, `localhost:5000/team/app:1.0`, `host/app@sha256:…`.
 //!
-//! The grammar and the defaults are docker's: a name without a host is on docker.io, a name there without a slash is
-//! in `library/`, and without tag and digest the tag is `latest`.
+//! Grammar and defaults are Docker's: the default registry is docker.io, a single-component repository there gets the
+//! prefix `library/`, and the default tag is `latest`.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,48 +9,48 @@ use std::path::PathBuf;
 
 use crate::digest::Digest;
 
-/// Why a text is no name of an image.
+/// A reference or location that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Nothing was given.
-    #[error("the name of an image is missing")]
+    /// The reference is empty.
+    #[error("the image reference is empty")]
     Empty,
-    /// It does not have the form.
-    #[error("{reference:?} is not the name of an image: {reason}")]
+    /// The reference violates the grammar.
+    #[error("invalid image reference {reference:?}: {reason}")]
     Invalid {
-        /// What was given.
+        /// The reference as given.
         reference: String,
-        /// What is wrong with it.
+        /// The violated rule.
         reason: &'static str,
     },
-    /// The digest is none.
+    /// The digest is invalid.
     #[error(transparent)]
     Digest(#[from] crate::digest::Error),
-    /// A place without a path.
+    /// A location prefix without a path.
     #[error("{0:?} lacks a path: write {0}PATH or {0}PATH:NAME")]
     MissingPath(String),
 }
 
-/// The host that names without a host mean.
+/// The registry of references without a host.
 pub const DEFAULT_REGISTRY: &str = "docker.io";
 const MAX_REPOSITORY: usize = 255;
 const MAX_TAG: usize = 128;
 
-/// The name of an image in a registry.
+/// A reference to an image in a registry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reference {
-    /// The host, with its port if it has one.
+    /// Registry host, with an optional port.
     pub registry: String,
-    /// The path of the repository there.
+    /// Repository path.
     pub repository: String,
-    /// The tag, if there is one.
+    /// Tag, if given.
     pub tag: Option<String>,
-    /// The digest, if there is one.
+    /// Digest, if given.
     pub digest: Option<Digest>,
 }
 
 impl Reference {
-    /// Reads a name with docker's defaults. A `docker://` in front is taken too.
+    /// Parses a reference and applies Docker's defaults. Accepts an optional `docker://` prefix.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let mut reference = Self::parse_without_default_tag(text)?;
         if reference.tag.is_none() && reference.digest.is_none() {
@@ -59,7 +59,7 @@ impl Reference {
         Ok(reference)
     }
 
-    /// Reads a name that must say which image it means: with a tag or a digest.
+    /// Parses a reference and requires a tag or a digest.
     pub fn parse_exact(text: &str) -> Result<Self, Error> {
         let reference = Self::parse_without_default_tag(text)?;
         if reference.tag.is_none() && reference.digest.is_none() {
@@ -69,7 +69,7 @@ impl Reference {
         Ok(reference)
     }
 
-    /// Reads a name as it is, without `latest`.
+    /// Parses a reference without adding the default tag `latest`.
     pub fn parse_without_default_tag(text: &str) -> Result<Self, Error> {
         let name = text.strip_prefix("docker://").unwrap_or(text);
         if name.is_empty() {
@@ -77,13 +77,13 @@ impl Reference {
         }
         let invalid = |reason| Error::Invalid { reference: excerpt(text), reason };
         if name.contains("://") {
-            return Err(invalid("a name has no scheme: leave out what is before ://"));
+            return Err(invalid("a reference has no scheme: remove the part before ://"));
         }
         let (name, digest) = match name.split_once('@') {
             Some((name, digest)) => (name, Some(Digest::parse(digest)?)),
             None => (name, None),
         };
-        // A colon after the last slash begins a tag; one before it belongs to a port.
+        // A colon after the last slash starts a tag; an earlier one belongs to the port.
         let slash = name.rfind('/').map_or(0, |index| index + 1);
         let (name, tag) = match name.get(slash..).and_then(|rest| rest.find(':')) {
             Some(index) => (name.get(..slash + index).unwrap_or_default(), name.get(slash + index + 1..)),
@@ -100,9 +100,7 @@ impl Reference {
         check_host(registry).map_err(invalid)?;
         let path = path.to_owned();
         if digest.is_none() && tag.is_none() && path.len() == 64 && is_hex(&path) {
-            return Err(invalid(
-                "64 hexadecimal digits are an identifier; write sha256: before them, after an @",
-            ));
+            return Err(invalid("64 hexadecimal digits are an image ID; write NAME@sha256:DIGITS"));
         }
         let repository = if registry == DEFAULT_REGISTRY && !path.contains('/') {
             format!("library/{path}")
@@ -113,23 +111,23 @@ impl Reference {
         Ok(Self { registry: registry.to_owned(), repository, tag: tag.map(str::to_owned), digest })
     }
 
-    /// The same repository with another tag, without a digest.
+    /// Returns the same repository with another tag and no digest.
     pub fn with_tag(&self, tag: &str) -> Result<Self, Error> {
         check_tag(tag).map_err(|reason| Error::Invalid { reference: excerpt(tag), reason })?;
         Ok(Self { tag: Some(tag.to_owned()), digest: None, ..self.clone() })
     }
 
-    /// The same repository by digest alone.
+    /// Returns the same repository by digest alone.
     pub fn with_digest(&self, digest: &Digest) -> Self {
         Self { tag: None, digest: Some(digest.clone()), ..self.clone() }
     }
 
-    /// Host and path.
+    /// Registry and repository, without tag and digest.
     pub fn name(&self) -> String {
         format!("{}/{}", self.registry, self.repository)
     }
 
-    /// What a registry is asked for: the digest if there is one, otherwise the tag.
+    /// The `<reference>` of a manifest URL: the digest if present, otherwise the tag.
     pub fn tag_or_digest(&self) -> String {
         match (&self.digest, &self.tag) {
             (Some(digest), _) => digest.to_string(),
@@ -138,14 +136,14 @@ impl Reference {
         }
     }
 
-    /// The host that answers for the registry: docker.io's has another name.
+    /// The API host of the registry; docker.io is served by another host.
     pub fn api_host(&self) -> &str {
         api_host(&self.registry)
     }
 }
 
 impl fmt::Display for Reference {
-    /// The whole name, without docker's short forms.
+    /// The canonical form, with all defaults written out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.registry, self.repository)?;
         if let Some(tag) = &self.tag {
@@ -166,12 +164,12 @@ impl std::str::FromStr for Reference {
     }
 }
 
-/// The host that answers for a registry.
+/// The API host of a registry.
 pub fn api_host(registry: &str) -> &str {
     if registry == DEFAULT_REGISTRY { "registry-1.docker.io" } else { registry }
 }
 
-/// Whether a host (with or without port) is this machine, so that plain HTTP is as good as TLS.
+/// Whether a host (with or without port) is a loopback address, where plain HTTP is allowed.
 pub fn is_loopback(host: &str) -> bool {
     let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, _)) => address,
@@ -182,12 +180,12 @@ pub fn is_loopback(host: &str) -> bool {
         || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Whether a text can be a tag.
+/// Whether the text is a valid tag.
 pub fn is_tag(text: &str) -> bool {
     check_tag(text).is_ok()
 }
 
-/// Whether a text can be the path of a repository.
+/// Whether the text is a valid repository path.
 pub fn is_repository(text: &str) -> bool {
     check_repository(text).is_ok()
 }
@@ -200,7 +198,7 @@ fn is_hex(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
-/// Docker's rule: the part before the first slash is a host if it looks like one.
+/// Docker's rule: the component before the first slash is a host if it contains `.`, `:` or an uppercase letter.
 fn looks_like_host(component: &str) -> bool {
     component.contains(['.', ':', '['])
         || component == "localhost"
@@ -260,7 +258,7 @@ fn check_repository(path: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Letters and digits in lower case, with `.`, `_`, `__` or dashes between them.
+/// Checks a path component: lowercase letters and digits, separated by `.`, `_`, `__` or dashes.
 fn check_path_component(component: &str) -> Result<(), &'static str> {
     if component.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return Err("a repository's name is in lower case");
@@ -288,21 +286,21 @@ fn check_path_component(component: &str) -> Result<(), &'static str> {
     if started && separator.is_empty() { Ok(()) } else { Err(REASON) }
 }
 
-/// Where an image is, or shall be: a registry, or files of this machine.
+/// The source or destination of an image: a registry, or local files by transport prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImageLocation {
-    /// In a registry (or the local store, for commands that have one).
+    /// A registry, or the local image store for commands that have one.
     Registry(Reference),
-    /// `oci:PATH[:NAME]`: a directory in OCI's layout.
+    /// `oci:PATH[:NAME]`: an OCI image layout directory.
     Layout(PathBuf, Option<String>),
-    /// `oci-archive:PATH[:NAME]`: the same in a tar file.
+    /// `oci-archive:PATH[:NAME]`: an OCI image layout in a tar file.
     OciArchive(PathBuf, Option<String>),
-    /// `docker-archive:PATH[:NAME]`: what `docker save` writes.
+    /// `docker-archive:PATH[:NAME]`: an archive written by `docker save`.
     DockerArchive(PathBuf, Option<String>),
 }
 
 impl ImageLocation {
-    /// Reads a place.
+    /// Parses a location.
     pub fn parse(text: &str) -> Result<Self, Error> {
         for (prefix, constructor) in [
             ("oci:", Self::Layout as fn(PathBuf, Option<String>) -> Self),
@@ -364,7 +362,7 @@ mod tests {
         ] {
             let reference = Reference::parse(text).unwrap();
             assert_eq!(reference.to_string(), canonical);
-            assert_eq!(Reference::parse(&canonical).unwrap(), reference, "the whole name means the same");
+            assert_eq!(Reference::parse(&canonical).unwrap(), reference, "the canonical form is equivalent");
         }
         assert!(Reference::parse_exact("a/b").is_err());
         assert_eq!(Reference::parse("ubuntu").unwrap().api_host(), "registry-1.docker.io");

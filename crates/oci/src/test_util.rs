@@ -1,8 +1,8 @@
-//! What tests need.
+//! Test helpers.
 
 use std::path::PathBuf;
 
-/// A directory that goes away.
+/// A temporary directory, removed on drop.
 pub(crate) struct TempDir(PathBuf);
 
 impl TempDir {

@@ -1,4 +1,4 @@
-//! Hashing beside writing: each takes its time, and together they would take the time of both.
+//! Hashing of large content on its own thread, in parallel to writing it.
 
 use std::io;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -8,12 +8,12 @@ use bytes::Bytes;
 
 use crate::digest::Hasher;
 
-/// From this many bytes on it is worth a thread: smaller ones come several at a time, and keep all processors busy.
+/// Content of at least this size gets a thread. Smaller blobs are transferred in parallel and keep all cores busy.
 const THREAD_THRESHOLD: u64 = 32 << 20;
-/// How many times what is written at once may wait.
+/// Number of write batches that may be queued for the thread.
 const CHANNEL_CAPACITY: usize = 4;
 
-/// Hashes what is written, in order; what is large on a thread of its own.
+/// Hashes chunks in order; large content on a separate thread.
 pub(crate) struct ThreadedHasher {
     hashed: u64,
     mode: HashMode,
@@ -25,12 +25,12 @@ enum HashMode {
 }
 
 impl ThreadedHasher {
-    /// Goes on with what was hashed.
+    /// Continues from the state of `hasher`.
     pub(crate) fn new(hasher: Hasher) -> Self {
         Self { hashed: 0, mode: HashMode::Inline(hasher) }
     }
 
-    /// Takes the next parts.
+    /// Adds chunks.
     pub(crate) fn update(&mut self, chunks: &[Bytes]) {
         self.hashed += chunks.iter().map(|chunk| chunk.len() as u64).sum::<u64>();
         if let HashMode::Inline(hasher) = &mut self.mode {
@@ -40,17 +40,17 @@ impl ThreadedHasher {
             }
             match spawn_hasher(hasher.clone()) {
                 Ok(mode) => self.mode = mode,
-                // Without a thread it takes longer, and that is all.
+                // Fall back to hashing inline.
                 Err(_) => chunks.iter().for_each(|chunk| hasher.update(chunk)),
             }
         }
         if let HashMode::Threaded(sender, _) = &self.mode {
-            // It is noticed at the end when nobody hashes any more.
+            // A dead thread is reported by `finish`.
             let _ = sender.send(chunks.to_vec());
         }
     }
 
-    /// What has hashed all of it.
+    /// Returns the hasher of all chunks.
     pub(crate) fn finish(self) -> io::Result<Hasher> {
         match self.mode {
             HashMode::Inline(hasher) => Ok(hasher),

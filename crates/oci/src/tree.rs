@@ -1,31 +1,31 @@
-//! What layers make of a file system, in memory: every path is resolved here, inside the root, before anything is
-//! written or kept. So no path, link or whiteout of a layer can reach outside, whatever comes before it.
+//! The file tree of an image, in memory. Every path is resolved inside the root before anything is written or kept,
+//! so no path, link or whiteout of a layer escapes the root.
 
 use std::collections::BTreeMap;
 
-/// Why an entry of a layer is refused.
+/// A layer entry that is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The path is none.
+    /// The path is invalid.
     #[error("the path {path:?} {reason}")]
     InvalidPath {
-        /// Which.
+        /// The path.
         path: String,
-        /// What is wrong.
+        /// The violated rule.
         reason: &'static str,
     },
-    /// Links lead to each other.
+    /// The path passes through too many symlinks.
     #[error("the path {0:?} goes through too many links")]
     SymlinkLoop(String),
-    /// A hard link to nothing that can have one.
-    #[error("{path:?} is a hard link to {target:?}, which is no file of the image")]
+    /// The target of a hard link is not a file of the image.
+    #[error("{path:?} is a hard link to {target:?}, which is not a file of the image")]
     InvalidHardLink {
-        /// Which link.
+        /// The link.
         path: String,
-        /// To what.
+        /// The target.
         target: String,
     },
-    /// There are too many.
+    /// The image has too many entries.
     #[error("the image has more than {0} entries")]
     TooManyEntries(usize),
 }
@@ -36,11 +36,11 @@ const MAX_SYMLINKS: usize = 64;
 const WHITEOUT_PREFIX: &[u8] = b".wh.";
 const OPAQUE_WHITEOUT: &[u8] = b".wh..wh..opq";
 
-/// A place in the tree.
+/// Index of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct NodeId(usize);
 
-/// What is at a place.
+/// The type of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NodeKind<T> {
     Directory,
@@ -53,18 +53,18 @@ struct Node<T> {
     children: BTreeMap<Vec<u8>, NodeId>,
     parent: NodeId,
     name: Vec<u8>,
-    /// The last layer that put it, or something below it, there.
+    /// The last layer that modified the node or a descendant.
     touched: u32,
 }
 
-/// What an entry of a layer does.
+/// The effect of a layer entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ResolvedEntry {
-    /// The root itself.
+    /// The entry is the root directory.
     Root,
-    /// Something is put there.
+    /// The entry is a child of a directory.
     Child(NodeId, Vec<u8>),
-    /// Something is taken away; it was a whiteout.
+    /// The entry was a whiteout and has been applied.
     Whiteout,
 }
 
@@ -80,7 +80,7 @@ fn lossy(path: &[u8]) -> String {
     String::from_utf8_lossy(path.get(..200).unwrap_or(path)).into_owned()
 }
 
-/// The parts of a path, without `.`; `..` and what no file can be called are refused.
+/// Splits a path into components and drops `.`; rejects `..` and invalid names.
 fn components(path: &[u8]) -> Result<Vec<&[u8]>, Error> {
     let invalid = |reason| Error::InvalidPath { path: lossy(path), reason };
     if path.len() > MAX_PATH {
@@ -101,17 +101,17 @@ fn components(path: &[u8]) -> Result<Vec<&[u8]>, Error> {
     Ok(components)
 }
 
-/// What is done to the disk, or to nothing, when the tree changes.
+/// Receives the changes of a tree.
 pub(crate) trait TreeEffects {
     type Error: From<Error>;
-    /// A directory that no entry named was needed.
+    /// A missing parent directory was created.
     fn created_directory(&mut self, path: &[u8]) -> Result<(), Self::Error>;
-    /// A path is gone, with all below it.
+    /// A path and its descendants were removed.
     fn removed(&mut self, path: &[u8], directory: bool) -> Result<(), Self::Error>;
 }
 
 impl<T> FileTree<T> {
-    /// An empty root that may get so many places.
+    /// Creates a tree with an empty root and a maximum number of nodes.
     pub(crate) fn new(limit: usize) -> Self {
         let root = Node {
             kind: NodeKind::Directory,
@@ -123,7 +123,7 @@ impl<T> FileTree<T> {
         Self { nodes: vec![root], layer: 1, limit }
     }
 
-    /// The next layer begins.
+    /// Starts the next layer.
     pub(crate) fn next_layer(&mut self) {
         self.layer += 1;
     }
@@ -146,7 +146,7 @@ impl<T> FileTree<T> {
             .flat_map(|node| node.children.iter().map(|(name, id)| (name.as_slice(), *id)))
     }
 
-    /// The path of a place from the root, without a slash in front.
+    /// The path of a node, without a leading slash.
     pub(crate) fn path(&self, mut id: NodeId) -> Vec<u8> {
         let mut names = Vec::new();
         while let Some(node) = self.node(id).filter(|_| id != ROOT) {
@@ -157,8 +157,8 @@ impl<T> FileTree<T> {
         names.join(&b'/')
     }
 
-    /// Where an entry belongs. Missing directories on the way are made; links on the way are followed inside the root.
-    /// Whiteouts do their work here.
+    /// Resolves the path of an entry. Creates missing parent directories, follows symlinks inside the root, and
+    /// applies whiteouts.
     pub(crate) fn resolve<E: TreeEffects>(
         &mut self,
         path: &[u8],
@@ -174,14 +174,14 @@ impl<T> FileTree<T> {
         let Some(hidden) = name.strip_prefix(WHITEOUT_PREFIX) else {
             return Ok(ResolvedEntry::Child(parent, name.to_vec()));
         };
-        // Marks of other kinds mean something to one old file system only.
+        // Other AUFS metadata entries are ignored.
         if hidden.starts_with(WHITEOUT_PREFIX) {
             return Ok(ResolvedEntry::Whiteout);
         }
         if matches!(hidden, b"" | b"." | b"..") {
             return Err(Error::InvalidPath {
                 path: lossy(path),
-                reason: "is a whiteout of nothing that can be",
+                reason: "is a whiteout without a valid name",
             }
             .into());
         }
@@ -191,7 +191,7 @@ impl<T> FileTree<T> {
         Ok(ResolvedEntry::Whiteout)
     }
 
-    /// Goes down `above`, follows links, makes what is missing.
+    /// Resolves `parents` to a directory, follows symlinks and creates missing directories.
     fn resolve_parent<E: TreeEffects>(
         &mut self,
         path: &[u8],
@@ -204,7 +204,7 @@ impl<T> FileTree<T> {
         while let Some(component) = pending.pop() {
             match component.as_slice() {
                 b"" | b"." => continue,
-                // In a link `..` of the root is the root, as for a process that cannot leave it.
+                // `..` in a symlink stops at the root, as in a chroot.
                 b".." => {
                     current = self.node(current).map_or(ROOT, |node| node.parent);
                     continue;
@@ -243,7 +243,7 @@ impl<T> FileTree<T> {
         Ok(current)
     }
 
-    /// Makes room for an entry: what is there goes, except a directory that a directory is put over.
+    /// Removes an existing entry unless both are directories; returns the kept directory.
     pub(crate) fn replace_existing<E: TreeEffects>(
         &mut self,
         parent: NodeId,
@@ -261,7 +261,7 @@ impl<T> FileTree<T> {
         Ok(None)
     }
 
-    /// Puts something where nothing is; nothing if there is too much.
+    /// Inserts a node; `None` at the node limit.
     pub(crate) fn insert(&mut self, parent: NodeId, name: &[u8], kind: NodeKind<T>) -> Option<NodeId> {
         if self.nodes.len() >= self.limit {
             return None;
@@ -276,7 +276,7 @@ impl<T> FileTree<T> {
 
     fn touch(&mut self, mut id: NodeId) {
         while let Some(node) = self.nodes.get_mut(id.0) {
-            // Whoever was touched has touched all above.
+            // The ancestors of a touched node are touched already.
             if node.touched == self.layer || id == ROOT {
                 break;
             }
@@ -285,7 +285,7 @@ impl<T> FileTree<T> {
         }
     }
 
-    /// The file that a hard link means: links on the way are followed, the last part is not.
+    /// Resolves the target of a hard link. Symlinks are followed except in the last component.
     pub(crate) fn resolve_hard_link<E: TreeEffects>(
         &mut self,
         link: &[u8],
@@ -303,7 +303,7 @@ impl<T> FileTree<T> {
         }
     }
 
-    /// A whiteout: only what lower layers have put there goes.
+    /// Applies a whiteout: removes only content of lower layers.
     fn apply_whiteout<E: TreeEffects>(
         &mut self,
         parent: NodeId,
@@ -320,7 +320,7 @@ impl<T> FileTree<T> {
         }
     }
 
-    /// An opaque directory: what lower layers have put into it goes.
+    /// Applies an opaque whiteout: removes content of lower layers from a directory.
     fn apply_opaque_whiteout<E: TreeEffects>(
         &mut self,
         directory: NodeId,
@@ -419,7 +419,7 @@ mod tests {
         insert(tree, "grow", NodeKind::Symlink(b"grow/grow/grow".to_vec())).unwrap();
         assert!(insert(tree, "grow/x", NodeKind::File(())).is_err());
         assert!(insert(tree, "etc/passwd/x", NodeKind::File(())).is_err());
-        // A link itself is replaced, not what it leads to.
+        // A symlink itself is replaced, not its target.
         assert_eq!(insert(tree, "out", NodeKind::File(())).unwrap(), "-out out");
         assert_eq!(insert(tree, "/", NodeKind::Directory).unwrap(), "Root");
     }

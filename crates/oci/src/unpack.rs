@@ -1,8 +1,8 @@
-//! An image's files on disk.
+//! Unpacking of images to disk.
 //!
-//! Everything is put into a new directory. Each path is resolved in memory first (see [`crate::tree`]), so that what is
-//! written goes through real directories of that root only. Devices and pipes are never made, owners are set by root
-//! alone, and how much is written has limits.
+//! Layers are unpacked into a new directory. Each path is first resolved in memory (see [`crate::tree`]), so writes
+//! only pass through real directories below the root. Devices and pipes are skipped, owners are set only when running
+//! as root, and sizes are limited.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -21,58 +21,58 @@ use crate::model::Manifest;
 use crate::tar::{self, TarReader};
 use crate::tree::{self, FileTree, NodeKind, ResolvedEntry, TreeEffects};
 
-/// Why an image cannot be unpacked.
+/// An image that cannot be unpacked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The place is taken.
-    #[error("{0} is there already: images are unpacked into a directory that is not there yet, or is empty")]
+    /// The destination exists and is not empty.
+    #[error("{0} is not empty: unpack the image into a new or empty directory")]
     DestinationNotEmpty(String),
     /// A file cannot be written.
     #[error("{path}: {source}")]
     Write {
-        /// Which.
+        /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// A layer cannot be read.
     #[error("layer {layer}: {source}")]
     Layer {
-        /// Which, from 1.
+        /// Layer number, from 1.
         layer: usize,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// An entry is refused.
+    /// A layer has an invalid entry.
     #[error("{0}")]
     Entry(#[from] tree::Error),
     /// A blob cannot be read.
     #[error(transparent)]
     BlobSource(#[from] blob_source::Error),
-    /// The configuration and the manifest do not speak of the same layers.
-    #[error("the image has {layers} layers and its configuration speaks of {diff_ids}")]
+    /// Manifest and config have a different number of layers.
+    #[error("the image has {layers} layers, but its config has {diff_ids} diff IDs")]
     LayerCountMismatch {
-        /// Of the manifest.
+        /// Number of layers in the manifest.
         layers: usize,
-        /// Of the configuration.
+        /// Number of diff IDs in the config.
         diff_ids: usize,
     },
 }
 
-/// What was done.
+/// Summary of an unpacked image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnpackReport {
-    /// Entries of layers.
+    /// Entries in all layers.
     pub entries: usize,
-    /// Bytes of files that were written.
+    /// Bytes written to files.
     pub bytes: u64,
-    /// Devices and pipes that were left out.
+    /// Devices and pipes that were skipped.
     pub devices_skipped: usize,
-    /// Entries whose extended attributes were left out.
+    /// Entries whose extended attributes were skipped.
     pub xattrs_skipped: usize,
 }
 
-/// Unpacks an image into a directory that is not there yet, or is empty. If that fails, nothing is left.
+/// Unpacks an image into a new or empty directory. Removes the directory on failure.
 pub fn unpack(
     from: &dyn BlobSource,
     manifest: &Manifest,
@@ -90,7 +90,7 @@ pub fn unpack(
     unpacker.finish()
 }
 
-/// Takes layers, the lowest first.
+/// Applies layers, lowest first.
 pub struct Unpacker {
     disk: DiskWriter,
     tree: FileTree<()>,
@@ -101,12 +101,12 @@ pub struct Unpacker {
     finished: bool,
 }
 
-/// What is done to the disk.
+/// Applies tree changes to the root directory.
 struct DiskWriter {
     root: PathBuf,
-    /// Whether owners can be given.
+    /// Whether the process may set owners.
     can_chown: bool,
-    /// Rights and times of directories, which are set when all is in them.
+    /// Mode and mtime of directories, set after their content is written.
     directories: BTreeMap<Vec<u8>, (u32, i64)>,
 }
 
@@ -143,14 +143,14 @@ impl TreeEffects for DiskWriter {
     }
 }
 
-/// Only we may look into it while it is being filled.
+/// Creates a directory that other users cannot enter while it is being filled.
 fn create_private_directory(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new().mode(0o700).create(path)
 }
 
 impl Unpacker {
-    /// Into a directory that is not there yet, or is empty.
+    /// Unpacks into a new or empty directory.
     pub fn new(root: &Path, limits: ExtractLimits) -> Result<Self, Error> {
         let failed = |source| Error::Write { path: root.display().to_string(), source };
         match create_private_directory(root) {
@@ -165,7 +165,7 @@ impl Unpacker {
             }
             Err(e) => return Err(failed(e)),
         }
-        // Whoever may give files away is root.
+        // Only root can change owners.
         let can_chown = lchown(root, Some(0), Some(0)).is_ok();
         let directories = BTreeMap::from([(Vec::new(), (0o755, 0))]);
         let disk = DiskWriter { root: root.to_owned(), can_chown, directories };
@@ -181,7 +181,7 @@ impl Unpacker {
         })
     }
 
-    /// Takes the next layer.
+    /// Applies the next layer.
     pub fn add_layer(&mut self, blob: impl Read, diff_id: Option<&Digest>) -> Result<(), Error> {
         self.layer += 1;
         self.tree.next_layer();
@@ -217,7 +217,7 @@ impl Unpacker {
             self.report.devices_skipped += 1;
             return Ok(());
         }
-        // A link is looked up before what it replaces is taken away: it may be itself.
+        // Resolve the link before the existing entry is removed: it may be the link's own target.
         let target = match entry.kind {
             tar::EntryKind::HardLink => {
                 let target = self.tree.resolve_hard_link(&entry.link, &entry.path, &mut self.disk)?;
@@ -233,7 +233,7 @@ impl Unpacker {
         if let Some(target) = &target
             && fs::symlink_metadata(self.disk.path(target)).is_err()
         {
-            // What was replaced had the file in it.
+            // The target was inside the replaced directory.
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             return Err(
                 tree::Error::InvalidHardLink { path: text(&entry.path), target: text(&entry.link) }.into()
@@ -279,7 +279,7 @@ impl Unpacker {
             return Ok(());
         }
         let number = |id: u64| u32::try_from(id).ok().filter(|id| *id != u32::MAX);
-        let invalid = || io::Error::new(io::ErrorKind::InvalidData, "an owner that no system has");
+        let invalid = || io::Error::new(io::ErrorKind::InvalidData, "the user or group ID is out of range");
         let owner = number(entry.uid).zip(number(entry.gid)).ok_or_else(invalid);
         let result = owner.and_then(|(uid, gid)| lchown(self.disk.path(path), Some(uid), Some(gid)));
         result.map_err(self.disk.write_error(path))
@@ -305,13 +305,13 @@ impl Unpacker {
                 .map_err(self.disk.write_error(path))?;
             self.report.bytes += read as u64;
         }
-        // Rights last: giving a file away takes some of them.
+        // Set the mode last: chown clears setuid and setgid.
         self.chown(path, entry)?;
         let mode = if self.disk.can_chown { entry.mode } else { entry.mode & 0o1777 };
         set_metadata(&file, mode, entry.mtime).map_err(self.disk.write_error(path))
     }
 
-    /// Sets the rights of directories, the deepest first.
+    /// Sets mode and mtime of all directories, deepest first.
     pub fn finish(mut self) -> Result<UnpackReport, Error> {
         for (path, (mode, mtime)) in self.disk.directories.iter().rev() {
             let open = File::open(self.disk.path(path));
@@ -433,9 +433,9 @@ mod tests {
         ] {
             let root = scratch.path("root");
             assert!(unpack_layers(&root, &[layer(&entries)], limits).is_err(), "{:?}", entries[0].0);
-            assert!(!root.exists(), "nothing is left");
+            assert!(!root.exists(), "the root is removed");
         }
-        // What goes through links stays inside.
+        // Paths through symlinks stay inside the root.
         let root = scratch.path("root");
         let entries = [
             (Entry::symlink("s", &outside), ""),

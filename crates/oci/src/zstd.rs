@@ -1,14 +1,14 @@
-//! Layers that are compressed with zstd, as a stream. Its own checksum is not looked at: digests say more.
+//! Streaming zstd decompression. Frame checksums are not verified: layer digests cover the content.
 
 use std::io::{self, BufRead, Read};
 
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// What the beginning of a frame asks for is kept in memory; zstd itself refuses more, unless it is told otherwise.
+/// Maximum window size, which is allocated up front; the default limit of the zstd tool.
 const MAX_WINDOW: u64 = 128 << 20;
 
-/// Unpacks frame after frame; those that hold no content are passed over.
+/// Decompresses concatenated frames and skips skippable ones.
 pub(crate) struct ZstdReader<R> {
     input: R,
     decoder: FrameDecoder,
@@ -16,7 +16,7 @@ pub(crate) struct ZstdReader<R> {
 }
 
 fn invalid(error: impl std::fmt::Display) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("what should be zstd is not: {error}"))
+    io::Error::new(io::ErrorKind::InvalidData, format!("invalid zstd data: {error}"))
 }
 
 impl<R: BufRead> ZstdReader<R> {
@@ -30,7 +30,7 @@ impl<R: BufRead> ZstdReader<R> {
         self.input
     }
 
-    /// Begins the next frame; whether there is one.
+    /// Starts the next frame; returns false at the end of the input.
     fn next_frame(&mut self) -> io::Result<bool> {
         while !self.input.fill_buf()?.is_empty() {
             match self.decoder.reset(&mut self.input) {
@@ -63,7 +63,7 @@ impl<R: BufRead> Read for ZstdReader<R> {
                     return Ok(0);
                 }
             }
-            // A block unpacks to 128 KiB at most, so a bomb is noticed by whoever counts what comes out.
+            // A block decompresses to at most 128 KiB, so the caller's size limit catches decompression bombs.
             while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
                 let one = BlockDecodingStrategy::UptoBlocks(1);
                 self.decoder.decode_blocks(&mut self.input, one).map_err(invalid)?;
@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    /// What the original makes of it, with a checksum: `printf 'hello hello hello hello hello hello' | zstd -19`.
+    /// Output of `printf 'hello hello hello hello hello hello' | zstd -19`, with a checksum.
     const HELLO: &[u8] = b"\x28\xb5\x2f\xfd\x04\x68\x65\x00\x00\x30\x68\x65\
         \x6c\x6c\x6f\x20\x01\x00\xb9\x4b\x11\x2b\xe1\x68\xe7";
 
@@ -116,10 +116,10 @@ mod tests {
         }
         assert!(read(&[HELLO, b"more"].concat()).is_err());
         assert!(read(b"\x50\x2a\x4d\x18\x09\0\0\0abc").unwrap_err().to_string().contains("too early"));
-        // A frame that wants a gigabyte of memory: no length, and a window of 2^30.
+        // A frame without content size that requires a window of 2^30 bytes.
         let error = read(b"\x28\xb5\x2f\xfd\x00\xa0\x01\0\0").unwrap_err().to_string();
         assert!(error.contains("zstd"), "{error}");
-        // Whatever a byte is changed to, there is an answer.
+        // Flipped bits never cause a panic.
         let compressed = compress_to_vec(&noise(3000)[..], CompressionLevel::Fastest);
         for at in 0..compressed.len() {
             for bit in [1, 16, 128] {

@@ -1,4 +1,4 @@
-//! Who we are: helpers as docker has them, and the files of docker and podman, up to what a registry is shown.
+//! Credential helpers and the auth files of Docker and Podman, up to requests to a registry.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -17,7 +17,7 @@ use podium_oci::registry::htpasswd::Htpasswd;
 use podium_oci::registry::store::Store;
 use podium_oci::{Client, Credential, Keyring, Layout, Options, no_progress};
 
-/// A home with a folder of programs.
+/// A home directory with a directory of programs.
 struct TestHome(TempDir);
 
 impl TestHome {
@@ -27,7 +27,7 @@ impl TestHome {
         home
     }
 
-    /// A helper: what follows the first line of a shell program.
+    /// Installs a helper with the given shell script.
     fn helper(&self, name: &str, program: &str) {
         let path = self.0.path("bin").join(format!("docker-credential-{name}"));
         fs::write(&path, format!("#!/bin/sh\n{program}\n")).unwrap();
@@ -61,7 +61,7 @@ fn basic(user: &str, password: &str) -> Option<Credential> {
 #[test]
 fn helper_credentials_and_missing_entries() {
     let home = TestHome::new();
-    // It is told the registry through its input, and answers for that one only.
+    // Reads the server from standard input, as the protocol requires.
     home.helper(
         "xyz",
         r#"test "$1" = get || exit 3
@@ -86,7 +86,7 @@ esac"#,
     assert_eq!(find("t.example"), Some(Credential::IdentityToken("identity".to_owned())));
     assert_eq!(find("docker.io"), basic("hub", "x"));
     assert_eq!(find("own.example"), basic("own", "s"));
-    // The file has what the helper has not.
+    // Falls back to the file when the helper has no credentials.
     assert_eq!(find("plain.example"), basic("me", "plain"));
     assert_eq!(find("none.example"), None);
 }
@@ -99,7 +99,7 @@ fn reports_failing_and_hanging_helpers() {
     home.helper("rubbish", "echo 'hunter2 is not JSON'");
     home.helper("endless", "exec yes");
     home.helper("hangs", "exec sleep 600");
-    // The program ends, but what it has started keeps the pipe.
+    // The helper exits, but its child keeps the pipe open.
     home.helper("leaves", "sleep 5 &\nexit 0");
     home.helper("lingers", "echo '{}'\nexec >&-\nexec sleep 600");
     home.helper("empty", "echo '{}'");
@@ -118,7 +118,7 @@ fn reports_failing_and_hanging_helpers() {
         let begin = Instant::now();
         let error = keyring.find("a.example", "x").unwrap_err().to_string();
         assert!(error.contains(expected), "{helper}: {error}");
-        // What may be a secret is not shown.
+        // Output that may contain secrets is not shown.
         assert!(!error.contains("hunter2") && error.len() < 500, "{helper}: {error}");
         assert!(begin.elapsed() < Duration::from_secs(4), "{helper}");
         assert_eq!(keyring.find("other.example", "x").unwrap(), None);
@@ -140,7 +140,7 @@ fn helpers_store_and_erase_credentials() {
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("store {") && lines[0].contains(r#""Secret":"secret""#), "{text}");
     assert_eq!(lines[1], "erase a.example");
-    // The helper has it, and nobody else.
+    // Only the helper has the secret.
     assert!(!fs::read_to_string(home.0.path("home/.docker/config.json")).unwrap().contains("secret"));
 }
 
@@ -148,7 +148,7 @@ fn helpers_store_and_erase_credentials() {
 fn reads_podman_and_registry_auth_file() {
     let home = TestHome::new();
     let entry = |user: &str| {
-        // The same as `printf user:pw | base64`.
+        // Output of `printf user:pw | base64`.
         let auth = match user {
             "run" => "cnVuOnB3",
             "team" => "dGVhbTpwdw==",
@@ -172,13 +172,13 @@ fn reads_podman_and_registry_auth_file() {
     assert_eq!(keyring.find("h.example", "team/app").unwrap(), basic("team", "pw"));
     assert_eq!(keyring.find("c.example", "app").unwrap(), basic("config", "pw"));
     assert_eq!(keyring.find("n.example", "app").unwrap(), None);
-    // One that is named is the only one.
+    // REGISTRY_AUTH_FILE excludes all other files.
     let named = home.0.path("named.json");
     let keyring = home.keyring(&[("XDG_RUNTIME_DIR", &run), ("REGISTRY_AUTH_FILE", &named)]);
     assert_eq!(keyring.find("n.example", "app").unwrap(), basic("named", "pw"));
     assert_eq!(keyring.find("h.example", "app").unwrap(), None);
     assert_eq!(keyring.auth_file().unwrap(), named);
-    // Podman's files may name helpers, too.
+    // Podman's auth files support helpers too.
     home.helper("xyz", r#"echo '{"Username":"from","Secret":"helper"}'"#);
     home.write("named.json", r#"{"credHelpers": {"n.example": "xyz"}}"#);
     assert_eq!(keyring.find("n.example", "app").unwrap(), basic("from", "helper"));
@@ -203,7 +203,7 @@ async fn helper_runs_once_per_client() {
     let client = Client::new(Options { keyring: home.keyring(&[]), ..Options::default() });
     client.push(&layout, &built, &name(&address, "app:1"), &no_progress()).await.unwrap();
     assert_eq!(fs::read_to_string(&count).unwrap().len(), 1);
-    // One whose answer is wrong is told of, and not taken for "nothing".
+    // A failing helper is an error, not a missing credential.
     home.helper("xyz", "echo 'locked'; exit 1");
     let client = Client::new(Options { keyring: home.keyring(&[]), ..Options::default() });
     let error =

@@ -1,4 +1,4 @@
-//! Registries that lie, break off, and send clients to strangers.
+//! The client against registries that send wrong content, disconnect, and redirect to other hosts.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -13,7 +13,8 @@ use podium_oci::{Client, Credential, Descriptor, Digest, Keyring, Layout, Option
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Answers each request with whatever a function makes of its head, and closes the connection. Gives all heads.
+/// Starts a server that answers each request head and closes the connection; returns its address and all request
+/// heads.
 async fn fake_registry(
     answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static,
 ) -> (String, Arc<Mutex<Vec<String>>>) {
@@ -44,22 +45,22 @@ async fn fake_registry(
 }
 
 fn respond(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
-    let request =
+    let head =
         format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {}\r\n{headers}\r\n", body.len());
-    [request.as_bytes(), body].concat()
+    [head.as_bytes(), body].concat()
 }
 
 fn client() -> Client {
     Client::new(Options { plain_http: true, retries: 2, ..Options::default() })
 }
 
-/// An image of one blob, and its manifest.
+/// The manifest of an image with one layer, and the layer.
 fn single_blob_manifest(data: &[u8]) -> (Vec<u8>, Descriptor) {
     let blob = Descriptor::for_content(MEDIA_TYPE_LAYER, data);
     (Manifest::new(Descriptor::for_content(MEDIA_TYPE_CONFIG, b"{}"), vec![blob.clone()]).to_bytes(), blob)
 }
 
-/// Serves an image; `blob` answers for its layer.
+/// Serves an image; `blob` answers requests for its layer.
 async fn serve_image(
     data: Vec<u8>,
     blob: impl Fn(&str, &[u8]) -> Vec<u8> + Send + Sync + 'static,
@@ -96,7 +97,7 @@ async fn resumes_interrupted_blob_download() {
             .nth(1)
             .and_then(|rest| rest.split('-').next()?.parse::<usize>().ok());
         match from {
-            // The whole length is promised, and a part comes.
+            // Promises the whole length and sends a part.
             None => {
                 let mut all = respond("200 OK", "", data);
                 all.truncate(all.len() - 60_000);
@@ -134,18 +135,18 @@ async fn restarts_download_when_ranges_are_unsupported() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rejects_mismatched_blob_content() {
-    type Lie = fn(&str, &[u8]) -> Vec<u8>;
-    let responses: [(&str, Lie); 6] = [
+    type Response = fn(&str, &[u8]) -> Vec<u8>;
+    let responses: [(&str, Response); 6] = [
         ("should be", |_, data| respond("200 OK", "", &vec![7; data.len()])),
-        ("is said to have", |_, data| respond("200 OK", "", &[data, b"more"].concat())),
-        ("is said to have", |_, data| respond("200 OK", "", &data[1..])),
-        ("broke off", |_, data| {
-            let mut request = respond("200 OK", "", data);
-            request.truncate(request.len() - data.len());
-            request
+        ("Content-Length is", |_, data| respond("200 OK", "", &[data, b"more"].concat())),
+        ("Content-Length is", |_, data| respond("200 OK", "", &data[1..])),
+        ("interrupted after", |_, data| {
+            let mut head = respond("200 OK", "", data);
+            head.truncate(head.len() - data.len());
+            head
         }),
-        ("another part", |_, data| respond("206 Partial Content", "Content-Range: bytes 5-9/10\r\n", data)),
-        ("longer than its size", |_, data| {
+        ("another range", |_, data| respond("206 Partial Content", "Content-Range: bytes 5-9/10\r\n", data)),
+        ("longer than its declared size", |_, data| {
             let chunk =
                 format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n", data.len() + 5);
             [chunk.as_bytes(), data, b"12345\r\n0\r\n\r\n"].concat()
@@ -164,16 +165,16 @@ async fn rejects_mismatched_manifests() {
     let other = Digest::sha256(b"other");
     let huge = [manifest.clone(), vec![b' '; 5 << 20]].concat();
     for (text, headers, body) in [
-        ("the content is not", format!("Docker-Content-Digest: {other}\r\n"), manifest.clone()),
+        ("the content does not match", format!("Docker-Content-Digest: {other}\r\n"), manifest.clone()),
         (
-            "is said to be",
+            "was declared as",
             "Content-Type: application/vnd.oci.image.index.v1+json\r\n".to_owned(),
             manifest.clone(),
         ),
         ("larger than", String::new(), huge),
         ("not JSON", String::new(), b"<html>".to_vec()),
         (
-            "neither an image",
+            "unsupported media type",
             "Content-Type: application/vnd.docker.distribution.manifest.v1+prettyjws\r\n".to_owned(),
             b"{\"schemaVersion\":1}".to_vec(),
         ),
@@ -182,10 +183,10 @@ async fn rejects_mismatched_manifests() {
         let error = pull(&address).await.unwrap_err().to_string();
         assert!(error.contains(text), "{error}");
     }
-    // By digest it has to be that.
+    // A reference by digest is verified.
     let (address, _) = fake_registry(move |_| respond("200 OK", "", &manifest)).await;
     let error = client().manifest(&name(&address, "a").with_digest(&other)).await.unwrap_err().to_string();
-    assert!(error.contains("the content is not"), "{error}");
+    assert!(error.contains("the content does not match"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -235,7 +236,7 @@ async fn does_not_send_tokens_to_other_hosts() {
         let data = data.clone();
         fake_registry(move |request| match request.split(' ').next() {
             Some("PUT") => respond("201 Created", "", b""),
-            // Whoever comes from elsewhere is not listened to when they want credentials.
+            // A challenge from another host is not answered.
             _ if request.contains("/wants") => {
                 respond("401 Unauthorized", "WWW-Authenticate: Basic realm=\"x\"\r\n", b"")
             }
@@ -291,8 +292,8 @@ async fn does_not_send_tokens_to_other_hosts() {
 async fn rejects_invalid_redirects() {
     for (text, target) in [
         ("too many", "/v2/again"),
-        ("does not say where to", "file:///etc/passwd"),
-        ("a name in it", "http://u:p@127.0.0.1/x"),
+        ("Location header is missing or invalid", "file:///etc/passwd"),
+        ("contains credentials", "http://u:p@127.0.0.1/x"),
     ] {
         let headers = format!("Location: {target}\r\n");
         let (address, _) = fake_registry(move |_| respond("302 Found", &headers, b"")).await;
@@ -331,13 +332,13 @@ async fn fetches_tokens_from_the_challenge_realm() {
     client.manifest(&name(&address, "a:2")).await.unwrap();
     {
         let asked = asked.lock().unwrap();
-        assert_eq!(asked.len(), 1, "one token is enough");
+        assert_eq!(asked.len(), 1, "the token is cached");
         assert!(
             asked[0].starts_with("GET /token?service=reg&scope=repository%3Aa%3Apull HTTP"),
             "{}",
             asked[0]
         );
-        // The password is for whoever gives tokens.
+        // The password goes to the token service only.
         assert!(requests.lock().unwrap().iter().all(|request| !request.contains("Basic")));
     }
     let other = Keyring::default()
@@ -372,7 +373,7 @@ async fn retries_busy_registries() {
     assert_eq!(requests.lock().unwrap().len(), 3);
 }
 
-/// Passes bytes on; the n-th connection that brings much is cut after that many bytes.
+/// A proxy that cuts connections after the given numbers of bytes, in order.
 async fn cutting_proxy(target: String, cuts: Vec<usize>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -428,7 +429,7 @@ async fn resumes_interrupted_upload() {
         }
     });
     client().push(&layout, &built, &name(&address, "app:1"), &listener).await.unwrap();
-    // What had come was not sent again, but for what was on its way.
+    // Received bytes are not sent again, except for those in flight.
     let moved = moved.load(Ordering::Relaxed);
     assert!(moved > 8 << 20 && moved < 20 << 20, "{moved}");
     let back = Layout::create(scratch.path("back")).unwrap();

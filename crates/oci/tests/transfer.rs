@@ -1,4 +1,4 @@
-//! Our client with our registry.
+//! The client against the registry of this crate.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -67,10 +67,7 @@ async fn push_pull_copy_tag_and_delete() {
         .pull(&name(&address, "team/app:none"), &pulled_layout, &one, &no_progress())
         .await
         .unwrap_err();
-    assert!(
-        missing.is_not_found() && missing.to_string().contains("team/app:none is not there"),
-        "{missing}"
-    );
+    assert!(missing.is_not_found() && missing.to_string().contains("team/app:none not found"), "{missing}");
 
     client.tag(&tagged, "2.0").await.unwrap();
     assert_eq!(client.tags(&tagged).await.unwrap(), ["1.0", "2.0"]);
@@ -131,7 +128,7 @@ async fn multi_platform_index_and_referrers() {
         .await;
     assert!(none.unwrap_err().to_string().contains("linux/arm64"));
 
-    // A signature, say.
+    // A referrer, such as a signature.
     let empty = layout.put_blob(MEDIA_TYPE_EMPTY, b"{}").unwrap();
     let signature = Manifest {
         subject: Some(images[0].clone()),
@@ -193,10 +190,14 @@ async fn collects_only_unreferenced_blobs() {
     assert_eq!(store.collect_garbage(Duration::ZERO).unwrap().0, 0);
     assert_eq!(store.repositories(), ["a", "b/c"]);
     client.delete(&name(&address, "a:2").with_digest(&large.digest)).await.unwrap();
-    assert_eq!(store.collect_garbage(Duration::ZERO).unwrap().0, 0, "another repository has it");
+    assert_eq!(store.collect_garbage(Duration::ZERO).unwrap().0, 0, "another repository references it");
     client.delete(&name(&address, "b/c:2").with_digest(&large.digest)).await.unwrap();
-    assert_eq!(store.collect_garbage(Duration::from_secs(3600)).unwrap().0, 0, "it is too young");
-    // The configuration and manifest of the large one, and its large layer; the small layer is shared.
+    assert_eq!(
+        store.collect_garbage(Duration::from_secs(3600)).unwrap().0,
+        0,
+        "it is newer than the minimum age"
+    );
+    // Config, manifest and large layer of the large image; the small layer is shared.
     assert_eq!(store.collect_garbage(Duration::ZERO).unwrap().0, 3);
     let pulled_layout = Layout::create(scratch.path("back")).unwrap();
     client.pull(&name(&address, "a:1"), &pulled_layout, &Platforms::All, &no_progress()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Single questions to a registry: manifests, tags, referrers, deletion.
+//! Single registry requests: manifests, tags, referrers, deletion.
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, LINK};
@@ -19,7 +19,7 @@ use crate::reference::{Reference, is_tag};
 const ACCEPT_MANIFESTS: &str = "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, \
 application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.docker.distribution.manifest.v2+json";
 const DOCKER_CONTENT_DIGEST: &str = "docker-content-digest";
-/// The largest page of a list of tags, and all tags together.
+/// Maximum size of a page of tags, and maximum number of tags.
 const MAX_PAGE_BYTES: usize = 16 << 20;
 const MAX_TAGS: usize = 1_000_000;
 
@@ -38,7 +38,7 @@ fn content_length(headers: &HeaderMap) -> Option<u64> {
 }
 
 impl Client {
-    /// A manifest or an index as the registry has it, compared with its digest.
+    /// Gets a manifest or an index and verifies its digest.
     pub async fn manifest(
         &self,
         reference: &Reference,
@@ -56,7 +56,10 @@ impl Client {
         let data = read_body(response.into_body(), MAX_MANIFEST as usize).await?;
         for digest in reference.digest.iter().chain(&declared) {
             if !digest.matches(&data) {
-                return Err(Error::Unexpected(format!("{}: the content is not {digest}", display_uri(&uri))));
+                return Err(Error::Unexpected(format!(
+                    "{}: the content does not match {digest}",
+                    display_uri(&uri)
+                )));
             }
         }
         let invalid = |source| Error::Manifest { location: display_uri(&uri), source };
@@ -66,8 +69,8 @@ impl Client {
         Ok((descriptor, data.into(), document))
     }
 
-    /// What a name means now, without getting it; nothing if the registry has no such image. Registries that do not say
-    /// are asked for the manifest itself.
+    /// Resolves a reference to a descriptor with a HEAD request; `None` if the image does not exist. Falls back to
+    /// GET when headers are missing.
     pub async fn resolve(&self, reference: &Reference) -> Result<Option<Descriptor>, Error> {
         let host = self.registry_host(&reference.registry).await?;
         let uri =
@@ -99,7 +102,7 @@ impl Client {
         }
     }
 
-    /// Puts a manifest under a tag, or under its digest.
+    /// Puts a manifest under a tag or its digest.
     pub async fn put_manifest(
         &self,
         reference: &Reference,
@@ -137,20 +140,20 @@ impl Client {
             .is_some_and(|declared| declared.algorithm() == digest.algorithm() && declared != digest)
         {
             return Err(Error::Unexpected(format!(
-                "{}: the registry kept something else than was sent",
+                "{}: the registry stored another digest",
                 display_uri(&uri)
             )));
         }
         Ok(Descriptor::new(media_type, digest, size))
     }
 
-    /// Gives an image another tag in its repository.
+    /// Adds a tag to an image.
     pub async fn tag(&self, reference: &Reference, tag: &str) -> Result<Descriptor, Error> {
         let (descriptor, data, _) = self.manifest(reference).await?;
         self.put_manifest(&reference.with_tag(tag)?, &descriptor.media_type, data).await
     }
 
-    /// Removes a tag or, by digest, an image with all its tags.
+    /// Deletes a tag, or by digest an image with all its tags.
     pub async fn delete(&self, reference: &Reference) -> Result<(), Error> {
         let host = self.registry_host(&reference.registry).await?;
         let uri =
@@ -160,7 +163,7 @@ impl Client {
         Ok(())
     }
 
-    /// All tags of a repository, as the registry sorts them.
+    /// All tags of a repository, in the registry's order.
     pub async fn tags(&self, reference: &Reference) -> Result<Vec<String>, Error> {
         let host = self.registry_host(&reference.registry).await?;
         let mut uri = host.uri(&format!("/v2/{}/tags/list?n=1000", reference.repository))?;
@@ -179,7 +182,7 @@ impl Client {
             let previous = tags.len();
             tags.extend(page.filter_map(Value::as_str).filter(|tag| is_tag(tag)).map(str::to_owned));
             match next {
-                // A page that brings nothing new would go on for ever.
+                // Stop at a page without new tags instead of following links forever.
                 Some(next) if tags.len() > previous && next != uri => uri = next,
                 _ => return Ok(tags),
             }
@@ -189,8 +192,8 @@ impl Client {
         }
     }
 
-    /// What is about an image: signatures and the like. Registries without that question are asked for the tag that
-    /// stands in for it.
+    /// The referrers of an image, such as signatures. Falls back to the referrers tag schema when the registry lacks
+    /// the referrers API.
     pub async fn referrers(&self, reference: &Reference, digest: &Digest) -> Result<Vec<Descriptor>, Error> {
         let host = self.registry_host(&reference.registry).await?;
         let uri = host.uri(&format!("/v2/{}/referrers/{digest}", reference.repository))?;
@@ -210,7 +213,7 @@ impl Client {
         }
     }
 
-    /// Whether a registry lets somebody in.
+    /// Checks credentials against a registry.
     pub async fn check_login(&self, registry: &str, credential: Credential) -> Result<(), Error> {
         let mut options = self.inner.options.clone();
         options.keyring = super::credentials::Keyring::default().with_credential(registry, credential);
@@ -221,7 +224,7 @@ impl Client {
         Ok(())
     }
 
-    /// Whether a registry has a blob.
+    /// Whether a repository has a blob.
     pub(super) async fn has_blob(
         &self,
         host: &RegistryHost,
@@ -240,7 +243,7 @@ fn not_found(error: Error, reference: &Reference) -> Error {
     if error.is_not_found() { Error::NotFound(reference.to_string()) } else { error }
 }
 
-/// `Link: <…>; rel="next"`, on the same host.
+/// The next page of a `Link: <…>; rel="next"` header; has to be on the same host.
 fn next_page(host: &RegistryHost, from: &Uri, headers: &HeaderMap) -> Result<Option<Uri>, Error> {
     let Some(link) = headers.get(LINK).and_then(|value| value.to_str().ok()) else { return Ok(None) };
     let Some((target, rest)) = link.trim_start().strip_prefix('<').and_then(|rest| rest.split_once('>'))

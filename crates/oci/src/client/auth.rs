@@ -1,27 +1,27 @@
-//! What registries ask of those who are not known to them, and the tokens that they give.
+//! Authentication challenges, bearer tokens and token scopes.
 
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// How a registry wants to be asked.
+/// An authentication challenge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Challenge {
-    /// With a name and a password each time.
+    /// Basic authentication.
     Basic,
-    /// With a token from somewhere.
+    /// A bearer token from a token service.
     Bearer {
-        /// Where tokens are.
+        /// URL of the token service.
         realm: String,
-        /// For whom.
+        /// Service name.
         service: Option<String>,
-        /// For what.
+        /// Scope requested by the registry.
         scope: Option<String>,
     },
 }
 
 impl Challenge {
-    /// Reads the values of `WWW-Authenticate`; the first that is understood counts, tokens before passwords.
+    /// Parses `WWW-Authenticate` headers; prefers Bearer to Basic.
     pub fn parse<'h>(headers: impl Iterator<Item = &'h str>) -> Option<Self> {
         let mut basic = None;
         for header in headers.take(8) {
@@ -43,7 +43,7 @@ impl Challenge {
     }
 }
 
-/// `key="value",key=value`.
+/// Parses `key="value",key=value`.
 fn parse_parameters(text: &str) -> Vec<(String, String)> {
     let mut parsed = Vec::new();
     let mut rest = text.trim_start();
@@ -75,7 +75,7 @@ fn parse_parameters(text: &str) -> Vec<(String, String)> {
     parsed
 }
 
-/// A token, and until when it is good.
+/// A bearer token and its expiry.
 #[derive(Clone)]
 pub(super) struct Token {
     pub value: String,
@@ -83,29 +83,29 @@ pub(super) struct Token {
 }
 
 impl Token {
-    /// From the answer of whoever gives tokens.
+    /// Parses the response of a token service.
     pub(super) fn parse(data: &[u8], now: Instant) -> Option<Self> {
         let value: Value = serde_json::from_slice(data).ok()?;
         let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
         let token = text("token").or_else(|| text("access_token"))?;
-        // What could end a header is no token.
+        // Prevents header injection.
         if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return None;
         }
         let seconds = value.get("expires_in").and_then(Value::as_u64).unwrap_or(60).clamp(10, 24 * 3600);
-        // A little earlier, so that it does not end on the way.
+        // Expire early, so that the token does not run out during a request.
         Some(Self { value: token.to_owned(), expires_at: now + Duration::from_secs(seconds * 9 / 10) })
     }
 }
 
-/// What a request is about.
+/// The token scope of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scope {
-    /// The repository; none for the registry itself.
+    /// Repository; `None` for the registry itself.
     pub repository: Option<String>,
-    /// What is done: `pull`, `pull,push`, `delete`.
+    /// Actions: `pull`, `pull,push` or `delete`.
     pub actions: &'static str,
-    /// A repository that something is taken from.
+    /// Source repository of a cross-repository mount.
     pub mount_from: Option<String>,
 }
 
@@ -121,7 +121,7 @@ impl Scope {
     }
 }
 
-/// Escapes what stands in a query.
+/// Percent-encodes a query value.
 pub(super) fn percent_encode(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {

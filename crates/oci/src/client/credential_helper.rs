@@ -1,4 +1,4 @@
-//! Docker's credential helpers: programs that keep passwords, asked through their standard input and output.
+//! Docker credential helpers (`docker-credential-NAME`).
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -10,27 +10,27 @@ use std::time::{Duration, Instant};
 use super::credentials::Error;
 
 const MAX_OUTPUT: u64 = 1 << 20;
-/// How often it is looked whether a program has ended after it has said all.
+/// Poll interval for the exit of a helper that has closed its output.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How helpers are started.
+/// Settings for running helpers.
 #[derive(Clone, Debug)]
 pub(super) struct CredentialHelpers {
-    /// Where they are looked for, if not where this program's own are.
+    /// PATH of the helpers; by default that of the process.
     pub path: Option<OsString>,
-    /// How long one may take.
+    /// Maximum run time of a helper.
     pub timeout: Duration,
 }
 
 impl Default for CredentialHelpers {
-    /// Some ask their user, who may have to look for a password.
+    /// Generous, because some helpers prompt the user.
     fn default() -> Self {
         Self { path: None, timeout: Duration::from_secs(120) }
     }
 }
 
 impl CredentialHelpers {
-    /// Runs a helper; nothing if it has nothing.
+    /// Runs a helper; `None` if it has no credentials for the server.
     pub(super) fn run(&self, helper: &str, action: &str, input: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let invalid = |reason: String| Error::Helper { name: helper.to_owned(), reason };
         let mut command = Command::new(format!("docker-credential-{helper}"));
@@ -45,7 +45,7 @@ impl CredentialHelpers {
             Ok(Some((_, output))) => {
                 let text = String::from_utf8_lossy(&output);
                 let message = text.trim().chars().filter(|c| !c.is_control()).take(300).collect::<String>();
-                // All helpers say it so.
+                // The message that all helpers use.
                 if message.contains("credentials not found") { Ok(None) } else { Err(invalid(message)) }
             }
             other => {
@@ -59,16 +59,16 @@ impl CredentialHelpers {
         }
     }
 
-    /// How it ended and what it said; nothing if it takes too long.
+    /// Exit status and output of the helper; `None` on timeout.
     fn communicate(&self, child: &mut Child, input: &[u8]) -> io::Result<Option<(ExitStatus, Vec<u8>)>> {
         let deadline = Instant::now() + self.timeout;
         if let Some(mut stdin) = child.stdin.take() {
-            // Some know what they are asked for without reading it. It is short: a pipe takes it at once.
+            // Ignore errors: some helpers exit without reading. The input fits into the pipe buffer.
             let _ = stdin.write_all(input);
         }
         let Some(stdout) = child.stdout.take() else { return Ok(None) };
         let (sender, receiver) = mpsc::channel();
-        // A helper that hangs must not hang us, and neither must what it has started and left behind.
+        // Read on a thread: the helper or a process that it left behind may keep the pipe open.
         thread::Builder::new().name("helper".to_owned()).spawn(move || {
             let mut output = Vec::new();
             let read = stdout.take(MAX_OUTPUT).read_to_end(&mut output);

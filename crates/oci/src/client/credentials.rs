@@ -1,4 +1,4 @@
-//! Who we are to a registry: what docker and podman have written down, and their helpers.
+//! Registry credentials from the auth files of Docker and Podman and from credential helpers.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -13,77 +13,77 @@ use serde_json::{Map, Value, json};
 use super::credential_helper::CredentialHelpers;
 use crate::reference::DEFAULT_REGISTRY;
 
-/// Why credentials cannot be read or written.
+/// Credentials that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file cannot be read or written.
+    /// An I/O error.
     #[error("{path}: {source}")]
     Io {
-        /// Which.
+        /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A file is not what it should be.
+    /// An auth file is invalid.
     #[error("{path}: {reason}")]
     Invalid {
-        /// Which.
+        /// The file.
         path: String,
-        /// What is wrong.
+        /// What is invalid.
         reason: String,
     },
-    /// A helper failed.
+    /// A credential helper failed.
     #[error("the credential helper docker-credential-{name} failed: {reason}")]
     Helper {
-        /// Which.
+        /// The helper.
         name: String,
-        /// What it said.
+        /// Its message.
         reason: String,
     },
-    /// There is no place to write to.
-    #[error("there is no place for credentials: set HOME, DOCKER_CONFIG or REGISTRY_AUTH_FILE")]
+    /// There is no auth file to write to.
+    #[error("there is no auth file for credentials: set HOME, DOCKER_CONFIG or REGISTRY_AUTH_FILE")]
     NoAuthFile,
 }
 
 const MAX_FILE: u64 = 4 << 20;
 
-/// What proves who we are.
+/// A registry credential.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Credential {
-    /// A name and a password.
+    /// User name and password.
     Basic(String, String),
-    /// A token that others are got with.
+    /// Identity token, exchanged for bearer tokens.
     IdentityToken(String),
-    /// A token that is shown as it is.
+    /// Registry token, sent as bearer token.
     Bearer(String),
 }
 
 impl std::fmt::Debug for Credential {
-    /// Secrets are not shown.
+    /// Omits secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Basic(..) => "Basic(…)",
-            Self::IdentityToken(_) => "Identity(…)",
+            Self::IdentityToken(_) => "IdentityToken(…)",
             Self::Bearer(_) => "Bearer(…)",
         })
     }
 }
 
-/// Where credentials are looked for.
+/// The sources of credentials.
 #[derive(Clone, Debug, Default)]
 pub struct Keyring {
-    /// Files in the order in which they are asked.
+    /// Auth files in lookup order.
     files: Vec<PathBuf>,
-    /// The file that new ones are written to.
+    /// The auth file for new credentials.
     auth_file: Option<PathBuf>,
-    /// For one registry, or for all if it is empty; before all files.
+    /// Credential of one registry that takes precedence over all files.
     override_credential: Option<(String, Credential)>,
     helpers: CredentialHelpers,
 }
 
 impl Keyring {
-    /// The files of docker and podman, in podman's order: `REGISTRY_AUTH_FILE` alone if it is set; otherwise podman's in
-    /// the runtime and the configuration directory, then docker's.
+    /// The auth files of Docker and Podman in Podman's order: only `REGISTRY_AUTH_FILE` if set; otherwise Podman's
+    /// runtime and config directories, then Docker's.
     pub fn from_environment(variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let path = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let helpers = CredentialHelpers { path: variable("PATH"), ..CredentialHelpers::default() };
@@ -105,25 +105,25 @@ impl Keyring {
         Self { files, auth_file: docker, override_credential: None, helpers }
     }
 
-    /// One file and no other.
+    /// Uses a single auth file.
     pub fn from_file(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         Self { files: vec![path.clone()], auth_file: Some(path), ..Self::default() }
     }
 
-    /// How long a helper may take; two minutes unless it is said.
+    /// Sets the timeout of credential helpers; two minutes by default.
     pub fn with_helper_timeout(mut self, timeout: Duration) -> Self {
         self.helpers.timeout = timeout;
         self
     }
 
-    /// Shows this one to a registry (its host), whatever the files say.
+    /// Sets the credential of a registry host, with precedence over auth files.
     pub fn with_credential(mut self, registry: &str, credential: Credential) -> Self {
         self.override_credential = Some((registry.to_owned(), credential));
         self
     }
 
-    /// For a repository of a registry. May start a helper, and wait for it.
+    /// Finds the credential for a repository. May run a credential helper and block.
     pub fn find(&self, registry: &str, repository: &str) -> Result<Option<Credential>, Error> {
         if let Some((_, credential)) = self.override_credential.as_ref().filter(|(host, _)| host == registry)
         {
@@ -140,12 +140,12 @@ impl Keyring {
         Ok(None)
     }
 
-    /// Where [`Keyring::store`] writes.
+    /// The file written by [`Keyring::store`].
     pub fn auth_file(&self) -> Option<&Path> {
         self.auth_file.as_deref()
     }
 
-    /// Writes one down, with the helper of the file if it names one.
+    /// Stores a credential in the auth file or its credential helper.
     pub fn store(&self, registry: &str, user: &str, password: &str) -> Result<(), Error> {
         let path = self.auth_file.as_deref().ok_or(Error::NoAuthFile)?;
         let mut value = read_auth_file(path)?.unwrap_or_else(|| json!({}));
@@ -160,7 +160,7 @@ impl Keyring {
         })
     }
 
-    /// Takes one away; whether there was one.
+    /// Removes a credential; returns whether it existed.
     pub fn remove(&self, registry: &str) -> Result<bool, Error> {
         let path = self.auth_file.as_deref().ok_or(Error::NoAuthFile)?;
         let Some(mut value) = read_auth_file(path)? else { return Ok(false) };
@@ -181,25 +181,25 @@ impl Keyring {
     }
 }
 
-/// How docker's files call a registry.
+/// The key of a registry in Docker's auth files.
 fn server_url(registry: &str) -> String {
     if registry == DEFAULT_REGISTRY { "https://index.docker.io/v1/".to_owned() } else { registry.to_owned() }
 }
 
-/// The host that an entry is for: some are written as addresses.
+/// The host of an entry; some keys are URLs.
 fn entry_host(name: &str) -> &str {
     let rest = name.strip_prefix("https://").or_else(|| name.strip_prefix("http://")).unwrap_or(name);
     let host = rest.split('/').next().unwrap_or_default();
     if matches!(host, "index.docker.io" | "registry-1.docker.io") { DEFAULT_REGISTRY } else { host }
 }
 
-/// The path of an entry: podman has entries for repositories too.
+/// The repository path of an entry; Podman supports entries per repository.
 fn entry_path(name: &str) -> &str {
     if name.starts_with("https://") || name.starts_with("http://") {
         return "";
     }
     let path = name.split_once('/').map_or("", |(_, path)| path);
-    // Addresses of the first version of the API are for the whole host.
+    // API version paths apply to the whole host.
     if matches!(path.trim_end_matches('/'), "v1" | "v2") { "" } else { path.trim_end_matches('/') }
 }
 
@@ -256,16 +256,16 @@ impl AuthFile<'_> {
         let decoded = STANDARD.decode(auth.trim()).map_err(|_| invalid())?;
         let decoded = String::from_utf8(decoded).map_err(|_| invalid())?;
         let (user, password) = decoded.split_once(':').ok_or_else(invalid)?;
-        // Docker pads what it writes.
+        // Docker pads passwords with NUL bytes.
         Ok(Some(Credential::Basic(user.to_owned(), password.trim_end_matches('\0').to_owned())))
     }
 }
 
-/// Reads an auth file of any of the kinds; for tests and fuzzing.
+/// Finds a credential in the content of an auth file; for tests and fuzzing.
 pub fn find_in_auth_file(data: &[u8], registry: &str, repository: &str) -> Result<Option<Credential>, Error> {
     let path = Path::new("auth.json");
     let value: Value = serde_json::from_slice(data).map_err(|e| invalid_file(path, e))?;
-    // Programs are not started for what is only looked at.
+    // Do not run helpers.
     let mut value = value;
     if let Some(map) = value.as_object_mut() {
         map.remove("credsStore");
@@ -320,7 +320,7 @@ fn update_auths(
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
         file.write_all(format!("{value:#}\n").as_bytes())?;
         file.sync_all()?;
-        // A link to the file stays a link.
+        // Write through a symlink to the auth file.
         fs::rename(&temporary, fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))
     };
     write().map_err(|source| {
@@ -335,7 +335,7 @@ fn helper_for(value: &Value, registry: &str) -> Option<String> {
     let registry_helper = registry_helper.and_then(|(_, helper)| helper.as_str());
     let name =
         registry_helper.or_else(|| value.get("credsStore")?.as_str()).filter(|name| !name.is_empty())?;
-    // The name becomes part of a program's name: no path may hide in it.
+    // The name becomes part of a program name and must not contain a path.
     let valid = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
     valid.then(|| name.to_owned())
 }

@@ -1,4 +1,4 @@
-//! Connections: directly or through a proxy.
+//! Connections, direct or through a proxy.
 
 use std::ffi::OsString;
 use std::io;
@@ -20,15 +20,15 @@ use tower_service::Service;
 use super::tls::{ClientCertRequest, TlsOptions, client_config};
 use crate::reference::is_loopback;
 
-/// How long a connection may take.
+/// Timeout for establishing a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Which proxies stand before whom.
+/// Proxies by destination.
 #[derive(Clone, Default)]
 pub struct ProxyConfig(Option<Arc<Matcher>>);
 
 impl ProxyConfig {
-    /// `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in capitals or not.
+    /// Reads `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in upper or lower case.
     pub fn from_environment(variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let text = |name: &str| {
             let value = variable(name).or_else(|| variable(&name.to_lowercase()))?;
@@ -51,26 +51,26 @@ impl ProxyConfig {
         Self(Some(Arc::new(builder.build())))
     }
 
-    /// What a proxy wants to be shown with a request that it passes on itself.
+    /// The `Proxy-Authorization` header for requests that a proxy forwards.
     pub(super) fn authorization(&self, uri: &Uri) -> Option<HeaderValue> {
         let matcher = self.0.as_ref().filter(|_| uri.scheme_str() == Some("http") && !is_local(uri))?;
         matcher.intercept(uri)?.basic_auth().cloned()
     }
 }
 
-/// This machine is never behind a proxy.
+/// Loopback hosts never use a proxy.
 fn is_local(uri: &Uri) -> bool {
     uri.host().is_some_and(is_loopback)
 }
 
-/// Makes connections.
+/// Opens connections.
 #[derive(Clone)]
 pub(super) struct Dialer {
     tcp: HttpConnector,
     proxies: ProxyConfig,
 }
 
-/// A connection; requests over some go to a proxy that passes them on.
+/// A TCP connection to a host or a forwarding proxy.
 pub(super) struct DialedStream {
     inner: TokioIo<TcpStream>,
     proxied: bool,
@@ -156,7 +156,7 @@ impl Write for DialedStream {
     }
 }
 
-/// What makes connections to one host; without anybody to believe, only such that are not encrypted.
+/// The connector for a host; without TLS options it only connects in plaintext.
 pub(super) fn connector(
     host: &str,
     tls_options: Option<&TlsOptions>,

@@ -1,4 +1,4 @@
-//! Single files of the web, with the care that registries are asked with: what chart repositories are made of.
+//! Downloads of single files, such as the index and archives of chart repositories.
 
 use http::header::{ACCEPT, AUTHORIZATION};
 use http::{HeaderMap, HeaderValue, Method, Uri};
@@ -8,21 +8,20 @@ use super::http::{
 };
 use super::{Client, Error};
 
-/// A file that is wanted.
+/// A file download.
 #[derive(Clone, Copy, Debug)]
 pub struct FetchRequest<'a> {
-    /// Where it is.
+    /// URL of the file.
     pub url: &'a str,
-    /// A name and a password.
+    /// User name and password.
     pub credential: Option<(&'a str, &'a str)>,
-    /// Whose they are: a URL of the host that may see them.
+    /// URL whose origin may receive the credential.
     pub credential_url: &'a str,
-    /// Whether the host of the file may see them too, if it is another one. Nobody sees them after a redirection to
-    /// a third one.
+    /// Whether the origin of `url` may receive the credential too. Redirects to other origins never carry it.
     pub pass_credentials: bool,
-    /// Which kinds of content will do.
+    /// `Accept` header.
     pub accept: Option<&'static str>,
-    /// A larger one is not read.
+    /// Maximum size in bytes.
     pub max_bytes: usize,
 }
 
@@ -34,13 +33,13 @@ fn parse_url(text: &str) -> Result<Uri, Error> {
     }
 }
 
-/// Whether two addresses are on the same host, in the same way.
+/// Whether two URLs have the same scheme and authority.
 fn same_origin(a: &Uri, b: &Uri) -> bool {
     a.scheme() == b.scheme() && a.authority() == b.authority()
 }
 
 impl Client {
-    /// Gets a file, whole.
+    /// Downloads a file into memory.
     pub async fn fetch(&self, request: &FetchRequest<'_>) -> Result<Vec<u8>, Error> {
         let origin = parse_url(request.url)?;
         let mut uri = origin.clone();
@@ -65,7 +64,7 @@ impl Client {
                     301 | 302 | 303 | 307 | 308 => {
                         redirects += 1;
                         if redirects > MAX_REDIRECTS {
-                            let reason = "there are too many".to_owned();
+                            let reason = "too many redirects".to_owned();
                             return Err(Error::Redirect { from: display_uri(&uri), reason });
                         }
                         uri = redirect_location(&uri, response.headers())?;

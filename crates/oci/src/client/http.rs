@@ -1,4 +1,4 @@
-//! Requests to registries: known by name, answered with patience, never shown to strangers.
+//! HTTP requests to registries: authentication, retries, redirects, timeouts.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,31 +29,31 @@ use crate::reference::{api_host, is_loopback};
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub(super) type BoxBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// Somebody to whom connections are made.
+/// The connection pool of an authority.
 pub(super) struct Endpoint {
     client: legacy::Client<HttpsConnector<Dialer>, BoxBody>,
     client_cert_request: Arc<ClientCertRequest>,
-    /// That it has ever answered.
+    /// Whether the host has ever responded.
     responded: AtomicBool,
 }
 
-/// How long the head of an answer may take.
+/// Timeout for the response head.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(120);
-/// How long a large upload may take beside that, for each byte of it: 50 kB a second at least.
+/// Additional timeout per uploaded byte: at least 50 kB/s.
 const UPLOAD_TIMEOUT_PER_BYTE: Duration = Duration::from_micros(20);
-/// How long nothing may come of a body.
+/// Maximum time between two frames of a response body.
 pub(super) const BODY_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// How much is read at a time: more does not fit into the processor's cache until it is hashed and written.
+/// Read buffer size; larger buffers leave the CPU cache before they are hashed and written.
 const READ_BUFFER_SIZE: usize = 256 << 10;
 pub(super) const MAX_REDIRECTS: usize = 5;
 const MAX_TOKEN: usize = 1 << 20;
 const MAX_ERROR_BODY: usize = 64 << 10;
 
-/// What is sent.
+/// A request body.
 pub(super) enum RequestBody {
-    /// What can be sent again.
+    /// Bytes that can be sent again.
     Bytes(Bytes),
-    /// What cannot, and how long it is.
+    /// A stream that can be sent once, and its length.
     Stream(BoxBody, u64),
 }
 
@@ -63,7 +63,7 @@ impl RequestBody {
     }
 }
 
-/// A request.
+/// A request to a registry.
 pub(super) struct RegistryRequest {
     pub method: Method,
     pub uri: Uri,
@@ -78,15 +78,15 @@ impl RegistryRequest {
     }
 }
 
-/// A registry that is talked to.
+/// A registry and its authentication state.
 pub(super) struct RegistryHost {
-    /// As references name it.
+    /// The registry as written in references.
     pub registry: String,
-    /// `https://HOST`.
+    /// Base URL, `https://HOST`.
     pub base: String,
     authority: String,
     auth_state: Mutex<AuthState>,
-    /// What was found for a repository: a helper is a program, and asking it for each request takes long.
+    /// Credentials by repository, cached because a credential helper is a program.
     credentials: tokio::sync::Mutex<HashMap<String, Credential>>,
 }
 
@@ -100,7 +100,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An address without what may be secret in it.
+/// The URI without query, which may contain secrets.
 pub(super) fn display_uri(uri: &Uri) -> String {
     format!(
         "{}://{}{}",
@@ -110,7 +110,7 @@ pub(super) fn display_uri(uri: &Uri) -> String {
     )
 }
 
-/// The causes of an error, the last one last.
+/// An error with its chain of sources.
 fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -133,14 +133,14 @@ impl RegistryHost {
 }
 
 impl Client {
-    /// The one who makes connections to an authority.
+    /// The connection pool of an authority.
     fn endpoint(&self, authority: &str, tls_enabled: bool) -> Result<Arc<Endpoint>, Error> {
         let mut endpoints = lock(&self.inner.endpoints);
         let key = (authority.to_owned(), tls_enabled);
         if let Some(endpoint) = endpoints.get(&key) {
             return Ok(endpoint.clone());
         }
-        // Reading all authorities of this machine takes longer than a small answer: only who speaks TLS needs them.
+        // Loading the system's root certificates is slow, so plaintext endpoints skip it.
         let tls = tls_enabled.then_some(&self.inner.options.tls);
         let client_cert_request = Arc::default();
         let connector = connector(authority, tls, &self.inner.options.proxies, &client_cert_request);
@@ -154,16 +154,16 @@ impl Client {
         Ok(endpoint)
     }
 
-    /// A registry. With one of this machine it is tried whether it speaks TLS; with others it has to, unless the user
-    /// said otherwise.
+    /// The host of a registry. Loopback registries are probed for TLS; others use TLS unless plain HTTP is
+    /// configured.
     pub(super) async fn registry_host(&self, registry: &str) -> Result<Arc<RegistryHost>, Error> {
-        let authenticated = || lock(&self.inner.hosts).get(registry).cloned();
-        if let Some(host) = authenticated() {
+        let cached = || lock(&self.inner.hosts).get(registry).cloned();
+        if let Some(host) = cached() {
             return Ok(host);
         }
-        // One tries, and all others who want to know wait.
+        // Concurrent requests wait for one probe.
         let _probe_guard = self.inner.probe_lock.lock().await;
-        if let Some(host) = authenticated() {
+        if let Some(host) = cached() {
             return Ok(host);
         }
         let authority = api_host(registry).to_owned();
@@ -184,7 +184,7 @@ impl Client {
         Ok(lock(&self.inner.hosts).entry(registry.to_owned()).or_insert(host).clone())
     }
 
-    /// How a registry of this machine is talked to. Nothing secret is sent to find out.
+    /// Probes whether a loopback registry uses TLS. Sends no credentials.
     async fn probe(&self, authority: &str) -> Result<&'static str, Error> {
         let address = |scheme: &str| {
             let text = format!("{scheme}://{authority}/v2/");
@@ -193,16 +193,16 @@ impl Client {
         let get =
             async |uri: &Uri| self.send_once(Method::GET, uri, HeaderMap::new(), RequestBody::none()).await;
         if let Ok(response) = get(&address("http")?).await
-            // Servers that speak TLS say something else to those who do not, if anything.
+            // TLS servers answer plaintext requests with another status or not at all.
             && matches!(response.status().as_u16(), 200 | 401)
         {
-            // A connection can be used again when all was read.
+            // Read the body so that the connection is reused.
             let _ = read_body(response.into_body(), MAX_ERROR_BODY).await;
             return Ok("http");
         }
         match get(&address("https")?).await {
             Ok(_) => Ok("https"),
-            // Who shows a certificate speaks TLS, whatever we think of the certificate.
+            // A certificate error proves that the server uses TLS.
             Err(error @ Error::Certificate { .. }) => Err(error),
             Err(_) => Ok("http"),
         }
@@ -256,12 +256,11 @@ impl Client {
                     None => Err(failed(reason)),
                 }
             }
-            Err(_) => Err(failed(format!("no answer in {} s", timeout.as_secs()))),
+            Err(_) => Err(failed(format!("no response within {} s", timeout.as_secs()))),
         }
     }
 
-    /// Sends a request to a registry: with what it wants to be shown, again when that may help, and after redirections.
-    /// What cannot be sent twice is sent once.
+    /// Sends a request with authentication, retries and redirects. A streamed body is sent only once.
     pub(super) async fn send(
         &self,
         host: &RegistryHost,
@@ -270,7 +269,7 @@ impl Client {
         let mut attempt = 0;
         let mut challenged = false;
         let mut redirects = 0;
-        // Credentials are for this place and no other.
+        // Credentials are sent to the registry's origin only.
         let mut same_origin =
             request.uri.authority().is_some_and(|authority| authority.as_str() == host.authority)
                 && request.uri.scheme_str() == host.base.split(':').next();
@@ -286,12 +285,12 @@ impl Client {
                 stream => (std::mem::replace(stream, RequestBody::none()), false),
             };
             let sent = self.send_once(request.method.clone(), &request.uri, headers, body).await;
-            let pause = match &sent {
+            let retry = match &sent {
                 Ok(response) => match response.status().as_u16() {
                     401 if same_origin && !challenged => {
                         challenged = true;
                         if authenticated {
-                            // It may have been changed since it was looked up.
+                            // The cached credential may be outdated.
                             host.credentials.lock().await.remove(repository_name(&request.scope));
                         }
                         self.store_challenge(host, &request.scope, response.headers());
@@ -308,7 +307,7 @@ impl Client {
                         if redirects > MAX_REDIRECTS {
                             return Err(Error::Redirect {
                                 from: display_uri(&request.uri),
-                                reason: "there are too many".to_owned(),
+                                reason: "too many redirects".to_owned(),
                             });
                         }
                         same_origin = same_origin && target.authority() == request.uri.authority();
@@ -321,23 +320,23 @@ impl Client {
                 Err(Error::Connect { .. }) if replayable => Some(None),
                 Err(_) => None,
             };
-            match pause {
-                Some(challenged) if attempt < self.inner.options.retries => {
-                    let pause = challenged.unwrap_or_else(|| self.backoff(attempt));
+            match retry {
+                Some(delay) if attempt < self.inner.options.retries => {
+                    let delay = delay.unwrap_or_else(|| self.backoff(attempt));
                     attempt += 1;
-                    tokio::time::sleep(pause).await;
+                    tokio::time::sleep(delay).await;
                 }
                 _ => return sent,
             }
         }
     }
 
-    /// How long to wait after the n-th failure: longer each time, and not all at the same moment.
+    /// Exponential backoff with jitter.
     pub(super) fn backoff(&self, attempt: u32) -> Duration {
-        let whole = Duration::from_millis(200).saturating_mul(1 << attempt.min(6));
+        let delay = Duration::from_millis(200).saturating_mul(1 << attempt.min(6));
         let mut byte = [0];
         let _ = getrandom::fill(&mut byte);
-        whole / 2 + whole / 2 * u32::from(byte[0]) / 255
+        delay / 2 + delay / 2 * u32::from(byte[0]) / 255
     }
 
     fn store_challenge(&self, host: &RegistryHost, scope: &Scope, headers: &HeaderMap) {
@@ -348,7 +347,7 @@ impl Client {
     }
 
     async fn credential(&self, host: &RegistryHost, scope: &Scope) -> Result<Option<Credential>, Error> {
-        // Others who want the same wait for the first one.
+        // Concurrent requests wait for the first lookup.
         let mut all = host.credentials.lock().await;
         if let Some(credential) = all.get(repository_name(scope)) {
             return Ok(Some(credential.clone()));
@@ -357,14 +356,14 @@ impl Client {
         let (registry, name) = (host.registry.clone(), repository_name(scope).to_owned());
         let credential = tokio::task::spawn_blocking(move || keyring.find(&registry, &name)).await;
         let credential = credential.map_err(|e| Error::Unexpected(e.to_string()))??;
-        // Where there is none, there may be one after a login.
+        // Do not cache a miss: the user may log in later.
         if let Some(credential) = &credential {
             all.insert(repository_name(scope).to_owned(), credential.clone());
         }
         Ok(credential)
     }
 
-    /// What is shown with a request.
+    /// The `Authorization` header of a request.
     async fn authorization(&self, host: &RegistryHost, scope: &Scope) -> Result<Option<HeaderValue>, Error> {
         let key = scope.to_strings().join(" ");
         let challenge = {
@@ -408,7 +407,7 @@ impl Client {
         let mut pairs: Vec<(&str, String)> =
             service.map(|service| ("service", service.to_owned())).into_iter().collect();
         let mut scopes = scope.to_strings();
-        // The registry knows best what it wants, where it speaks of the same repository.
+        // Add the challenge's scope if it is for the same repository.
         if let Some(declared) = declared
             .filter(|declared| scope.repository.is_none() || !scopes.iter().any(|own| own == declared))
         {
@@ -455,10 +454,10 @@ impl Client {
         }
         let data = read_body(response.into_body(), MAX_TOKEN).await?;
         Token::parse(&data, Instant::now())
-            .ok_or_else(|| Error::Unexpected(format!("{} gave no token", display_uri(&uri))))
+            .ok_or_else(|| Error::Unexpected(format!("{}: the response has no token", display_uri(&uri))))
     }
 
-    /// The error of an answer that is none that was hoped for.
+    /// Converts an unexpected response to an error.
     pub(super) async fn status_error(&self, method: &str, uri: &Uri, response: Response<Incoming>) -> Error {
         let status = response.status();
         let data = read_body(response.into_body(), MAX_ERROR_BODY).await.unwrap_or_default();
@@ -476,7 +475,7 @@ impl Client {
         Error::Status { method: method.to_owned(), url: display_uri(uri), status, message }
     }
 
-    /// As [`Client::send`]; every answer but these is an error.
+    /// Like [`Client::send`]; any other status is an error.
     pub(super) async fn send_expecting(
         &self,
         host: &RegistryHost,
@@ -502,8 +501,9 @@ fn repository_name(scope: &Scope) -> &str {
 }
 
 fn sensitive_header(text: &str) -> Result<HeaderValue, Error> {
-    let mut value = HeaderValue::from_str(text)
-        .map_err(|_| Error::Unexpected("a credential has characters that no header can have".to_owned()))?;
+    let mut value = HeaderValue::from_str(text).map_err(|_| {
+        Error::Unexpected("the credential contains characters that are invalid in a header".to_owned())
+    })?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -521,7 +521,7 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(seconds.min(30)))
 }
 
-/// Whether one may go from one place to another: never from TLS to none, and never from elsewhere to this machine.
+/// Rejects redirects from TLS to plaintext and from other hosts to loopback.
 pub(super) fn check_redirect(from: &Uri, target: &Uri) -> Result<(), Error> {
     let invalid = |reason: &str| Error::Redirect {
         from: display_uri(from),
@@ -532,21 +532,23 @@ pub(super) fn check_redirect(from: &Uri, target: &Uri) -> Result<(), Error> {
         Some("https") => {}
         Some("http") if from.scheme_str() == Some("http") => {}
         Some("http") => return Err(invalid("which is not encrypted")),
-        _ => return Err(invalid("which is no address of the web")),
+        _ => return Err(invalid("which is not an HTTP URL")),
     }
     if host(target).contains('@') {
-        return Err(invalid("which has a name in it"));
+        return Err(invalid("which contains credentials"));
     }
     if is_loopback(&host(target)) && !is_loopback(&host(from)) {
-        return Err(invalid("which is this machine"));
+        return Err(invalid("which is a loopback address"));
     }
     Ok(())
 }
 
-/// Where an answer says to go on.
+/// The target of a `Location` header.
 pub(super) fn redirect_location(from: &Uri, headers: &HeaderMap) -> Result<Uri, Error> {
-    let invalid =
-        || Error::Redirect { from: display_uri(from), reason: "it does not say where to".to_owned() };
+    let invalid = || Error::Redirect {
+        from: display_uri(from),
+        reason: "the Location header is missing or invalid".to_owned(),
+    };
     let text = headers.get(LOCATION).and_then(|value| value.to_str().ok()).ok_or_else(invalid)?;
     let whole = if text.contains("://") {
         text.to_owned()
@@ -566,18 +568,18 @@ pub(super) fn redirect_location(from: &Uri, headers: &HeaderMap) -> Result<Uri, 
     Ok(target)
 }
 
-/// A body that has to be small.
+/// Reads a response body of limited size.
 pub(super) async fn read_body(mut body: Incoming, limit: usize) -> Result<Vec<u8>, Error> {
     let mut data = Vec::new();
     loop {
         let frame = tokio::time::timeout(BODY_IDLE_TIMEOUT, body.frame()).await;
-        let frame = frame.map_err(|_| Error::Unexpected("the answer did not end".to_owned()))?;
+        let frame = frame.map_err(|_| Error::Unexpected("the response body timed out".to_owned()))?;
         let Some(frame) = frame else { return Ok(data) };
-        let frame =
-            frame.map_err(|e| Error::Unexpected(format!("the answer broke off: {}", error_chain(&e))))?;
+        let frame = frame
+            .map_err(|e| Error::Unexpected(format!("the response was interrupted: {}", error_chain(&e))))?;
         if let Ok(chunk) = frame.into_data() {
             if data.len() + chunk.len() > limit {
-                return Err(Error::Unexpected(format!("the answer is larger than {limit} bytes")));
+                return Err(Error::Unexpected(format!("the response is larger than {limit} bytes")));
             }
             data.extend_from_slice(&chunk);
         }

@@ -1,4 +1,4 @@
-//! From a registry into a layout.
+//! Pulling images into a layout.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::model::Descriptor;
 use crate::reference::Reference;
 
 impl Client {
-    /// Gets an image: blobs side by side, each compared with its digest, what is there already not again. The
-    /// descriptor is that of the image for one platform, or of all. It gets no name in the layout.
+    /// Pulls an image: downloads missing blobs in parallel and verifies their digests. Returns the descriptor of the
+    /// selected image or of the index; adds no tag to the layout.
     pub async fn pull(
         &self,
         reference: &Reference,
@@ -43,7 +43,7 @@ impl Client {
         let root = remote.root.clone();
         for (digest, document, data) in remote.documents() {
             let descriptor = Descriptor::new(document.media_type(), digest.clone(), data.len() as u64);
-            // Of an index that only led to one image nothing is kept.
+            // An index that was only used to select an image is not stored.
             let required = *platforms == Platforms::All || *digest == root.digest || root.is_index();
             if required && !layout.has_blob(&descriptor) {
                 let mut ingest = layout.ingest(&descriptor)?;
@@ -69,7 +69,7 @@ impl Client {
                     client.blob_stream(&handle, &reference, &blob.digest, blob.size, ingest.offset());
                 let mut batch = Vec::new();
                 loop {
-                    // What came before it broke off is kept for the next try.
+                    // Keep what was received before the interruption.
                     let received = stream.next_batch(&mut batch);
                     ingest.append(&batch)?;
                     received?;
@@ -85,7 +85,7 @@ impl Client {
             let resumed = ingest.offset();
             progress(Progress::Started(blob.digest.clone(), blob.size, resumed));
             if let Err(error) = download(ingest) {
-                // What an earlier try has left may be what is wrong: then it is gone now.
+                // The resumed content was corrupt and has been discarded; download it again.
                 let ingest = layout.ingest(&blob)?;
                 if resumed == 0 || ingest.offset() > 0 {
                     return Err(error);

@@ -1,4 +1,4 @@
-//! From anywhere into a registry.
+//! Pushing images to a registry.
 
 use std::io::Read;
 use std::pin::Pin;
@@ -22,9 +22,9 @@ use crate::digest::Hasher;
 use crate::model::{Descriptor, MAX_MANIFEST, ManifestOrIndex};
 use crate::reference::Reference;
 
-/// Blobs up to this size are sent with one request, and again if that fails.
+/// Blobs up to this size are uploaded monolithically, with retries.
 const MAX_MONOLITHIC: u64 = 1 << 20;
-/// How much is read at a time, and how many parts wait for the network.
+/// Read size, and number of chunks in the channel.
 const CHUNK_SIZE: usize = 256 << 10;
 const CHANNEL_CAPACITY: usize = 8;
 const MAX_DEPTH: usize = 3;
@@ -32,8 +32,7 @@ const MAX_DEPTH: usize = 3;
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Client {
-    /// Sends an image, or an index with all its images: blobs side by side, those that are there already not again, and
-    /// at the end the name.
+    /// Pushes an image or an index with its manifests: missing blobs in parallel, then the manifests and the tag.
     pub async fn push(
         &self,
         from: &(impl BlobSource + Clone + 'static),
@@ -44,8 +43,8 @@ impl Client {
         self.push_from(Arc::new(from.clone()), image, to, None, progress).await
     }
 
-    /// As [`Client::push`], from blobs that somebody else has too. BlobSource of `sibling`, a repository of the same registry,
-    /// need not be sent.
+    /// Like [`Client::push`], from a shared source. Blobs of `mount_from`, another repository of the registry, are
+    /// mounted.
     pub async fn push_from(
         &self,
         from: Arc<dyn BlobSource>,
@@ -80,7 +79,7 @@ impl Client {
         while let Some(done) = tasks.join_next().await {
             done.map_err(|e| Error::Unexpected(e.to_string()))??;
         }
-        // Those that others list come first: a registry refuses an index of what it does not have.
+        // Push children first: registries reject an index with unknown manifests.
         for (descriptor, _, data) in documents.iter().rev() {
             let name = if descriptor.digest == image.digest {
                 to.clone()
@@ -97,7 +96,7 @@ impl Client {
         Ok(image.clone())
     }
 
-    /// Copies an image from one registry to another, or inside of one; nothing is kept on the way.
+    /// Copies an image between or within registries without storing it locally.
     pub async fn copy(
         &self,
         from: &Reference,
@@ -112,7 +111,7 @@ impl Client {
     }
 }
 
-/// The manifests that an image needs, those that list others before those that are listed.
+/// Collects the manifests of an image, parents before children.
 fn collect_manifests(
     from: &dyn BlobSource,
     root: &Descriptor,
@@ -139,7 +138,7 @@ fn collect_manifests(
     Err(Error::Unexpected(format!("{}: indexes are nested too deeply", from.location())))
 }
 
-/// One blob on its way.
+/// The upload of one blob.
 struct BlobUpload {
     client: Client,
     host: Arc<RegistryHost>,
@@ -150,7 +149,7 @@ struct BlobUpload {
     progress: ProgressReporter,
 }
 
-/// What has been read of a blob, in order.
+/// Incremental digest of the source.
 struct SourceHash {
     hasher: Option<Hasher>,
     hashed: u64,
@@ -181,7 +180,7 @@ impl BlobUpload {
         Scope::new(&self.repository, "pull,push")
     }
 
-    /// Where to send it; nothing if it was found in the other repository.
+    /// Starts an upload and returns its URL; `None` if the blob was mounted.
     async fn start_upload(&self, mount_from: Option<&str>) -> Result<Option<Uri>, Error> {
         let mut path = format!("/v2/{}/blobs/uploads/", self.repository);
         let mut scope = self.scope();
@@ -204,7 +203,7 @@ impl BlobUpload {
         redirect_location(&uri, response.headers()).map(Some)
     }
 
-    /// With one request, all of it again when it fails.
+    /// Uploads the blob with a single PUT; restarts on failure.
     async fn upload_monolithic(&self, mut upload_url: Uri) -> Result<(), Error> {
         let (from, blob) = (self.from.clone(), self.blob.clone());
         let data = tokio::task::spawn_blocking(move || from.read(&blob, MAX_MONOLITHIC)).await;
@@ -218,7 +217,7 @@ impl BlobUpload {
                     (self.progress)(Progress::Transferred(self.blob.digest.clone(), self.blob.size));
                     return Ok(());
                 }
-                // The place to send it to may be gone.
+                // The upload session may have expired.
                 Err(error) if attempt < self.client.inner.options.retries && is_retryable(&error) => {
                     tokio::time::sleep(self.client.backoff(attempt)).await;
                     attempt += 1;
@@ -238,7 +237,7 @@ impl BlobUpload {
         request
     }
 
-    /// As a stream; when it breaks off, the registry is asked how much it has, and the rest is sent.
+    /// Uploads the blob as a stream; after a failure, asks for the received offset and resumes.
     async fn upload_streamed(&self, mut upload_url: Uri) -> Result<(), Error> {
         let source_hash = Arc::new(Mutex::new(SourceHash {
             hasher: (!self.from.is_verified()).then(|| Hasher::new(self.blob.digest.algorithm())),
@@ -263,15 +262,18 @@ impl BlobUpload {
             let error = match self.client.send_expecting(&self.host, request, &[201, 202, 204]).await {
                 Ok(response) => {
                     upload_url = redirect_location(&uri, response.headers()).unwrap_or(upload_url);
-                    // How much came is what the registry says, if it says it.
+                    // Trust the offset reported by the registry, if any.
                     offset = received_bytes(response.headers()).unwrap_or(self.blob.size);
                     if offset >= self.blob.size {
                         break;
                     }
-                    Error::Unexpected(format!("{}: only {offset} bytes came", self.blob.digest))
+                    Error::Unexpected(format!(
+                        "{}: the registry received only {offset} bytes",
+                        self.blob.digest
+                    ))
                 }
                 Err(error) => {
-                    // What is wrong with what was read is no fault of the registry.
+                    // A source error is not the registry's fault and is not retried.
                     if let Some(read_error) = read_error.lock().unwrap_or_else(PoisonError::into_inner).take()
                     {
                         return Err(Error::Unexpected(read_error));
@@ -310,7 +312,7 @@ impl BlobUpload {
         Ok(())
     }
 
-    /// The blob from some byte on, read and compared on the way; and where trouble with reading is told.
+    /// The body from an offset, verified while it is read, and the slot for a source error.
     fn stream_body(
         &self,
         offset: u64,
@@ -338,8 +340,8 @@ fn read_source(
     to: &mpsc::Sender<Result<Bytes, BoxError>>,
     progress: &ProgressReporter,
 ) -> Result<(), String> {
-    let location = |e: std::io::Error| format!("{}: {e}", from.location());
-    let mut stream = from.open_at(&blob.digest, offset).map_err(location)?;
+    let read_failed = |e: std::io::Error| format!("{}: {e}", from.location());
+    let mut stream = from.open_at(&blob.digest, offset).map_err(read_failed)?;
     let mut position = offset;
     let mut buffers = BufferPool::default();
     while position < blob.size {
@@ -351,13 +353,13 @@ fn read_source(
                 Ok(0) => return Err(format!("{}: {} ends too early", from.location(), blob.digest)),
                 Ok(more) => filled += more,
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(location(e)),
+                Err(e) => return Err(read_failed(e)),
             }
         }
         position += chunk_len as u64;
         {
             let mut source_hash = source_hash.lock().unwrap_or_else(PoisonError::into_inner);
-            // What is sent again was looked at before.
+            // Bytes that are sent again have been hashed already.
             let new = usize::try_from(position.saturating_sub(source_hash.hashed))
                 .unwrap_or(usize::MAX)
                 .min(chunk_len);
@@ -379,7 +381,7 @@ fn read_source(
             }
         }
         if to.blocking_send(Ok(buffers.freeze(chunk))).is_err() {
-            // Whoever sent it has gone.
+            // The request was dropped.
             return Ok(());
         }
         progress(Progress::Transferred(blob.digest.clone(), chunk_len as u64));
@@ -387,13 +389,13 @@ fn read_source(
     Ok(())
 }
 
-/// `Range: 0-N` of an upload: how many bytes there are.
+/// The number of received bytes in `Range: 0-N`.
 fn received_bytes(headers: &HeaderMap) -> Option<u64> {
     let text = headers.get(RANGE)?.to_str().ok()?.trim();
     let text = text.strip_prefix("bytes=").unwrap_or(text);
     let (begin, end) = text.split_once('-')?;
     let end: u64 = end.parse().ok()?;
-    // Nothing and one byte are written the same way; what is sent again does no harm to the registry, it refuses it.
+    // `0-0` stands for zero bytes or one. Assume zero: the registry rejects an overlapping chunk.
     (begin == "0").then_some(if end == 0 { 0 } else { end + 1 })
 }
 
@@ -419,7 +421,7 @@ fn with_digest_query(upload_url: &Uri, blob: &Descriptor) -> Result<Uri, Error> 
     text.parse().map_err(|_| Error::InvalidUrl(text))
 }
 
-/// A body whose parts somebody else brings.
+/// A request body fed by a blocking task.
 struct UploadBody {
     receiver: mpsc::Receiver<Result<Bytes, BoxError>>,
     remaining: u64,

@@ -1,4 +1,4 @@
-//! An image in a registry, read like one on disk: blobs come as they are asked for, and go on where they broke off.
+//! Images in a registry as a blob source: blobs are downloaded on demand and resumed after interruptions.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -20,40 +20,40 @@ use crate::files::{ExtractLimits, ImageFiles};
 use crate::model::{Config, Descriptor, Manifest, ManifestOrIndex, Platform};
 use crate::reference::Reference;
 
-/// How many parts wait between the network and whoever reads.
+/// Number of chunks between network and reader.
 const CHANNEL_CAPACITY: usize = 16;
-/// How deep indexes may be in each other, and how many images an index may bring.
+/// Maximum nesting of indexes, and maximum number of manifests.
 const MAX_DEPTH: usize = 3;
 const MAX_MANIFESTS: usize = 1000;
 
-/// An image in a registry: its manifests are here, its blobs are got when they are read.
+/// An image in a registry. Manifests are in memory; blobs are downloaded when they are read.
 pub struct RemoteImage {
     client: Client,
     reference: Reference,
-    /// What the name means.
+    /// The descriptor of the reference.
     pub resolved: Descriptor,
-    /// What was asked for: the image for one platform, or all.
+    /// The selected image, or the index if all platforms are selected.
     pub root: Descriptor,
     documents: HashMap<Digest, (Bytes, ManifestOrIndex)>,
     sizes: HashMap<Digest, u64>,
     runtime: Handle,
 }
 
-/// What an image has under some paths.
+/// Files of an image under selected paths.
 #[derive(Clone, Debug)]
 pub struct ImageContents {
-    /// The image, for the platform that was asked for.
+    /// The image for the selected platform.
     pub image: Descriptor,
-    /// What the name means: the image, or an index that has it.
+    /// The descriptor of the reference: the image or its index.
     pub root: Descriptor,
-    /// Its configuration, with labels and command.
+    /// The image config.
     pub config: Config,
     /// The files.
     pub files: ImageFiles,
 }
 
 impl Client {
-    /// Gets the manifests of an image, and no blob yet.
+    /// Opens an image: gets its manifests, but no blobs.
     pub async fn open(&self, reference: &Reference, platforms: &Platforms) -> Result<RemoteImage, Error> {
         let (root, data, document) = self.manifest(reference).await?;
         let location = reference.to_string();
@@ -73,7 +73,7 @@ impl Client {
                     let selected = index
                         .select(platform)
                         .map_err(|source| Error::Manifest { location: location.clone(), source })?;
-                    // Whoever asks for one image gets that one.
+                    // For a single platform, the selected manifest becomes the root.
                     remote.root = selected.clone();
                     vec![selected.clone()]
                 }
@@ -82,7 +82,7 @@ impl Client {
             remote.sizes.extend(document.blobs().into_iter().map(|blob| (blob.digest.clone(), blob.size)));
             remote.documents.insert(descriptor.digest, (data, document));
             if remote.documents.len() + children.len() > MAX_MANIFESTS {
-                return Err(Error::Unexpected(format!("{location} has more than {MAX_MANIFESTS} images")));
+                return Err(Error::Unexpected(format!("{location} has more than {MAX_MANIFESTS} manifests")));
             }
             for child in children {
                 if remote.documents.contains_key(&child.digest) {
@@ -94,7 +94,7 @@ impl Client {
                 let (fetched, data, document) = self.manifest(&reference.with_digest(&child.digest)).await?;
                 if fetched.size != child.size || document.media_type() != child.media_type {
                     return Err(Error::Unexpected(format!(
-                        "{location}: {} is not what the index says",
+                        "{location}: {} does not match its descriptor in the index",
                         child.digest
                     )));
                 }
@@ -104,7 +104,7 @@ impl Client {
         Ok(remote)
     }
 
-    /// The files of an image under some paths, without keeping anything else: what tools that look into images need.
+    /// Collects the files of an image under the given paths, without storing anything else.
     pub async fn files(
         &self,
         reference: &Reference,
@@ -128,7 +128,7 @@ impl Client {
         Ok(ImageContents { image, root: resolved, config, files })
     }
 
-    /// Begins to get a blob from some byte on. Has to be read outside of asynchronous code.
+    /// Starts the download of a blob at an offset. The stream has to be read from blocking code.
     pub(super) fn blob_stream(
         &self,
         runtime: &Handle,
@@ -147,7 +147,7 @@ impl Client {
         BlobStream { receiver, chunk: Bytes::new() }
     }
 
-    /// Gets a blob and passes it on, again from where it broke off.
+    /// Downloads a blob and resumes after interruptions.
     async fn download(
         &self,
         reference: &Reference,
@@ -180,20 +180,18 @@ impl Client {
                 let from = format!("bytes {offset}-");
                 if !header_text(headers.get(CONTENT_RANGE)).is_some_and(|range| range.starts_with(&from)) {
                     return Err(Error::Unexpected(format!(
-                        "{}: another part came than was asked for",
+                        "{}: the registry returned another range than requested",
                         display_uri(&uri)
                     )));
                 }
             } else {
-                // The server does not know parts: what is there already is passed over.
+                // The server ignores ranges: skip what was received before.
                 skip = offset;
                 let length =
                     header_text(headers.get(CONTENT_LENGTH)).and_then(|length| length.parse::<u64>().ok());
                 if let Some(length) = length.filter(|length| *length != size) {
-                    let message = format!(
-                        "{}: it is said to have {length} bytes and should have {size}",
-                        display_uri(&uri)
-                    );
+                    let message =
+                        format!("{}: Content-Length is {length}, expected {size}", display_uri(&uri));
                     return Err(Error::Unexpected(message));
                 }
             }
@@ -203,8 +201,8 @@ impl Client {
                 let frame = match tokio::time::timeout(BODY_IDLE_TIMEOUT, body.frame()).await {
                     Ok(Some(Ok(frame))) => frame,
                     Ok(Some(Err(e))) => break e.to_string(),
-                    Ok(None) => break "it ended".to_owned(),
-                    Err(_) => break format!("nothing came for {} s", BODY_IDLE_TIMEOUT.as_secs()),
+                    Ok(None) => break "the connection was closed".to_owned(),
+                    Err(_) => break format!("no data for {} s", BODY_IDLE_TIMEOUT.as_secs()),
                 };
                 let Ok(mut chunk) = frame.into_data() else { continue };
                 let skipped = skip.min(chunk.len() as u64);
@@ -213,12 +211,12 @@ impl Client {
                 offset += chunk.len() as u64;
                 if offset > size {
                     return Err(Error::Unexpected(format!(
-                        "{}: it is longer than its size says",
+                        "{}: the blob is longer than its declared size",
                         display_uri(&uri)
                     )));
                 }
                 if !chunk.is_empty() && sender.send(Ok(chunk)).await.is_err() {
-                    // Whoever read has gone.
+                    // The reader was dropped.
                     return Ok(());
                 }
             };
@@ -226,7 +224,7 @@ impl Client {
                 failures = if offset > before { 0 } else { failures + 1 };
                 if failures > self.inner.options.retries {
                     let message = format!(
-                        "{}: it broke off after {offset} of {size} bytes: {interruption}",
+                        "{}: interrupted after {offset} of {size} bytes: {interruption}",
                         display_uri(&uri)
                     );
                     return Err(Error::Unexpected(message));
@@ -238,19 +236,19 @@ impl Client {
     }
 }
 
-/// A blob on its way.
+/// A blob being downloaded.
 pub(super) struct BlobStream {
     receiver: mpsc::Receiver<Result<Bytes, Error>>,
     chunk: Bytes,
 }
 
 impl BlobStream {
-    /// The next part; nothing at the end.
+    /// The next chunk; `None` at the end.
     pub(super) fn next_chunk(&mut self) -> Result<Option<Bytes>, Error> {
         self.receiver.blocking_recv().transpose()
     }
 
-    /// The next parts, enough to be worth a write; none at the end. What came before an error is there too.
+    /// Collects chunks for one batched write; empty at the end. On error, `batch` has what was received before.
     pub(super) fn next_batch(&mut self, batch: &mut Vec<Bytes>) -> Result<(), Error> {
         batch.clear();
         let mut size = 0;
@@ -281,17 +279,17 @@ impl Read for BlobStream {
 }
 
 impl RemoteImage {
-    /// The manifests, by digest.
+    /// The manifests by digest.
     pub fn documents(&self) -> impl Iterator<Item = (&Digest, &ManifestOrIndex, &Bytes)> {
         self.documents.iter().map(|(digest, (data, document))| (digest, document, data))
     }
 
-    /// The image for a platform.
+    /// Selects the image for a platform.
     pub fn select_image(&self, platform: &Platform) -> Result<(Descriptor, Manifest), Error> {
         Ok((self as &dyn BlobSource).select_image(&self.root, platform)?)
     }
 
-    /// The configuration of an image of it.
+    /// Reads the config of an image.
     pub async fn config(self: &std::sync::Arc<Self>, manifest: &Manifest) -> Result<Config, Error> {
         let (remote, manifest) = (self.clone(), manifest.clone());
         let read =

@@ -1,4 +1,4 @@
-//! TLS: whom we believe (this machine's, our own and the user's authorities), and who we are.
+//! TLS: certificate authorities and client certificates.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,18 +15,18 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-/// Whom to believe, beside the authorities of this machine, and what to show to those who ask.
+/// TLS settings in addition to the system's root certificates.
 #[derive(Clone, Debug, Default)]
 pub struct TlsOptions {
-    /// Certificates of authorities, PEM.
+    /// PEM files with CA certificates.
     pub ca_certificates: Vec<Vec<u8>>,
-    /// Folders with a folder for each host, with its `*.crt` in it, as docker and podman have them.
+    /// Directories with `HOST/*.crt`, as Docker's and Podman's `certs.d`.
     pub certs_dirs: Vec<PathBuf>,
-    /// A certificate of our own: servers that ask for one see it.
+    /// Client certificate for servers that request one.
     pub client_certificate: Option<ClientCertificate>,
 }
 
-/// A certificate by which servers know who we are.
+/// A client certificate and its key.
 #[derive(Clone)]
 pub struct ClientCertificate {
     chain: Vec<CertificateDer<'static>>,
@@ -40,19 +40,19 @@ impl std::fmt::Debug for ClientCertificate {
 }
 
 impl ClientCertificate {
-    /// From certificates, our own first, and the key of it, both PEM.
+    /// Parses a PEM certificate chain, leaf first, and its PEM key.
     pub fn new(certificates: &[u8], key: &[u8]) -> Result<Self, String> {
         let chain = parse_certificates(certificates)?;
         let key = PrivateKeyDer::from_pem_slice(key)
-            .map_err(|e| format!("there is no key (PEM, not encrypted) in the file of the key: {e}"))?;
+            .map_err(|e| format!("no unencrypted PEM private key found: {e}"))?;
         let certificate = Self { chain, key: Arc::new(key) };
-        // Whether they belong together is better said before anybody is asked.
+        // Detect a mismatched pair before connecting.
         let signing = provider().key_provider.load_private_key(certificate.key.clone_key());
-        let signing = signing.map_err(|e| format!("the key of the certificate cannot be used: {e}"))?;
+        let signing = signing.map_err(|e| format!("the private key cannot be used: {e}"))?;
         let certified_key = rustls::sign::CertifiedKey::new(certificate.chain.clone(), signing);
         match certified_key.keys_match() {
             Ok(()) | Err(Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => Ok(certificate),
-            Err(_) => Err("the key is not that of the certificate".to_owned()),
+            Err(_) => Err("the key does not match the certificate".to_owned()),
         }
     }
 }
@@ -61,28 +61,28 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-/// The certificates of a file, of which there has to be one.
+/// Parses a PEM file with at least one certificate.
 fn parse_certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     match certificates {
-        Ok(certificates) if certificates.is_empty() => Err("there is no certificate (PEM) in it".to_owned()),
+        Ok(certificates) if certificates.is_empty() => Err("no PEM certificate found".to_owned()),
         Ok(certificates) => Ok(certificates),
-        Err(error) => Err(format!("its certificates (PEM) cannot be read: {error}")),
+        Err(error) => Err(format!("invalid PEM certificate: {error}")),
     }
 }
 
 impl TlsOptions {
-    /// Believes the authorities of a file, PEM.
+    /// Adds a PEM file with CA certificates.
     pub fn add_ca(&mut self, pem: Vec<u8>) -> Result<(), String> {
         parse_certificates(&pem)?;
         self.ca_certificates.push(pem);
         Ok(())
     }
 
-    /// The certificates of the user, for a host.
+    /// The configured certificates for a host.
     fn host_certificates(&self, host: &str) -> Result<Vec<CertificateDer<'static>>, String> {
         let mut pem_files = self.ca_certificates.clone();
-        // A host is part of a path here: references have made sure that it has no slash.
+        // References guarantee that a host contains no slash.
         for directory in self.certs_dirs.iter().map(|directory| directory.join(host)) {
             for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
                 if entry.path().extension().is_some_and(|kind| kind == "crt") {
@@ -94,10 +94,7 @@ impl TlsOptions {
         }
         let mut pinned = Vec::new();
         for pem in &pem_files {
-            pinned.extend(
-                parse_certificates(pem)
-                    .map_err(|e| format!("a file that should have certificates of authorities: {e}"))?,
-            );
+            pinned.extend(parse_certificates(pem).map_err(|e| format!("CA file: {e}"))?);
         }
         Ok(pinned)
     }
@@ -108,22 +105,22 @@ fn roots(pinned: &[CertificateDer<'static>]) -> Result<RootCertStore, String> {
     let native = rustls_native_certs::load_native_certs();
     roots.add_parsable_certificates(native.certs);
     if roots.is_empty() {
-        // An image without a base has no authorities.
+        // Images from scratch have no system roots.
         roots.add_parsable_certificates(webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter().cloned());
     }
     for certificate in pinned {
-        roots.add(certificate.clone()).map_err(|e| format!("a certificate of an authority: {e}"))?;
+        roots.add(certificate.clone()).map_err(|e| format!("CA certificate: {e}"))?;
     }
     Ok(roots)
 }
 
-/// Has no certificate to show, and remembers whether one was asked for: who is turned away without one often sees the
-/// connection end before it has read why.
+/// Has no client certificate and records whether the server requested one: rejected clients often see the connection
+/// close before the TLS alert.
 #[derive(Debug, Default)]
 pub(super) struct ClientCertRequest(AtomicBool);
 
 impl ClientCertRequest {
-    /// That a certificate was asked for, and none was shown.
+    /// Whether a client certificate was requested.
     pub(super) fn was_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -140,7 +137,7 @@ impl ResolvesClientCert for ClientCertRequest {
     }
 }
 
-/// How TLS is spoken with a host; without anybody to believe, with nobody.
+/// The TLS configuration for a host; without options it trusts no certificate.
 pub(super) fn client_config(
     host: &str,
     options: Option<&TlsOptions>,
@@ -160,13 +157,12 @@ pub(super) fn client_config(
         None => Ok(builder.with_client_cert_resolver(client_cert_request.clone())),
         Some(certificate) => builder
             .with_client_auth_cert(certificate.chain.clone(), certificate.key.clone_key())
-            .map_err(|e| format!("the certificate of the client: {e}")),
+            .map_err(|e| format!("client certificate: {e}")),
     }
 }
 
-/// Believes whom authorities vouch for, and servers that show the very certificate that the user gave. (A certificate
-/// that somebody has signed for himself usually is one of an authority, and the usual rules do not let an authority be
-/// a server.)
+/// Accepts certificates signed by a trusted CA, and server certificates that are configured themselves: self-signed
+/// certificates are usually CA certificates, which webpki rejects as end entities.
 #[derive(Debug)]
 struct PinnedCertVerifier {
     webpki: Arc<WebPkiServerVerifier>,
@@ -183,7 +179,7 @@ impl ServerCertVerifier for PinnedCertVerifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         match self.webpki.verify_server_cert(end_entity, intermediates, server_name, ocsp, now) {
-            // This is found after the dates have been compared; the name has not been.
+            // webpki checks the validity period before this error, but not the server name.
             Err(error) if is_ca_as_end_entity(&error) && self.pinned.contains(end_entity) => {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
@@ -215,43 +211,41 @@ impl ServerCertVerifier for PinnedCertVerifier {
     }
 }
 
-/// Whether the only thing against a server's certificate is that it is one of an authority.
+/// Whether the only error is a CA certificate used as end entity.
 fn is_ca_as_end_entity(error: &Error) -> bool {
     matches!(error, Error::InvalidCertificate(CertificateError::Other(other)) if other.0.to_string() == CA_USED_AS_END_ENTITY)
 }
 
-/// The name of it, which is all that is told.
+/// The name of the webpki error; rustls exposes only its text.
 const CA_USED_AS_END_ENTITY: &str = "CaUsedAsEndEntity";
 
 const CLIENT_CERTIFICATE_REQUIRED: &str =
-    "it lets in only those who show a certificate: give yours with --cert-file and --key-file";
+    "the server requires a client certificate: set --cert-file and --key-file";
 
-/// What to do when the first thing that a server did, after it had asked for a certificate in vain, was to go.
+/// Advice for a server that closed its first connection after requesting a client certificate.
 pub(super) fn explain_missing_client_certificate(reason: &str) -> String {
-    format!("{CLIENT_CERTIFICATE_REQUIRED} (it asked for one, and then: {reason})")
+    format!("{CLIENT_CERTIFICATE_REQUIRED} (it requested one, then: {reason})")
 }
 
-/// What is wrong with a certificate, and what to do about it; nothing if it is something else that is wrong.
+/// Advice for TLS certificate errors; `None` for other errors.
 pub(super) fn explain_tls_error(reason: &str) -> Option<String> {
     const KNOWN_ERRORS: &[(&str, &str)] = &[
         (
             CA_USED_AS_END_ENTITY,
-            "its certificate is one of an authority, made by whoever runs it: if it is the right one, give it with \
-             --ca-file",
+            "the server uses a self-signed CA certificate: if it is the right one, trust it with --ca-file",
         ),
         (
             "UnknownIssuer",
-            "nobody whom this machine believes has signed its certificate: if it is the right one, give the \
-             certificate of its authority with --ca-file",
+            "the server certificate is signed by an unknown CA: if it is the right one, trust its CA with --ca-file",
         ),
         ("CertificateRequired", CLIENT_CERTIFICATE_REQUIRED),
-        ("UnknownCA", "it does not know who has signed your certificate (--cert-file)"),
+        ("UnknownCA", "the server does not trust the CA of the client certificate (--cert-file)"),
         (
             "BadCertificate",
-            "it wants a certificate of yours that it knows: give it with --cert-file and --key-file",
+            "the server rejected the client certificate: set another one with --cert-file and --key-file",
         ),
     ];
     let known = KNOWN_ERRORS.iter().find(|(word, _)| reason.contains(word));
     let generic = reason.to_lowercase().contains("certificate").then(|| reason.to_owned());
-    known.map(|(_, explain_tls_error)| format!("{explain_tls_error} ({reason})")).or(generic)
+    known.map(|(_, advice)| format!("{advice} ({reason})")).or(generic)
 }

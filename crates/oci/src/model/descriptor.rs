@@ -1,4 +1,4 @@
-//! Descriptors: what some content is, by digest.
+//! Content descriptors.
 
 use std::collections::BTreeMap;
 
@@ -10,33 +10,33 @@ use super::{
 };
 use crate::digest::Digest;
 
-/// Texts by name.
+/// Annotations or labels, by key.
 pub type Annotations = BTreeMap<String, String>;
 
-/// What some content is, how long it is, and its digest.
+/// A descriptor: media type, digest and size of content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Descriptor {
-    /// What it is.
+    /// Media type.
     pub media_type: String,
-    /// Its digest.
+    /// Content digest.
     pub digest: Digest,
-    /// Its bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// What else is said of it.
+    /// Annotations.
     pub annotations: Annotations,
-    /// For an image in an index: what it runs on.
+    /// Platform, for entries of an index.
     pub platform: Option<Platform>,
-    /// For something that is no image: what it is.
+    /// Artifact type, for manifests that are not images.
     pub artifact_type: Option<String>,
 }
 
 impl Descriptor {
-    /// Of these bytes.
+    /// Describes `data`.
     pub fn for_content(media_type: &str, data: &[u8]) -> Self {
         Self::new(media_type, Digest::sha256(data), data.len() as u64)
     }
 
-    /// Of content that is known by digest and size.
+    /// Describes content by digest and size.
     pub fn new(media_type: &str, digest: Digest, size: u64) -> Self {
         let annotations = Annotations::new();
         Self {
@@ -49,22 +49,22 @@ impl Descriptor {
         }
     }
 
-    /// Whether it is an index of images.
+    /// Whether the content is an image index.
     pub fn is_index(&self) -> bool {
         matches!(self.media_type.as_str(), MEDIA_TYPE_INDEX | MEDIA_TYPE_DOCKER_MANIFEST_LIST)
     }
 
-    /// Whether it is an image.
+    /// Whether the content is an image manifest.
     pub fn is_manifest(&self) -> bool {
         matches!(self.media_type.as_str(), MEDIA_TYPE_MANIFEST | MEDIA_TYPE_DOCKER_MANIFEST)
     }
 
-    /// Its name in a layout's index.
+    /// The image name in a layout's index (`org.opencontainers.image.ref.name`).
     pub fn ref_name(&self) -> Option<&str> {
         self.annotations.get(ANNOTATION_REF_NAME).map(String::as_str)
     }
 
-    /// As JSON.
+    /// The JSON form.
     pub fn to_json(&self) -> Value {
         let mut map = Map::new();
         if !self.annotations.is_empty() {
@@ -108,7 +108,7 @@ pub(super) fn annotations_to_json(annotations: &Annotations) -> Value {
     annotations.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str()))).collect()
 }
 
-/// Whether a text can be a media type, and so may stand in a header.
+/// Whether the text is a media type that can be sent in a header.
 pub fn is_media_type(text: &str) -> bool {
     text.len() <= 255 && text.contains('/') && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
@@ -122,9 +122,9 @@ pub(super) fn annotations(value: &Value, document: &'static str) -> Result<Annot
             .iter()
             .map(|(key, value)| match value.as_str() {
                 Some(text) => Ok((key.clone(), text.to_owned())),
-                None => Err(invalid(&format!("{key:?} is no text"))),
+                None => Err(invalid(&format!("{key:?} is not a string"))),
             })
             .collect(),
-        Some(_) => Err(invalid("it has to be texts by name")),
+        Some(_) => Err(invalid("it has to be a map of strings")),
     }
 }

@@ -1,29 +1,29 @@
-//! Manifests and indexes.
+//! Image manifests and indexes.
 
 use serde_json::{Map, Value};
 
 use super::descriptor::{annotations, annotations_to_json};
 use super::*;
 
-/// An image: a configuration and layers.
+/// An image manifest: a config and layers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    /// In whose words.
+    /// Media type, OCI or Docker.
     pub media_type: String,
-    /// Its configuration.
+    /// Config descriptor.
     pub config: Descriptor,
-    /// Its layers, the lowest first.
+    /// Layers, lowest first.
     pub layers: Vec<Descriptor>,
-    /// What it is about, for signatures and the like.
+    /// Subject, for referrers such as signatures.
     pub subject: Option<Descriptor>,
-    /// What it is, if it is no image.
+    /// Artifact type, if the manifest is not an image.
     pub artifact_type: Option<String>,
-    /// What is said of it.
+    /// Annotations.
     pub annotations: Annotations,
 }
 
 impl Manifest {
-    /// An image in OCI's words.
+    /// Creates an OCI image manifest.
     pub fn new(config: Descriptor, layers: Vec<Descriptor>) -> Self {
         let annotations = Annotations::new();
         Self {
@@ -36,7 +36,7 @@ impl Manifest {
         }
     }
 
-    /// As bytes; the same image is always the same bytes.
+    /// Serializes the manifest deterministically.
     pub fn to_bytes(&self) -> Vec<u8> {
         let layers: Vec<Value> = self.layers.iter().map(Descriptor::to_json).collect();
         let mut map = Map::new();
@@ -57,23 +57,23 @@ impl Manifest {
     }
 }
 
-/// Images for several platforms, or of several names.
+/// An image index: manifests for several platforms or names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Index {
-    /// In whose words.
+    /// Media type, OCI or Docker.
     pub media_type: String,
-    /// The images.
+    /// The listed manifests.
     pub manifests: Vec<Descriptor>,
-    /// What it is about.
+    /// Subject, for referrers.
     pub subject: Option<Descriptor>,
-    /// What it is, if it is not about images.
+    /// Artifact type, if the index is not an image.
     pub artifact_type: Option<String>,
-    /// What is said of it.
+    /// Annotations.
     pub annotations: Annotations,
 }
 
 impl Index {
-    /// An index in OCI's words.
+    /// Creates an OCI image index.
     pub fn new(manifests: Vec<Descriptor>) -> Self {
         let annotations = Annotations::new();
         Self {
@@ -85,7 +85,7 @@ impl Index {
         }
     }
 
-    /// As bytes; the same index is always the same bytes.
+    /// Serializes the index deterministically.
     pub fn to_bytes(&self) -> Vec<u8> {
         let manifests: Vec<Value> = self.manifests.iter().map(Descriptor::to_json).collect();
         let mut map = Map::new();
@@ -104,7 +104,7 @@ impl Index {
         Value::Object(map).to_string().into_bytes()
     }
 
-    /// The image for a platform.
+    /// Selects the manifest for a platform.
     pub fn select(&self, platform: &Platform) -> Result<&Descriptor, Error> {
         let images = self.manifests.iter().filter(|image| image.is_manifest() || image.is_index());
         let exact = |image: &&Descriptor| image.platform.as_ref() == Some(platform);
@@ -114,7 +114,7 @@ impl Index {
         if let Some(image) = images.clone().find(exact).or_else(|| images.clone().find(compatible)) {
             return Ok(image);
         }
-        // An index of one image that says nothing of platforms means just that one.
+        // A single manifest without a platform serves every platform.
         let all: Vec<&Descriptor> = images.collect();
         match all.as_slice() {
             [only] if only.platform.is_none() => Ok(only),
@@ -131,17 +131,17 @@ impl Index {
     }
 }
 
-/// A manifest or an index.
+/// An image manifest or an image index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ManifestOrIndex {
-    /// One image.
+    /// An image manifest.
     Manifest(Manifest),
-    /// Several.
+    /// An image index.
     Index(Index),
 }
 
 impl ManifestOrIndex {
-    /// Reads one. `media_type` is what somebody said it is: then it has to be that.
+    /// Parses a manifest or index. A declared `media_type` has to match the content.
     pub fn parse(data: &[u8], media_type: Option<&str>) -> Result<Self, Error> {
         const DOCUMENT: &str = "the manifest";
         let value = parse_object(data, DOCUMENT, MAX_MANIFEST)?;
@@ -151,7 +151,7 @@ impl ManifestOrIndex {
             reason: reason.to_owned(),
         };
         let declared = media_type.map(|text| text.split(';').next().unwrap_or_default().trim());
-        // What is stored before anybody knew better is sent as plain JSON.
+        // Some registries serve manifests with a generic content type.
         let declared = declared.filter(|text| {
             !matches!(*text, "" | "application/json" | "application/octet-stream" | "text/plain")
         });
@@ -159,14 +159,14 @@ impl ManifestOrIndex {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) if text.is_empty() => None,
             Some(Value::String(text)) => Some(text.as_str()),
-            Some(_) => return Err(invalid("mediaType", "it is no text")),
+            Some(_) => return Err(invalid("mediaType", "it is not a string")),
         };
         if let (Some(declared), Some(embedded)) = (declared, embedded)
             && declared != embedded
         {
             return Err(invalid(
                 "mediaType",
-                &format!("it says {embedded:?} and is said to be {declared:?}"),
+                &format!("it is {embedded:?}, but was declared as {declared:?}"),
             ));
         }
         if value.get("schemaVersion").and_then(Value::as_u64) != Some(2) {
@@ -179,12 +179,12 @@ impl ManifestOrIndex {
                 _ => invalid("schemaVersion", "it has to be 2"),
             });
         }
-        // One text that is an image to one reader and an index to another one is a trick.
-        let (has_manifests, layers) = (
+        // A document that is a manifest to one client and an index to another one would be ambiguous.
+        let (has_manifests, has_layers) = (
             value.get("manifests").is_some(),
             value.get("layers").is_some() || value.get("config").is_some(),
         );
-        if has_manifests && layers {
+        if has_manifests && has_layers {
             return Err(invalid("layers", "it has both layers and manifests"));
         }
         let resolved_type = declared.or(embedded).unwrap_or(if has_manifests {
@@ -200,11 +200,11 @@ impl ManifestOrIndex {
         let artifact_type = artifact_type.map(str::to_owned);
         let annotations = annotations(&value, DOCUMENT)?;
         let descriptors = |field: &'static str, limit: usize| match value.get(field) {
-            Some(Value::Array(has_manifests)) if has_manifests.len() > limit => {
-                Err(invalid(field, &format!("more than {limit} are not read")))
+            Some(Value::Array(list)) if list.len() > limit => {
+                Err(invalid(field, &format!("it has more than {limit} entries")))
             }
-            Some(Value::Array(has_manifests)) => {
-                has_manifests.iter().map(|entry| Descriptor::from_json(entry, DOCUMENT, field)).collect()
+            Some(Value::Array(list)) => {
+                list.iter().map(|entry| Descriptor::from_json(entry, DOCUMENT, field)).collect()
             }
             None | Some(Value::Null) => Ok(Vec::new()),
             Some(_) => Err(invalid(field, "it has to be a list")),
@@ -232,7 +232,7 @@ impl ManifestOrIndex {
         }
     }
 
-    /// In whose words it is.
+    /// The media type.
     pub fn media_type(&self) -> &str {
         match self {
             Self::Manifest(manifest) => &manifest.media_type,
@@ -240,7 +240,7 @@ impl ManifestOrIndex {
         }
     }
 
-    /// What it is about.
+    /// The subject, for referrers.
     pub fn subject(&self) -> Option<&Descriptor> {
         match self {
             Self::Manifest(manifest) => manifest.subject.as_ref(),
@@ -248,7 +248,7 @@ impl ManifestOrIndex {
         }
     }
 
-    /// The blobs that it needs: configuration and layers, each once.
+    /// The referenced blobs (config and layers), without duplicates.
     pub fn blobs(&self) -> Vec<&Descriptor> {
         let Self::Manifest(manifest) = self else { return Vec::new() };
         let mut seen = std::collections::BTreeSet::new();
@@ -256,7 +256,7 @@ impl ManifestOrIndex {
         all.filter(|blob| seen.insert(blob.digest.clone())).collect()
     }
 
-    /// The manifests that it lists.
+    /// The manifests listed by an index.
     pub fn manifests(&self) -> &[Descriptor] {
         match self {
             Self::Manifest(_) => &[],

@@ -1,6 +1,7 @@
-//! What registries keep beside blobs: descriptors, manifests, indexes and configurations, as OCI and docker write them.
+//! Descriptors, manifests, indexes and configs of the OCI and Docker image formats.
 //!
-//! Manifests are kept as the bytes that they came in: a digest is of bytes. What is here is a strict view of them.
+//! These are strictly validated views: stores keep the original bytes of a manifest, because its digest is computed
+//! over them.
 
 mod config;
 mod descriptor;
@@ -14,79 +15,81 @@ pub use descriptor::{Annotations, Descriptor, is_media_type};
 pub use manifest::{Index, Manifest, ManifestOrIndex};
 pub use platform::Platform;
 
-/// An image in OCI's words.
+/// OCI image manifest.
 pub const MEDIA_TYPE_MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
-/// Images for several platforms in OCI's words.
+/// OCI image index.
 pub const MEDIA_TYPE_INDEX: &str = "application/vnd.oci.image.index.v1+json";
-/// A configuration in OCI's words.
+/// OCI image config.
 pub const MEDIA_TYPE_CONFIG: &str = "application/vnd.oci.image.config.v1+json";
-/// A layer.
+/// OCI layer, uncompressed.
 pub const MEDIA_TYPE_LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
-/// A layer that is compressed.
+/// OCI layer, compressed with gzip.
 pub const MEDIA_TYPE_LAYER_GZIP: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
-/// No content: `{}`.
+/// The empty JSON object `{}`.
 pub const MEDIA_TYPE_EMPTY: &str = "application/vnd.oci.empty.v1+json";
-/// An image in docker's words.
+/// Docker image manifest, schema 2.
 pub const MEDIA_TYPE_DOCKER_MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
-/// Images for several platforms in docker's words.
+/// Docker manifest list.
 pub const MEDIA_TYPE_DOCKER_MANIFEST_LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
-/// A configuration in docker's words.
+/// Docker image config.
 pub const MEDIA_TYPE_DOCKER_CONFIG: &str = "application/vnd.docker.container.image.v1+json";
-/// A compressed layer in docker's words.
+/// Docker layer, compressed with gzip.
 pub const MEDIA_TYPE_DOCKER_LAYER: &str = "application/vnd.docker.image.rootfs.diff.tar.gzip";
-/// The annotation of a layout's index that names an image.
+/// Annotation that names an image in a layout's index.
 pub const ANNOTATION_REF_NAME: &str = "org.opencontainers.image.ref.name";
 
-/// The largest manifest or index; registries have the same limit.
+/// Maximum size of a manifest or index; registries enforce the same limit.
 pub const MAX_MANIFEST: u64 = 4 << 20;
-/// The largest configuration.
+/// Maximum size of an image config.
 pub const MAX_CONFIG: u64 = 8 << 20;
 const MAX_LAYERS: usize = 1000;
 const MAX_MANIFESTS: usize = 10_000;
 
-/// Why a document cannot be used.
+/// A manifest, index, config or platform that is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// It is no JSON.
+    /// The document is not JSON.
     #[error("{document} is not JSON: {reason}")]
     Json {
-        /// Which document.
+        /// The document.
         document: &'static str,
-        /// Where and why.
+        /// The parse error.
         reason: String,
     },
-    /// Something in it is not as it has to be.
+    /// A field is missing or invalid.
     #[error("{document} has no valid {field}: {reason}")]
     InvalidField {
-        /// Which document.
+        /// The document.
         document: &'static str,
-        /// Which field.
+        /// The field.
         field: &'static str,
-        /// Why.
+        /// The violated rule.
         reason: String,
     },
-    /// It is of a kind that is not known.
-    #[error("{0:?} is neither an image nor an index of images: OCI's and docker's (schema 2) are understood")]
+    /// The media type is neither a manifest nor an index.
+    #[error(
+        "unsupported media type {0:?}: supported are OCI and Docker (schema 2) image manifests and indexes"
+    )]
     UnsupportedMediaType(String),
-    /// It is too large.
-    #[error("{document} has {size} bytes: at most {limit} are read")]
+    /// The document exceeds its size limit.
+    #[error("{document} has {size} bytes, more than the limit of {limit}")]
     TooLarge {
-        /// Which document.
+        /// The document.
         document: &'static str,
-        /// Its size.
+        /// Its size in bytes.
         size: u64,
-        /// The limit.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// A platform that cannot be understood.
+    /// The platform cannot be parsed.
     #[error("{0:?} is not a platform: write OS/ARCHITECTURE, for example linux/arm64")]
     InvalidPlatform(String),
-    /// No image for the platform.
-    #[error("there is no image for {requested}: there are {available}")]
+    /// The index has no image for the platform.
+    #[error("no image for platform {requested}; available: {available}")]
     NoMatchingPlatform {
-        /// What was asked for.
+        /// The requested platform.
         requested: String,
-        /// What there is.
+        /// The platforms of the index.
         available: String,
     },
 }

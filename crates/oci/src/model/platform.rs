@@ -1,4 +1,4 @@
-//! What a program runs on.
+//! Platforms of images.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use serde_json::{Value, json};
 
 use super::Error;
 
-/// What a program runs on.
+/// A platform: operating system, CPU architecture and variant.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Platform {
-    /// The system, as Go names it: `linux`.
+    /// Operating system (GOOS), for example `linux`.
     pub os: String,
-    /// The processor, as Go names it: `amd64`, `arm64`.
+    /// CPU architecture (GOARCH), for example `amd64` or `arm64`.
     pub architecture: String,
-    /// The processor's generation, for example `v7`.
+    /// CPU variant, for example `v7`.
     pub variant: Option<String>,
 }
 
 impl Platform {
-    /// Linux on this machine's processor.
+    /// Linux on the host's CPU architecture.
     pub fn host() -> Self {
         let architecture = match std::env::consts::ARCH {
             "x86_64" => "amd64",
@@ -31,7 +31,7 @@ impl Platform {
         Self { os: "linux".to_owned(), architecture: architecture.to_owned(), variant: None }
     }
 
-    /// Reads `OS/ARCHITECTURE[/VARIANT]`.
+    /// Parses `OS/ARCHITECTURE[/VARIANT]`.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let invalid = || Error::InvalidPlatform(text.chars().take(100).collect());
         let valid = |part: &&str| {
@@ -51,12 +51,12 @@ impl Platform {
     }
 
     fn new(os: &str, architecture: &str, variant: Option<&str>) -> Self {
-        // Every arm64 is at least v8: the two spellings mean the same.
+        // arm64 implies v8, so both spellings are normalized to one.
         let variant = variant.filter(|variant| !(architecture == "arm64" && *variant == "v8"));
         Self { os: os.to_owned(), architecture: architecture.to_owned(), variant: variant.map(str::to_owned) }
     }
 
-    /// Whether what is for `other` runs here.
+    /// Whether an image for `other` runs on this platform.
     pub fn can_run(&self, other: &Self) -> bool {
         let variant = self.variant.is_none() || other.variant.is_none() || self.variant == other.variant;
         self.os == other.os && self.architecture == other.architecture && variant

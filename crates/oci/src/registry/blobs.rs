@@ -1,4 +1,4 @@
-//! Content, in and out.
+//! Handlers for blobs and uploads.
 
 use bytes::Bytes;
 use http::header::{ACCEPT_RANGES, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RANGE};
@@ -15,9 +15,9 @@ use crate::digest::Digest;
 use crate::disk::{WRITE_BATCH_BUFFERS, WRITE_BATCH_BYTES};
 use crate::reference::is_repository;
 
-/// How many parts wait for the disk.
+/// Number of chunks queued for the disk.
 const CHANNEL_CAPACITY: usize = 8;
-/// How long a client may be silent in the middle of a body.
+/// Maximum time between two chunks of a request body.
 const BODY_IDLE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(120);
 
 impl Registry {
@@ -28,7 +28,7 @@ impl Registry {
         digest: Digest,
     ) -> Result<HttpResponse, ApiError> {
         let unknown =
-            || ApiError::new(StatusCode::NOT_FOUND, "BLOB_UNKNOWN", "the repository does not have it");
+            || ApiError::new(StatusCode::NOT_FOUND, "BLOB_UNKNOWN", "the repository does not have the blob");
         let requested = digest.clone();
         match head.method {
             Method::HEAD => {
@@ -50,9 +50,9 @@ impl Registry {
                 let range_header = head.headers.get(RANGE).and_then(|value| value.to_str().ok());
                 let (start, end) = match range_header.map(|text| parse_range(text, size)) {
                     None | Some(None) => (0, size),
-                    Some(Some(Ok(session))) => session,
+                    Some(Some(Ok(range))) => range,
                     Some(Some(Err(()))) => {
-                        let text = format!("it has {size} bytes");
+                        let text = format!("the blob has {size} bytes");
                         return Err(ApiError::new(StatusCode::RANGE_NOT_SATISFIABLE, "SIZE_INVALID", &text));
                     }
                 };
@@ -71,7 +71,7 @@ impl Registry {
             Method::DELETE => {
                 let deleted = self.with_store(move |store| store.delete_blob(&name, &requested)).await;
                 deleted.map_err(|error| {
-                    error.with_not_found_code("BLOB_UNKNOWN", "the repository does not have it")
+                    error.with_not_found_code("BLOB_UNKNOWN", "the repository does not have the blob")
                 })?;
                 Ok(empty_response(StatusCode::ACCEPTED))
             }
@@ -155,7 +155,8 @@ impl Registry {
         blob_created(&name, &digest)
     }
 
-    /// Takes what comes, then does something with it. What came before the client broke off stays.
+    /// Writes the request body to the upload, then calls `complete`. Data received before the client disconnects is
+    /// kept.
     async fn receive<T: Send + 'static>(
         &self,
         head: &Parts,
@@ -163,7 +164,7 @@ impl Registry {
         id: &str,
         complete: impl FnOnce(store::UploadSession<'_>) -> Result<T, store::Error> + Send + 'static,
     ) -> Result<T, ApiError> {
-        let from = match head.headers.get(CONTENT_RANGE) {
+        let offset = match head.headers.get(CONTENT_RANGE) {
             None => None,
             Some(value) => {
                 let text = value.to_str().unwrap_or_default();
@@ -182,7 +183,7 @@ impl Registry {
         let (sender, mut receiver) = mpsc::channel::<Option<Bytes>>(CHANNEL_CAPACITY);
         let (store, id) = (self.store.clone(), id.to_owned());
         let writer = tokio::task::spawn_blocking(move || {
-            let mut session = store.resume_upload(&id, from)?;
+            let mut session = store.resume_upload(&id, offset)?;
             let mut batch = Vec::new();
             loop {
                 let (mut size, mut end) = (0, None);
@@ -199,7 +200,7 @@ impl Registry {
                 batch.clear();
                 match end {
                     None => {}
-                    // All of it is here.
+                    // The body is complete.
                     Some(true) => return complete(session).map(Some),
                     Some(false) => {
                         session.suspend()?;
@@ -225,8 +226,9 @@ impl Registry {
             let _ = sender.send(None).await;
         }
         drop(sender);
-        let interrupted =
-            || ApiError::new(StatusCode::BAD_REQUEST, "BLOB_UPLOAD_INVALID", "the content broke off");
+        let interrupted = || {
+            ApiError::new(StatusCode::BAD_REQUEST, "BLOB_UPLOAD_INVALID", "the request body was interrupted")
+        };
         writer.await.map_err(|e| ApiError::internal(&e))??.ok_or_else(interrupted)
     }
 }
@@ -255,19 +257,19 @@ fn upload_accepted(name: &str, id: &str, size: u64) -> Result<HttpResponse, ApiE
     Ok(response)
 }
 
-/// One range of bytes; nothing for what is to be ignored.
+/// Parses a single byte range; `None` if the header is to be ignored.
 fn parse_range(text: &str, size: u64) -> Option<Result<(u64, u64), ()>> {
     let ranges = text.strip_prefix("bytes=")?;
     if ranges.contains(',') {
         return None;
     }
     let (start, end) = ranges.split_once('-')?;
-    let session = match (start.trim(), end.trim()) {
+    let range = match (start.trim(), end.trim()) {
         ("", last) => (size.saturating_sub(last.parse().ok()?), size),
         (start, "") => (start.parse().ok()?, size),
         (start, end) => (start.parse().ok()?, end.parse::<u64>().ok()?.saturating_add(1).min(size)),
     };
-    Some(if session.0 < session.1 { Ok(session) } else { Err(()) })
+    Some(if range.0 < range.1 { Ok(range) } else { Err(()) })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Who may use a registry: a file as `htpasswd -B` writes it.
+//! Basic authentication against an htpasswd file with bcrypt hashes (`htpasswd -B`).
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use base64::engine::general_purpose::STANDARD;
 use blowfish::Blowfish;
 use subtle::ConstantTimeEq;
 
-/// Why a file of users cannot be used.
+/// An htpasswd file that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A line is not as it has to be.
+    /// A line is not `USER:HASH`.
     #[error("line {0}: write USER:HASH, with a bcrypt hash as htpasswd -B makes it")]
     Line(usize),
-    /// A hash that takes too long.
+    /// The bcrypt cost is out of range.
     #[error("line {0}: the cost of the hash is {1}, and has to be 4 to 14")]
     Cost(usize, u32),
 }
 
-/// Users with their hashes.
+/// Users and their bcrypt hashes.
 #[derive(Clone, Default)]
 pub struct Htpasswd(BTreeMap<String, BcryptHash>);
 
@@ -29,7 +29,7 @@ struct BcryptHash {
     digest: Vec<u8>,
 }
 
-/// Bcrypt's own alphabet.
+/// The base64 alphabet of bcrypt.
 const ALPHABET: &[u8; 64] = b"./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 fn decode_bcrypt_base64(plaintext: &str) -> Option<Vec<u8>> {
@@ -48,7 +48,7 @@ fn decode_bcrypt_base64(plaintext: &str) -> Option<Vec<u8>> {
     Some(output)
 }
 
-/// The hash of a password, 23 bytes of it as bcrypt keeps them.
+/// Computes the bcrypt hash of a password, truncated to 23 bytes as usual.
 fn bcrypt(cost: u32, salt: &[u8; 16], password: &[u8]) -> Vec<u8> {
     let mut key = password.iter().copied().take(72).collect::<Vec<u8>>();
     key.push(0);
@@ -76,7 +76,7 @@ fn bcrypt(cost: u32, salt: &[u8; 16], password: &[u8]) -> Vec<u8> {
 }
 
 impl Htpasswd {
-    /// Reads a file.
+    /// Parses an htpasswd file.
     pub fn parse(plaintext: &str) -> Result<Self, Error> {
         let mut users = BTreeMap::new();
         for (index, line) in plaintext.lines().enumerate() {
@@ -107,7 +107,7 @@ impl Htpasswd {
         Ok(Self(users))
     }
 
-    /// Whether the value of an `Authorization` header is of one of them. Takes a while, on purpose.
+    /// Whether an `Authorization` header has the credentials of a user. Slow by design of bcrypt.
     pub fn authenticate(&self, header: &str) -> bool {
         let Some((scheme, encoded)) = header.split_once(' ') else { return false };
         let decoded =
@@ -118,7 +118,7 @@ impl Htpasswd {
         if !scheme.eq_ignore_ascii_case("basic") {
             return false;
         }
-        // Somebody who is not there takes as long as somebody who is.
+        // Unknown users cost a hash too, so that response times do not reveal user names.
         let (hash, known_user) = match self.0.get(user) {
             Some(hash) => (hash.clone(), true),
             None => (BcryptHash { cost: 5, salt: [0; 16], digest: vec![0; 23] }, false),

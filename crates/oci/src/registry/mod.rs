@@ -1,4 +1,5 @@
-//! A registry for one machine: pull, push in one or many parts, mounts, tags, referrers, deletion, garbage collection.
+//! A registry for one machine (OCI distribution API): pull, monolithic and chunked push, mounts, tags, referrers,
+//! deletion, garbage collection.
 
 mod blobs;
 pub mod htpasswd;
@@ -28,11 +29,11 @@ use store::Store;
 
 pub use response::ResponseBody;
 
-/// Limits that suit a registry: connections last as long as a large push, and may pause between requests.
+/// Server limits for a registry: connections live as long as a large push and may idle between requests.
 pub fn server_limits() -> podium_serve::Limits {
     podium_serve::Limits {
         connections: 512,
-        // Bodies are read in parts of this size, too.
+        // Also the read buffer size for bodies.
         head: 128 << 10,
         headers: 100,
         patience: std::time::Duration::from_secs(60),
@@ -46,34 +47,34 @@ pub fn server_limits() -> podium_serve::Limits {
 pub struct Registry {
     store: Arc<Store>,
     htpasswd: Option<Arc<Htpasswd>>,
-    /// Headers of those who were let in, hashed: passwords take long to check, on purpose.
+    /// Digests of `Authorization` headers that passed: bcrypt is slow by design.
     authenticated: Arc<Mutex<BTreeSet<Digest>>>,
     read_only: bool,
 }
 
 const MAX_AUTHENTICATED: usize = 1000;
-/// How many names a page has at most.
+/// Maximum number of entries per page.
 const MAX_PAGE_SIZE: usize = 1000;
 
 type ResponseFuture = Pin<Box<dyn Future<Output = Result<HttpResponse, Infallible>> + Send>>;
 
 impl Registry {
-    /// Over a store, for everybody.
+    /// Creates a registry without authentication.
     pub fn new(store: Arc<Store>) -> Self {
         Self { store, htpasswd: None, authenticated: Arc::default(), read_only: false }
     }
 
-    /// Only for these users.
+    /// Requires the credentials of an htpasswd user.
     pub fn with_htpasswd(self, htpasswd: Htpasswd) -> Self {
         Self { htpasswd: Some(Arc::new(htpasswd)), ..self }
     }
 
-    /// Nobody may change anything.
+    /// Rejects all writes.
     pub fn read_only(self) -> Self {
         Self { read_only: true, ..self }
     }
 
-    /// As what [`podium_serve::Server::run`] takes.
+    /// The handler for [`podium_serve::Server::run`].
     pub fn service(self) -> impl Fn(Request<Incoming>) -> ResponseFuture + Clone + Send + 'static {
         move |request| {
             let registry = self.clone();
@@ -116,7 +117,8 @@ impl Registry {
     async fn handle(&self, head: &Parts, body: Incoming) -> Result<HttpResponse, ApiError> {
         if !self.authenticate(head).await {
             let mut response =
-                ApiError::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", "who are you?").into_response();
+                ApiError::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", "authentication required")
+                    .into_response();
             response
                 .headers_mut()
                 .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"podium\""));
@@ -144,7 +146,7 @@ impl Registry {
         }
     }
 
-    /// Runs something that waits for the disk.
+    /// Runs a blocking store operation on the blocking pool.
     async fn with_store<T: Send + 'static>(
         &self,
         operation: impl FnOnce(&Store) -> Result<T, store::Error> + Send + 'static,
@@ -178,7 +180,7 @@ impl Registry {
             return Err(ApiError::new(
                 StatusCode::NOT_FOUND,
                 "MANIFEST_UNKNOWN",
-                "it is neither a tag nor a digest",
+                "the reference is neither a tag nor a digest",
             ));
         }
         match head.method {
@@ -187,7 +189,7 @@ impl Registry {
                 let (media_type, digest, data) = found.map_err(|error| {
                     error.with_not_found_code("MANIFEST_UNKNOWN", "there is no such manifest")
                 })?;
-                // Whoever asks for certain kinds only cannot read others.
+                // A client that lists media types cannot read others.
                 let accept: Vec<&str> =
                     head.headers.get_all(ACCEPT).iter().filter_map(|v| v.to_str().ok()).collect();
                 let accepts_media_type = |text: &str| {
@@ -196,7 +198,7 @@ impl Registry {
                 let accepted = accept.iter().flat_map(|text| text.split(','));
                 let mut accepted = accepted.map(|word| word.split(';').next().unwrap_or_default().trim());
                 if !accept.is_empty() && !accepted.any(accepts_media_type) {
-                    let text = format!("the manifest is {media_type}, which was not asked for");
+                    let text = format!("the manifest is {media_type}, which the request does not accept");
                     return Err(ApiError::new(StatusCode::NOT_FOUND, "MANIFEST_UNKNOWN", &text));
                 }
                 let mut response = json_response(StatusCode::OK, &media_type, data);
@@ -211,7 +213,7 @@ impl Registry {
                     return Err(ApiError::new(
                         StatusCode::BAD_REQUEST,
                         "MANIFEST_INVALID",
-                        "the media type is none",
+                        "the media type is invalid",
                     ));
                 }
                 let data = read_manifest_body(body).await?;
@@ -256,12 +258,13 @@ impl Registry {
     }
 }
 
-/// A manifest that somebody sends.
+/// Reads the body of a manifest upload.
 async fn read_manifest_body(mut body: Incoming) -> Result<Vec<u8>, ApiError> {
     let mut data = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame =
-            frame.map_err(|_| ApiError::new(StatusCode::BAD_REQUEST, "MANIFEST_INVALID", "it broke off"))?;
+        let frame = frame.map_err(|_| {
+            ApiError::new(StatusCode::BAD_REQUEST, "MANIFEST_INVALID", "the request body was interrupted")
+        })?;
         if let Ok(chunk) = frame.into_data() {
             if data.len() + chunk.len() > MAX_MANIFEST as usize {
                 let text = "a manifest has at most 4 MiB";
@@ -273,7 +276,7 @@ async fn read_manifest_body(mut body: Incoming) -> Result<Vec<u8>, ApiError> {
     Ok(data)
 }
 
-/// One page of names, with the way to the next one.
+/// Returns one page of names, with a `Link` to the next one.
 fn paginate(
     head: &Parts,
     path: &str,
@@ -291,7 +294,7 @@ fn paginate(
     };
     let start = query_parameter(head, "last").map_or(0, |last| all.partition_point(|name| *name <= last));
     let rest = all.get(start..).unwrap_or_default();
-    // Who names no number gets all, as from other registries.
+    // Without `n`, all names are returned, as other registries do.
     let count = limit.map_or(rest.len(), |limit| limit.min(MAX_PAGE_SIZE)).min(rest.len());
     let entries = rest.get(..count).unwrap_or_default();
     let mut response =

@@ -1,4 +1,4 @@
-//! What a registry says.
+//! Responses and errors of the registry API.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -17,27 +17,27 @@ use super::store;
 use crate::buffer_pool::BufferPool;
 use crate::digest::Digest;
 
-/// An answer.
+/// A response of the registry.
 pub(super) type HttpResponse = Response<ResponseBody>;
 
-/// What is sent: some bytes, or a part of a file.
+/// A response body: bytes in memory or a range of a file.
 pub enum ResponseBody {
-    /// All of it.
+    /// Bytes in memory.
     Bytes(Option<Bytes>),
-    /// What is left of a file.
+    /// A file, read while it is sent.
     File(FileChunks),
-    /// So many bytes, in parts that somebody reads from a slow disk.
+    /// Chunks from a background task that reads a slow disk, and the number of remaining bytes.
     Channel(mpsc::Receiver<io::Result<Bytes>>, u64),
 }
 
-/// How much is read at a time, and how many parts wait.
+/// Read size, and number of chunks in the channel.
 const CHUNK_SIZE: usize = 256 << 10;
 const CHANNEL_CAPACITY: usize = 8;
-/// A part that is in memory takes a fraction of this. What takes longer is read beside the network: others must not
-/// wait for a disk.
+/// Reads from the page cache take a fraction of this. Slower reads move to a background task, so that they do not
+/// block the runtime.
 const SLOW_READ: Duration = Duration::from_millis(2);
 
-/// A file that is being sent.
+/// The remaining range of a file.
 pub struct FileChunks {
     file: File,
     remaining: u64,
@@ -53,7 +53,7 @@ impl FileChunks {
         Ok(self.buffers.freeze(chunk))
     }
 
-    /// The rest, read by somebody else.
+    /// Reads the rest in a background task.
     fn read_in_background(mut self) -> ResponseBody {
         let (sender, receiver) = mpsc::channel(CHANNEL_CAPACITY);
         let remaining = self.remaining;
@@ -71,7 +71,7 @@ impl FileChunks {
 }
 
 impl ResponseBody {
-    /// A part of a file.
+    /// Sends a range of a file.
     pub(super) fn file(mut file: File, start: u64, end: u64) -> io::Result<Self> {
         file.seek(SeekFrom::Start(start))?;
         Ok(Self::File(FileChunks { file, remaining: end - start, buffers: BufferPool::default() }))
@@ -129,7 +129,7 @@ impl Body for ResponseBody {
     }
 }
 
-/// Why not.
+/// An error of the distribution API.
 #[derive(Debug)]
 pub(super) struct ApiError {
     status: StatusCode,
@@ -144,14 +144,14 @@ impl ApiError {
     }
 
     pub(super) fn method_not_allowed() -> Self {
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, "UNSUPPORTED", "that cannot be done here")
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "UNSUPPORTED", "the operation is not supported")
     }
 
     pub(super) fn internal(error: &dyn std::fmt::Display) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "UNKNOWN", &error.to_string())
     }
 
-    /// In the words for what is missing.
+    /// Replaces code and message of a 404.
     pub(super) fn with_not_found_code(self, code: &'static str, message: &str) -> Self {
         if self.status == StatusCode::NOT_FOUND { Self::new(self.status, code, message) } else { self }
     }
@@ -171,7 +171,7 @@ impl From<store::Error> for ApiError {
         let text = error.to_string();
         match error {
             store::Error::Io { .. } | store::Error::InUse(_) => {
-                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "UNKNOWN", "the disk: see the log")
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "UNKNOWN", "storage failure")
             }
             store::Error::DigestMismatch { .. } => {
                 Self::new(StatusCode::BAD_REQUEST, "DIGEST_INVALID", &text)
@@ -191,7 +191,7 @@ impl From<store::Error> for ApiError {
     }
 }
 
-/// Without a body.
+/// A response without a body.
 pub(super) fn empty_response(status: StatusCode) -> HttpResponse {
     let mut response = Response::new(ResponseBody::Bytes(None));
     *response.status_mut() = status;
@@ -226,7 +226,7 @@ pub(super) fn set_digest_headers(response: &mut HttpResponse, digest: &Digest) {
     let _ = set_header(response, "etag", &format!("\"{digest}\""));
 }
 
-/// How much of an upload there is.
+/// Sets the `Range` header of an upload.
 pub(super) fn set_range(response: &mut HttpResponse, size: u64) -> Result<(), ApiError> {
     set_header(response, "range", &format!("0-{}", size.saturating_sub(1)))
 }

@@ -1,4 +1,4 @@
-//! What a request is about.
+//! Routes of the distribution API.
 
 use http::request::Parts;
 
@@ -7,7 +7,7 @@ use crate::digest::Digest;
 use crate::reference::is_repository;
 use http::StatusCode;
 
-/// The questions that a registry answers.
+/// The endpoints of the distribution API.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Route {
     Base,
@@ -22,8 +22,7 @@ pub(super) enum Route {
 
 impl Route {
     pub(super) fn parse(path: &str) -> Result<Self, ApiError> {
-        let unknown =
-            || ApiError::new(StatusCode::NOT_FOUND, "NAME_UNKNOWN", "there is nothing at this address");
+        let unknown = || ApiError::new(StatusCode::NOT_FOUND, "NAME_UNKNOWN", "unknown API path");
         if path.len() > 1024 {
             return Err(unknown());
         }
@@ -69,7 +68,7 @@ impl Route {
     }
 }
 
-/// The value of a parameter of the query.
+/// The value of a query parameter.
 pub(super) fn query_parameter(head: &Parts, name: &str) -> Option<String> {
     let query = head.uri.query()?;
     let pair = query.split('&').filter_map(|pair| pair.split_once('=')).find(|(key, _)| *key == name)?;

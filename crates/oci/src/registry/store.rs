@@ -1,16 +1,16 @@
-//! What a registry keeps, in a directory.
+//! Storage of the registry, in a directory.
 //!
 //! ```text
-//! blobs/sha256/ab/abcd…          content, by digest, of all repositories
-//! uploads/ID                     content on its way
-//! repositories/NAME/_blobs/sha256/HEX       which content a repository has
-//! repositories/NAME/_manifests/sha256/HEX   which manifests, and of what kind
-//! repositories/NAME/_tags/TAG               which manifest a tag means
-//! repositories/NAME/_referrers/sha256/HEX/sha256-HEX   what is about a manifest
+//! blobs/sha256/ab/abcd…          blobs of all repositories, by digest
+//! uploads/ID                     uploads in progress
+//! repositories/NAME/_blobs/sha256/HEX       links to the blobs of a repository
+//! repositories/NAME/_manifests/sha256/HEX   links to its manifests, with their media types
+//! repositories/NAME/_tags/TAG               the digest of a tag
+//! repositories/NAME/_referrers/sha256/HEX/sha256-HEX   descriptors of the referrers of a manifest
 //! ```
 //!
-//! Every file is written beside its place and moved there, after it is safe on the disk: a registry that is killed or
-//! loses power at any moment has all that it has acknowledged, and nothing half.
+//! Files are written to a temporary path, synced and renamed: a crash or power loss never loses acknowledged content
+//! and never leaves partial files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -27,44 +27,44 @@ use crate::model::{Annotations, Descriptor, MAX_MANIFEST, ManifestOrIndex};
 use crate::reference::{is_repository, is_tag};
 use crate::threaded_hasher::ThreadedHasher;
 
-/// Why the store says no.
+/// A failed store operation.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The disk.
+    /// An I/O error.
     #[error("{path}: {source}")]
     Io {
-        /// Where.
+        /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// What came is not what was said.
-    #[error("the content is {actual} and should be {expected}")]
+    /// The content does not match its digest.
+    #[error("the content has digest {actual}, expected {expected}")]
     DigestMismatch {
-        /// What it is.
+        /// Digest of the content.
         actual: String,
-        /// What it was said to be.
+        /// Expected digest.
         expected: String,
     },
-    /// The part does not go on where the last one ended.
-    #[error("the upload has {0} bytes: send the part that follows them")]
+    /// The chunk does not start at the end of the upload.
+    #[error("the upload has {0} bytes: continue at that offset")]
     OffsetMismatch(u64),
-    /// Nobody has begun such an upload.
-    #[error("there is no such upload")]
+    /// The upload does not exist.
+    #[error("the upload does not exist")]
     UploadUnknown,
-    /// Somebody else is sending to it.
-    #[error("the upload is being sent by somebody else")]
+    /// Another request is writing to the upload.
+    #[error("another request is writing to the upload")]
     UploadBusy,
-    /// A manifest that is none.
+    /// The manifest is invalid.
     #[error("{0}")]
     ManifestInvalid(String),
-    /// A manifest of what is not there.
+    /// The manifest references a blob that the repository does not have.
     #[error("the repository does not have {0}")]
     BlobUnknown(Digest),
-    /// It is not there.
-    #[error("it is not there")]
+    /// The tag, manifest, blob or repository does not exist.
+    #[error("not found")]
     NotFound,
-    /// Another process has the directory.
+    /// Another process serves the directory.
     #[error("the images in {0} are served by another process already")]
     InUse(String),
 }
@@ -74,42 +74,42 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |source| Error::Io { path, source }
 }
 
-/// What is kept of an upload that goes on: what was hashed of it, so that it need not be read again.
+/// Hash state of a suspended upload, so that its content is not read again.
 struct UploadHash {
     hasher: Hasher,
     size: u64,
 }
 
-/// A registry's directory.
+/// The storage directory of a registry.
 pub struct Store {
     root: PathBuf,
     durable: bool,
     upload_hashes: Mutex<BTreeMap<String, UploadHash>>,
-    /// Held by all who add a link to content, and alone by who removes content.
+    /// Read-locked while links to blobs are added, write-locked by garbage collection.
     gc_lock: RwLock<()>,
-    /// Those who change tags and manifests of the store, one at a time.
+    /// Serializes changes of tags and manifests.
     manifest_lock: Mutex<()>,
-    /// Keeps other processes away as long as it is open.
+    /// File lock that excludes other processes.
     #[allow(dead_code)]
     process_lock: Option<File>,
 }
 
-/// An upload that is being written to; others have to wait.
+/// An upload that is locked for writing.
 pub struct UploadSession<'s> {
     store: &'s Store,
     id: String,
     file: File,
     path: PathBuf,
-    /// What hashes it, and of how many bytes; nothing if it was not there from the beginning.
+    /// The hasher and the number of hashed bytes; `None` if the start of the upload was not hashed.
     hasher: Option<(ThreadedHasher, u64)>,
     sync: BackgroundSync,
 }
 
-/// How many uploads remember what was hashed.
+/// Maximum number of saved hash states.
 const MAX_UPLOAD_HASHES: usize = 1000;
 
 impl Store {
-    /// A directory that is there or is made now.
+    /// Opens or creates a store.
     pub fn open(root: impl Into<PathBuf>, durable: bool) -> Result<Self, Error> {
         let root = root.into();
         for name in ["blobs", "uploads", "repositories"] {
@@ -126,8 +126,8 @@ impl Store {
         })
     }
 
-    /// As [`Store::open`], for this process alone: two who serve the same directory would take away what the other one
-    /// is about to name.
+    /// Like [`Store::open`], but excludes other processes: garbage collection in one process could remove blobs that
+    /// another one is about to link.
     pub fn open_exclusive(root: impl Into<PathBuf>, durable: bool) -> Result<Self, Error> {
         let mut store = Self::open(root, durable)?;
         let path = store.root.join("lock");
@@ -154,7 +154,7 @@ impl Store {
             .join(hex)
     }
 
-    /// The folder of a repository. Names were checked, and no part of one begins with an underscore.
+    /// The directory of a repository. Names are validated, and no component starts with an underscore.
     fn repository_dir(&self, name: &str) -> PathBuf {
         self.root.join("repositories").join(name)
     }
@@ -169,7 +169,7 @@ impl Store {
             fs::create_dir_all(parent).map_err(io_error(parent))?;
         }
         match disk::write_atomically(path, data, self.durable) {
-            // Somebody tidied up the folder that was just made.
+            // Garbage collection removed the new directory.
             Err(e) if e.kind() == io::ErrorKind::NotFound => fs::create_dir_all(parent)
                 .and_then(|()| disk::write_atomically(path, data, self.durable))
                 .map_err(io_error(path)),
@@ -177,8 +177,8 @@ impl Store {
         }
     }
 
-    /// The size of content that a repository has. Asking keeps it from being removed for a while: whoever asks is about
-    /// to build on it.
+    /// The size of a blob in a repository. Also renews the link, so that garbage collection keeps a blob that the
+    /// client is about to reference.
     pub fn blob_size(&self, repository: &str, digest: &Digest) -> Option<u64> {
         let _gc_guard = self.gc_lock.read().unwrap_or_else(PoisonError::into_inner);
         let link = self.link_path(repository, "_blobs", digest);
@@ -190,13 +190,13 @@ impl Store {
         Some(fs::metadata(self.blob_path(digest)).ok()?.len())
     }
 
-    /// Content of a repository.
+    /// Opens a blob of a repository.
     pub fn blob(&self, repository: &str, digest: &Digest) -> Option<File> {
         fs::metadata(self.link_path(repository, "_blobs", digest)).ok()?;
         File::open(self.blob_path(digest)).ok()
     }
 
-    /// Gives a repository content that another one has; whether that has it.
+    /// Mounts a blob from another repository; returns whether that repository has it.
     pub fn mount(&self, repository: &str, from: &str, digest: &Digest) -> Result<bool, Error> {
         let _gc_guard = self.gc_lock.read().unwrap_or_else(PoisonError::into_inner);
         if self.blob(from, digest).is_none() {
@@ -206,12 +206,12 @@ impl Store {
         Ok(true)
     }
 
-    /// Takes content away from a repository.
+    /// Unlinks a blob from a repository.
     pub fn delete_blob(&self, repository: &str, digest: &Digest) -> Result<(), Error> {
         remove_file(&self.link_path(repository, "_blobs", digest))
     }
 
-    /// Begins an upload; gives its name.
+    /// Starts an upload and returns its ID.
     pub fn start_upload(&self) -> Result<String, Error> {
         let id = disk::random_name().map_err(io_error(&self.root))?;
         let path = self.root.join("uploads").join(&id);
@@ -224,18 +224,18 @@ impl Store {
         if valid { Ok(self.root.join("uploads").join(id)) } else { Err(Error::UploadUnknown) }
     }
 
-    /// How many bytes of an upload there are.
+    /// Number of bytes received by an upload.
     pub fn upload_size(&self, id: &str) -> Result<u64, Error> {
         Ok(fs::metadata(self.upload_path(id)?).map_err(|_| Error::UploadUnknown)?.len())
     }
 
-    /// Forgets an upload.
+    /// Cancels an upload.
     pub fn cancel_upload(&self, id: &str) -> Result<(), Error> {
         self.upload_hashes.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
         fs::remove_file(self.upload_path(id)?).map_err(|_| Error::UploadUnknown)
     }
 
-    /// Goes on with an upload. `from` is where the next part begins, if the client said it.
+    /// Locks an upload for appending. `from` is the offset of the next chunk, if the client sent one.
     pub fn resume_upload(&self, id: &str, from: Option<u64>) -> Result<UploadSession<'_>, Error> {
         let path = self.upload_path(id)?;
         let mut file =
@@ -260,7 +260,7 @@ impl Store {
         })
     }
 
-    /// The manifest of a tag or a digest: its kind, its digest and itself.
+    /// The media type, digest and content of a manifest, by tag or digest.
     pub fn manifest(&self, repository: &str, reference: &str) -> Result<(String, Digest, Vec<u8>), Error> {
         let digest = match Digest::parse(reference) {
             Ok(digest) => digest,
@@ -280,8 +280,8 @@ impl Store {
         Ok((media_type, digest, data))
     }
 
-    /// Keeps a manifest under a tag or its digest; gives its digest and what it is about. All that it needs has to be
-    /// there.
+    /// Stores a manifest under a tag or its digest; returns its digest and that of its subject. All referenced
+    /// content has to exist.
     pub fn put_manifest(
         &self,
         repository: &str,
@@ -304,7 +304,7 @@ impl Store {
         let _gc_guard = self.gc_lock.read().unwrap_or_else(PoisonError::into_inner);
         let _manifest_guard = self.manifest_lock.lock().unwrap_or_else(PoisonError::into_inner);
         for blob in manifest.blobs() {
-            // Layers that lie elsewhere for good are not kept by anybody.
+            // Non-distributable layers are not stored in registries.
             let foreign = blob.media_type.contains("nondistributable") || blob.media_type.contains("foreign");
             if !foreign && self.blob(repository, &blob.digest).is_none() {
                 return Err(Error::BlobUnknown(blob.digest.clone()));
@@ -335,7 +335,7 @@ impl Store {
         Ok((digest, manifest.subject().map(|subject| subject.digest.clone())))
     }
 
-    /// Removes a tag, or a manifest with all its tags.
+    /// Deletes a tag, or by digest a manifest with all its tags.
     pub fn delete_manifest(&self, repository: &str, reference: &str) -> Result<(), Error> {
         let _manifest_guard = self.manifest_lock.lock().unwrap_or_else(PoisonError::into_inner);
         let tags = self.repository_dir(repository).join("_tags");
@@ -358,7 +358,7 @@ impl Store {
         remove_file(&self.link_path(repository, "_manifests", &digest))
     }
 
-    /// All tags of a repository, sorted; an error if there is no such repository.
+    /// The sorted tags of a repository; an error if the repository does not exist.
     pub fn tags(&self, repository: &str) -> Result<Vec<String>, Error> {
         if fs::metadata(self.repository_dir(repository).join("_manifests")).is_err() {
             return Err(Error::NotFound);
@@ -369,7 +369,7 @@ impl Store {
         Ok(tags)
     }
 
-    /// What is about a manifest.
+    /// The referrers of a manifest.
     pub fn referrers(&self, repository: &str, digest: &Digest) -> Vec<Descriptor> {
         let directory = self.link_path(repository, "_referrers", digest);
         let mut files = list_dir(&directory);
@@ -400,8 +400,8 @@ impl Store {
         found
     }
 
-    /// Removes content that no manifest needs, links to such content, and uploads that nobody goes on with; only what
-    /// is older than `age`. Gives how many files and bytes that were.
+    /// Removes unreferenced blobs and links and abandoned uploads that are older than `min_age`; returns their number
+    /// and size in bytes.
     pub fn collect_garbage(&self, min_age: Duration) -> Result<(usize, u64), Error> {
         let _gc_guard = self.gc_lock.write().unwrap_or_else(PoisonError::into_inner);
         let expired = |path: &Path| {
@@ -430,7 +430,7 @@ impl Store {
                 }
             }
         }
-        // Repositories that have content and no manifest yet.
+        // Keep blobs of repositories that have no manifest yet.
         referenced.extend(self.blobs_without_manifest(&expired));
         let (mut count, mut bytes) = (0, 0);
         for algorithm in [Algorithm::Sha256, Algorithm::Sha512] {
@@ -533,7 +533,7 @@ fn read_limited(path: &Path, limit: u64) -> Option<String> {
 }
 
 impl UploadSession<'_> {
-    /// Takes bytes.
+    /// Appends chunks.
     pub fn write(&mut self, chunks: &[Bytes]) -> Result<(), Error> {
         let added: u64 = chunks.iter().map(|chunk| chunk.len() as u64).sum();
         if let Some((hasher, size)) = &mut self.hasher {
@@ -547,12 +547,12 @@ impl UploadSession<'_> {
         Ok(())
     }
 
-    /// How many bytes there are.
+    /// Number of bytes received so far.
     pub fn size(&self) -> Result<u64, Error> {
         Ok(self.file.metadata().map_err(io_error(&self.path))?.len())
     }
 
-    /// More will come later.
+    /// Suspends the upload and saves its hash state.
     pub fn suspend(self) -> Result<u64, Error> {
         let size = self.size()?;
         if let Some((hasher, size)) = self.hasher.filter(|(_, hashed)| *hashed == size)
@@ -567,7 +567,7 @@ impl UploadSession<'_> {
         Ok(size)
     }
 
-    /// That was all: if it is what it was said to be, the repository has it now.
+    /// Verifies the digest and links the blob to the repository.
     pub fn finish(mut self, repository: &str, digest: &Digest) -> Result<u64, Error> {
         let size = self.size()?;
         let incremental = self

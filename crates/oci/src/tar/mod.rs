@@ -1,4 +1,4 @@
-//! Tar, in and out: what layers and archives of images are made of.
+//! Reading and writing of tar archives.
 
 mod read;
 mod write;
@@ -6,12 +6,12 @@ mod write;
 pub use read::TarReader;
 pub use write::TarWriter;
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
-    /// A file.
+    /// A regular file.
     File,
-    /// Another name of a file that came before.
+    /// A hard link to an earlier entry.
     HardLink,
     /// A symbolic link.
     Symlink,
@@ -21,31 +21,31 @@ pub enum EntryKind {
     Special,
 }
 
-/// The head of an entry.
+/// The header of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its path, as it is written.
+    /// Path, as stored.
     pub path: Vec<u8>,
-    /// What it is.
+    /// Entry type.
     pub kind: EntryKind,
-    /// Where a link leads, as it is written.
+    /// Link target, as stored.
     pub link: Vec<u8>,
-    /// The bytes of a file.
+    /// File size in bytes.
     pub size: u64,
-    /// Rights, with the bits for set-user, set-group and sticky.
+    /// Permission bits, with setuid, setgid and sticky.
     pub mode: u32,
-    /// The owner's number.
+    /// User ID.
     pub uid: u64,
-    /// The group's number.
+    /// Group ID.
     pub gid: u64,
-    /// When it was changed, in seconds since 1970.
+    /// Modification time, in seconds since the epoch.
     pub mtime: i64,
-    /// Whether it has attributes that are not kept.
+    /// Whether the entry has extended attributes, which are not kept.
     pub has_xattrs: bool,
 }
 
 impl Entry {
-    /// A file of root's.
+    /// A file owned by root.
     pub fn file(path: &str, mode: u32, size: u64) -> Self {
         Self {
             path: path.as_bytes().to_vec(),
@@ -60,12 +60,12 @@ impl Entry {
         }
     }
 
-    /// A directory of root's.
+    /// A directory owned by root.
     pub fn directory(path: &str, mode: u32) -> Self {
         Self { kind: EntryKind::Directory, ..Self::file(path, mode, 0) }
     }
 
-    /// A symbolic link.
+    /// A symbolic link owned by root.
     pub fn symlink(path: &str, target: &str) -> Self {
         Self { kind: EntryKind::Symlink, link: target.as_bytes().to_vec(), ..Self::file(path, 0o777, 0) }
     }

@@ -1,19 +1,18 @@
-//! Reading: old, ustar, GNU and PAX archives, from any stream.
+//! A streaming reader for v7, ustar, GNU and PAX archives.
 
 use std::io::{self, Read};
 
 use super::{BLOCK, Entry, EntryKind};
 
-/// The longest block of attributes or long name.
+/// Maximum size of a PAX header or GNU long name.
 const MAX_EXTENSION: u64 = 1 << 20;
-/// How many such blocks may stand before one entry.
+/// Maximum number of extension headers before an entry.
 const MAX_EXTENSION_HEADERS: usize = 16;
 
-/// The entries of an archive, one after the other. Between two calls of [`TarReader::next_entry`] it reads as the content of the
-/// entry.
+/// Iterates over the entries of an archive. After [`TarReader::next_entry`], reads return the content of that entry.
 pub struct TarReader<R> {
     inner: R,
-    /// Content of the entry that was not read, and what fills its last block.
+    /// Unread content of the current entry, and the padding of its last block.
     content_remaining: u64,
     padding: u64,
 }
@@ -34,22 +33,22 @@ fn invalid(text: impl Into<String>) -> io::Error {
 }
 
 impl<R: Read> TarReader<R> {
-    /// Of a stream.
+    /// Reads an archive from a stream.
     pub fn new(inner: R) -> Self {
         Self { inner, content_remaining: 0, padding: 0 }
     }
 
-    /// The stream.
+    /// The underlying stream.
     pub fn get_ref(&self) -> &R {
         &self.inner
     }
 
-    /// What is left of the stream.
+    /// Returns the underlying stream.
     pub fn into_inner(self) -> R {
         self.inner
     }
 
-    /// The next entry; nothing at the end.
+    /// The next entry; `None` at the end of the archive.
     pub fn next_entry(&mut self) -> io::Result<Option<Entry>> {
         let mut extended = ExtendedHeader::default();
         for _ in 0..MAX_EXTENSION_HEADERS {
@@ -61,13 +60,13 @@ impl<R: Read> TarReader<R> {
                     let pax_records = self.read_extension(size)?;
                     parse_pax_records(&pax_records, &mut extended)?;
                 }
-                // Attributes of all entries say nothing that we keep.
+                // Global PAX headers have nothing that is kept.
                 b'g' => {
                     self.read_extension(size)?;
                 }
                 b'L' => extended.path = Some(until_nul(&self.read_extension(size)?)),
                 b'K' => extended.link = Some(until_nul(&self.read_extension(size)?)),
-                b'S' => return Err(invalid("files with holes are not read")),
+                b'S' => return Err(invalid("sparse files are not supported")),
                 kind => return self.build_entry(&block, kind, size, extended).map(Some),
             }
         }
@@ -89,14 +88,14 @@ impl<R: Read> TarReader<R> {
         let path = extended.path.unwrap_or(name);
         let size = extended.size.unwrap_or(size);
         let kind = match kind {
-            // A file of old whose name ends in a slash is a directory.
+            // In v7 archives, a file name with a trailing slash is a directory.
             0 | b'0' if path.ends_with(b"/") => EntryKind::Directory,
             0 | b'0' | b'7' => EntryKind::File,
             b'1' => EntryKind::HardLink,
             b'2' => EntryKind::Symlink,
             b'5' => EntryKind::Directory,
             b'3' | b'4' | b'6' => EntryKind::Special,
-            other => return Err(invalid(format!("an entry of the unknown kind {:?}", char::from(other)))),
+            other => return Err(invalid(format!("unknown entry type {:?}", char::from(other)))),
         };
         let content = if kind == EntryKind::File { size } else { 0 };
         self.content_remaining = content;
@@ -116,14 +115,14 @@ impl<R: Read> TarReader<R> {
         })
     }
 
-    /// The next header, with a right checksum; nothing at the end.
+    /// Reads the next header and verifies its checksum; `None` at the end of the archive.
     fn read_header(&mut self) -> io::Result<Option<[u8; BLOCK]>> {
         let mut block = [0; BLOCK];
         if !self.read_block(&mut block)? {
             return Ok(None);
         }
         if block.iter().all(|byte| *byte == 0) {
-            // Two such blocks are the end; one and no more is taken as one too.
+            // Two zero blocks end an archive; a single one at the end of the stream is accepted.
             let mut second = [0; BLOCK];
             if !self.read_block(&mut second)? || second.iter().all(|byte| *byte == 0) {
                 return Ok(None);
@@ -136,12 +135,12 @@ impl<R: Read> TarReader<R> {
             .map(|(at, byte)| if (148..156).contains(&at) { 32 } else { u64::from(*byte) })
             .sum();
         if parse_number(&block[148..156])? != sum {
-            return Err(invalid("the checksum of a header is not right"));
+            return Err(invalid("header checksum mismatch"));
         }
         Ok(Some(block))
     }
 
-    /// A whole block, or nothing if the stream ends before it.
+    /// Reads a whole block; returns false at the end of the stream.
     fn read_block(&mut self, block: &mut [u8; BLOCK]) -> io::Result<bool> {
         let mut filled = 0;
         while filled < BLOCK {
@@ -207,7 +206,7 @@ fn until_nul(bytes: &[u8]) -> Vec<u8> {
     bytes.split(|byte| *byte == 0).next().unwrap_or_default().to_vec()
 }
 
-/// A number in octal digits, or in GNU's binary form.
+/// Parses an octal number or GNU's base-256 encoding.
 fn parse_number(field: &[u8]) -> io::Result<u64> {
     if let [first, rest @ ..] = field
         && first & 0x80 != 0
@@ -238,9 +237,9 @@ fn parse_number(field: &[u8]) -> io::Result<u64> {
     })
 }
 
-/// PAX records: `LENGTH KEY=VALUE\n`.
+/// Parses PAX records: `LENGTH KEY=VALUE\n`.
 fn parse_pax_records(mut data: &[u8], extended: &mut ExtendedHeader) -> io::Result<()> {
-    let broken = || invalid("an attribute is not LENGTH KEY=VALUE");
+    let broken = || invalid("a PAX record is not LENGTH KEY=VALUE");
     while !data.is_empty() {
         let space = data.iter().take(20).position(|byte| *byte == b' ').ok_or_else(broken)?;
         let length =
@@ -251,18 +250,18 @@ fn parse_pax_records(mut data: &[u8], extended: &mut ExtendedHeader) -> io::Resu
         let record = record.strip_suffix(b"\n").ok_or_else(broken)?;
         let equals = record.iter().position(|byte| *byte == b'=').ok_or_else(broken)?;
         let (key, value) = (&record[..equals], &record[equals + 1..]);
-        let text = || str::from_utf8(value).map_err(|_| invalid("an attribute is not UTF-8"));
+        let text = || str::from_utf8(value).map_err(|_| invalid("a PAX record is not UTF-8"));
         let parse_unsigned = || {
             text()?
                 .parse::<u64>()
                 .ok()
                 .filter(|n| i64::try_from(*n).is_ok())
-                .ok_or_else(|| invalid("an attribute is no number"))
+                .ok_or_else(|| invalid("a PAX record is not a number"))
         };
         match key {
             b"path" if value.contains(&0) => return Err(invalid("a path with a zero byte")),
             b"linkpath" if value.contains(&0) => return Err(invalid("a link with a zero byte")),
-            // An empty value takes an attribute of all entries back.
+            // An empty value removes a global attribute.
             b"path" if !value.is_empty() => extended.path = Some(value.to_vec()),
             b"linkpath" if !value.is_empty() => extended.link = Some(value.to_vec()),
             b"size" => extended.size = Some(parse_unsigned()?),
@@ -270,9 +269,9 @@ fn parse_pax_records(mut data: &[u8], extended: &mut ExtendedHeader) -> io::Resu
             b"gid" => extended.gid = Some(parse_unsigned()?),
             b"mtime" => {
                 let seconds = text()?.split('.').next().unwrap_or_default();
-                extended.mtime = Some(seconds.parse().map_err(|_| invalid("an attribute is no time"))?);
+                extended.mtime = Some(seconds.parse().map_err(|_| invalid("a PAX record is not a time"))?);
             }
-            _ if key.starts_with(b"GNU.sparse.") => return Err(invalid("files with holes are not read")),
+            _ if key.starts_with(b"GNU.sparse.") => return Err(invalid("sparse files are not supported")),
             _ if key.starts_with(b"SCHILY.xattr.") || key.starts_with(b"LIBARCHIVE.xattr.") => {
                 extended.has_xattrs = true
             }

@@ -1,4 +1,4 @@
-//! Writing: ustar, with PAX attributes for what does not fit; the same entries are always the same bytes.
+//! A deterministic ustar writer, with PAX headers for values that do not fit.
 
 use std::io::{self, Read, Write};
 
@@ -10,12 +10,12 @@ pub struct TarWriter<W> {
 }
 
 impl<W: Write> TarWriter<W> {
-    /// Into a stream.
+    /// Writes to a stream.
     pub fn new(inner: W) -> Self {
         Self { inner }
     }
 
-    /// Writes an entry; `content` must have as many bytes as the entry says.
+    /// Appends an entry; `content` has to have exactly `entry.size` bytes.
     pub fn append(&mut self, entry: &Entry, content: &mut dyn Read) -> io::Result<()> {
         let pax_records = pax_records(entry);
         if !pax_records.is_empty() {
@@ -29,7 +29,7 @@ impl<W: Write> TarWriter<W> {
             EntryKind::HardLink => (b'1', 0),
             EntryKind::Symlink => (b'2', 0),
             EntryKind::Directory => (b'5', 0),
-            EntryKind::Special => return Err(io::Error::other("devices and pipes are not written")),
+            EntryKind::Special => return Err(io::Error::other("devices and pipes cannot be written")),
         };
         self.inner.write_all(&encode_header(entry, kind, &entry.link, size))?;
         let copied = io::copy(&mut content.take(size.saturating_add(1)), &mut self.inner)?;
@@ -42,7 +42,7 @@ impl<W: Write> TarWriter<W> {
         self.pad(size)
     }
 
-    /// Writes the end.
+    /// Writes the end-of-archive marker.
     pub fn finish(mut self) -> io::Result<W> {
         self.inner.write_all(&[0; 2 * BLOCK])?;
         Ok(self.inner)
@@ -57,11 +57,11 @@ impl<W: Write> TarWriter<W> {
 const MAX_OCTAL_7: u64 = (1 << 21) - 1;
 const MAX_OCTAL_11: u64 = (1 << 33) - 1;
 
-/// The attributes of what does not fit into the header.
+/// Encodes PAX records for values that do not fit into the header.
 fn pax_records(entry: &Entry) -> Vec<u8> {
     let mut pax_records = Vec::new();
     let mut add = |key: &str, value: &[u8]| {
-        // The length counts itself.
+        // The length includes its own digits.
         let rest = key.len() + value.len() + 3;
         let mut length = rest + 1;
         while rest + length.to_string().len() != length {
@@ -90,7 +90,7 @@ fn pax_records(entry: &Entry) -> Vec<u8> {
     pax_records
 }
 
-/// One header. What does not fit is cut: attributes before it say it whole.
+/// Encodes a header. Values that do not fit are truncated; the preceding PAX header has them in full.
 pub(super) fn encode_header(entry: &Entry, kind: u8, link: &[u8], size: u64) -> Vec<u8> {
     let mut block = vec![0; BLOCK];
     let mut put = |at: usize, bytes: &[u8], room: usize| {

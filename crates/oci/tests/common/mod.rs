@@ -1,4 +1,4 @@
-//! A registry of ours on loopback, and directories that go away.
+//! A registry on loopback, and temporary directories.
 #![allow(dead_code, clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ impl Drop for TempDir {
     }
 }
 
-/// Starts a registry over a folder; gives its address.
+/// Starts a registry over a directory; returns its address.
 pub async fn registry(folder: &Path) -> (String, Arc<Store>) {
     let store = Arc::new(Store::open(folder, false).unwrap());
     let registry = Registry::new(store.clone());
@@ -49,7 +49,7 @@ pub async fn serve(registry: Registry) -> String {
     address
 }
 
-/// Bytes that do not compress and are the same each time.
+/// Incompressible, reproducible bytes.
 pub fn noise(size: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut data = Vec::with_capacity(size + 8);
@@ -63,7 +63,7 @@ pub fn noise(size: usize) -> Vec<u8> {
     data
 }
 
-/// An image with a small and a large layer.
+/// Builds an image with a small and a large layer.
 pub fn image(layout: &Layout, size: usize) -> Descriptor {
     let mut small = LayerBuilder::new();
     small.add_file("/configs/catalog.yaml", *b"schema: olm.package\n", FileAttributes::default()).unwrap();
