@@ -204,7 +204,7 @@ impl Layout {
             offset += read as u64;
         }
         let (layout, blob) = (self.clone(), blob.clone());
-        let mut receiver = BlobIngest {
+        let mut ingest = BlobIngest {
             layout,
             file,
             path,
@@ -213,10 +213,10 @@ impl Layout {
             blob,
             sync: BackgroundSync::default(),
         };
-        if offset > receiver.blob.size {
-            receiver.restart()?;
+        if offset > ingest.blob.size {
+            ingest.restart()?;
         }
-        Ok(receiver)
+        Ok(ingest)
     }
 
     /// Tags an image and moves an existing tag. Without a name, the image is listed by digest only.
@@ -557,24 +557,24 @@ mod tests {
         let scratch = TempDir::new();
         let layout = Layout::create(scratch.path("l")).unwrap();
         let blob = Descriptor::for_content(model::MEDIA_TYPE_LAYER, b"hello world");
-        let mut receiver = layout.ingest(&blob).unwrap();
-        receiver.write(b"hello").unwrap();
+        let mut ingest = layout.ingest(&blob).unwrap();
+        ingest.write(b"hello").unwrap();
         let mut other = layout.ingest(&blob).unwrap();
         assert_eq!(other.offset(), 0, "another ingest holds the file");
         other.write(b"hello world").unwrap();
-        drop(receiver);
-        let mut receiver = layout.ingest(&blob).unwrap();
-        assert_eq!(receiver.offset(), 5);
-        assert!(receiver.write(b" world!").is_err());
-        receiver.write(b"hello worl").unwrap();
-        assert!(receiver.finish().unwrap_err().to_string().contains("too early"));
+        drop(ingest);
+        let mut ingest = layout.ingest(&blob).unwrap();
+        assert_eq!(ingest.offset(), 5);
+        assert!(ingest.write(b" world!").is_err());
+        ingest.write(b"hello worl").unwrap();
+        assert!(ingest.finish().unwrap_err().to_string().contains("too early"));
         assert!(!layout.has_blob(&blob));
         other.finish().unwrap();
         assert!(layout.has_blob(&blob));
         let invalid = Descriptor::new(model::MEDIA_TYPE_LAYER, Digest::sha256(b"x"), 3);
-        let mut receiver = layout.ingest(&invalid).unwrap();
-        receiver.write(b"abc").unwrap();
-        assert!(receiver.finish().unwrap_err().to_string().contains("should be"));
+        let mut ingest = layout.ingest(&invalid).unwrap();
+        ingest.write(b"abc").unwrap();
+        assert!(ingest.finish().unwrap_err().to_string().contains("should be"));
         assert_eq!(layout.ingest(&invalid).unwrap().offset(), 0);
         fs::write(layout.blob_path(&blob.digest), "hellO world").unwrap();
         assert!((&layout as &dyn BlobSource).read(&blob, 100).is_err(), "a modified blob is rejected");

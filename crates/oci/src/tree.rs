@@ -93,7 +93,7 @@ fn components(path: &[u8]) -> Result<Vec<&[u8]>, Error> {
             b".." => return Err(invalid("has .. in it")),
             component if component.contains(&0) => return Err(invalid("has a zero byte in it")),
             component if component.len() > MAX_COMPONENT => {
-                return Err(invalid("has a part that is longer than 255 bytes"));
+                return Err(invalid("has a component that is longer than 255 bytes"));
             }
             component => components.push(component),
         }

@@ -427,18 +427,15 @@ impl Client {
                 pairs.push(("client_id", "podium".to_owned()));
                 pairs.push(("refresh_token", token.clone()));
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
-                (Method::POST, realm, RequestBody::Bytes(form_encode(&pairs, true).into()))
+                (Method::POST, realm, RequestBody::Bytes(form_encode(&pairs).into()))
             }
             _ => {
                 if let Some(Credential::Basic(user, password)) = &credential {
                     headers.insert(AUTHORIZATION, basic_auth(user, password)?);
                 }
                 let text = realm.to_string();
-                let joined = format!(
-                    "{text}{}{}",
-                    if text.contains('?') { "&" } else { "?" },
-                    form_encode(&pairs, false)
-                );
+                let joined =
+                    format!("{text}{}{}", if text.contains('?') { "&" } else { "?" }, form_encode(&pairs));
                 (Method::GET, joined.parse().map_err(|_| Error::InvalidUrl(text))?, RequestBody::none())
             }
         };
@@ -512,7 +509,7 @@ pub(super) fn basic_auth(user: &str, password: &str) -> Result<HeaderValue, Erro
     sensitive_header(&format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))))
 }
 
-fn form_encode(pairs: &[(&str, String)], _form: bool) -> String {
+fn form_encode(pairs: &[(&str, String)]) -> String {
     pairs.iter().map(|(key, value)| format!("{key}={}", percent_encode(value))).collect::<Vec<_>>().join("&")
 }
 

@@ -32,11 +32,11 @@ struct BcryptHash {
 /// The base64 alphabet of bcrypt.
 const ALPHABET: &[u8; 64] = b"./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-fn decode_bcrypt_base64(plaintext: &str) -> Option<Vec<u8>> {
+fn decode_bcrypt_base64(text: &str) -> Option<Vec<u8>> {
     let mut bits = 0u32;
     let mut count = 0;
     let mut output = Vec::new();
-    for byte in plaintext.bytes() {
+    for byte in text.bytes() {
         let value = ALPHABET.iter().position(|known| *known == byte)? as u32;
         bits = bits << 6 | value;
         count += 6;
@@ -48,7 +48,7 @@ fn decode_bcrypt_base64(plaintext: &str) -> Option<Vec<u8>> {
     Some(output)
 }
 
-/// Computes the bcrypt hash of a password, truncated to 23 bytes as usual.
+/// Computes the bcrypt hash of a password, truncated to 23 bytes as in the encoded form.
 fn bcrypt(cost: u32, salt: &[u8; 16], password: &[u8]) -> Vec<u8> {
     let mut key = password.iter().copied().take(72).collect::<Vec<u8>>();
     key.push(0);
@@ -77,9 +77,9 @@ fn bcrypt(cost: u32, salt: &[u8; 16], password: &[u8]) -> Vec<u8> {
 
 impl Htpasswd {
     /// Parses an htpasswd file.
-    pub fn parse(plaintext: &str) -> Result<Self, Error> {
+    pub fn parse(text: &str) -> Result<Self, Error> {
         let mut users = BTreeMap::new();
-        for (index, line) in plaintext.lines().enumerate() {
+        for (index, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;

@@ -217,7 +217,7 @@ impl Registry {
                     ));
                 }
                 let data = read_manifest_body(body).await?;
-                let (repository, tag_or_digest) = (name.clone(), tag_or_digest);
+                let repository = name.clone();
                 let put = self
                     .with_store(move |store| {
                         store.put_manifest(&repository, &tag_or_digest, &media_type, &data)

@@ -169,7 +169,7 @@ impl Store {
             fs::create_dir_all(parent).map_err(io_error(parent))?;
         }
         match disk::write_atomically(path, data, self.durable) {
-            // Garbage collection removed the new directory.
+            // The new directory was removed concurrently.
             Err(e) if e.kind() == io::ErrorKind::NotFound => fs::create_dir_all(parent)
                 .and_then(|()| disk::write_atomically(path, data, self.durable))
                 .map_err(io_error(path)),
