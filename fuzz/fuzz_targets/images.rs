@@ -5,12 +5,13 @@
 use libfuzzer_sys::fuzz_target;
 use podium_oci::client::auth::Challenge;
 use podium_oci::client::credentials;
-use podium_oci::files::{Collector, Limits};
-use podium_oci::model::{Config, Document};
-use podium_oci::registry::users::Users;
-use podium_oci::{Digest, Place, Reference};
+use podium_oci::files::{ExtractLimits, FileCollector};
+use podium_oci::model::{Config, ManifestOrIndex};
+use podium_oci::registry::htpasswd::Htpasswd;
+use podium_oci::{Digest, ImageLocation, Reference};
 
-const LIMITS: Limits = Limits { kept: 1 << 20, unpacked: 16 << 20, entries: 2000 };
+const LIMITS: ExtractLimits =
+    ExtractLimits { max_file_bytes: 1 << 20, max_unpacked_bytes: 16 << 20, max_entries: 2000 };
 
 fuzz_target!(|data: &[u8]| {
     let Some((kind, rest)) = data.split_first() else { return };
@@ -24,19 +25,22 @@ fuzz_target!(|data: &[u8]| {
                 assert!(reference.repository.split('/').all(|part| !matches!(part, "" | "." | "..")));
                 assert!(whole.bytes().all(|byte| byte.is_ascii_graphic()));
             }
-            let _ = Place::parse(&text);
+            let _ = ImageLocation::parse(&text);
             if let Ok(digest) = Digest::parse(&text) {
                 assert!(digest.hex().bytes().all(|byte| byte.is_ascii_hexdigit()));
             }
         }
         1 => {
-            if let Ok(document) = Document::parse(rest, None) {
+            if let Ok(document) = ManifestOrIndex::parse(rest, None) {
                 // What is understood is understood again when we write it.
                 let again = match &document {
-                    Document::Manifest(manifest) => manifest.bytes(),
-                    Document::Index(index) => index.bytes(),
+                    ManifestOrIndex::Manifest(manifest) => manifest.to_bytes(),
+                    ManifestOrIndex::Index(index) => index.to_bytes(),
                 };
-                assert_eq!(Document::parse(&again, Some(document.media_type())).as_ref(), Ok(&document));
+                assert_eq!(
+                    ManifestOrIndex::parse(&again, Some(document.media_type())).as_ref(),
+                    Ok(&document)
+                );
             }
             if let Ok(config) = Config::parse(rest) {
                 let _ = (config.command(), config.labels(), config.diff_ids(), config.platform());
@@ -44,8 +48,8 @@ fuzz_target!(|data: &[u8]| {
         }
         2 => {
             // A layer as it is.
-            let mut collector = Collector::new(&["/"], LIMITS);
-            let _ = collector.layer(rest, None);
+            let mut collector = FileCollector::new(&["/"], LIMITS);
+            let _ = collector.add_layer(rest, None);
             for path in collector.finish().files.keys() {
                 assert!(path.split('/').all(|part| !matches!(part, "" | "." | "..")));
             }
@@ -53,17 +57,20 @@ fuzz_target!(|data: &[u8]| {
         3 => {
             // Two layers, cut where a mark is, so that whiteouts have something to hide.
             let at = rest.windows(4).position(|part| part == b"CUT!").unwrap_or(rest.len());
-            let mut collector = Collector::new(&["/a", "/b"], LIMITS);
-            if collector.layer(&rest[..at], None).is_ok() {
-                let _ = collector.layer(rest.get(at + 4..).unwrap_or_default(), None);
+            let mut collector = FileCollector::new(&["/a", "/b"], LIMITS);
+            if collector.add_layer(&rest[..at], None).is_ok() {
+                let _ = collector.add_layer(rest.get(at + 4..).unwrap_or_default(), None);
             }
             let found = collector.finish();
-            assert!(found.files.values().map(|file| file.data.len() as u64).sum::<u64>() <= 3 * LIMITS.kept);
+            assert!(
+                found.files.values().map(|file| file.data.len() as u64).sum::<u64>()
+                    <= 3 * LIMITS.max_file_bytes
+            );
         }
         4 => {
-            let _ = credentials::parse(rest, "host.example", "team/app");
-            let _ = credentials::parse(rest, "docker.io", "library/x");
-            let _ = Users::parse(&text);
+            let _ = credentials::find_in_auth_file(rest, "host.example", "team/app");
+            let _ = credentials::find_in_auth_file(rest, "docker.io", "library/x");
+            let _ = Htpasswd::parse(&text);
         }
         _ => {
             let _ = Challenge::parse(text.lines());

@@ -1,4 +1,4 @@
-//! Images in one file: OCI's layout in a tar, and what `docker save` writes.
+//! Image archives: OCI layouts in a tar file, and archives written by `docker save`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,132 +8,135 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::MultiGzDecoder;
 use serde_json::{Value, json};
 
-use crate::blobs::{self, Blobs};
+use crate::blob_source::{self, BlobSource};
 use crate::digest::{Algorithm, Digest};
-use crate::disk::{self, Draft};
-use crate::gzip::Gzip;
+use crate::disk::{self, TempFile};
+use crate::gzip::GzipWriter;
 use crate::layer::LayerReader;
 use crate::layout::{self, Layout};
 use crate::model::{
-    CONFIG, Config, Descriptor, Document, Index, LAYER_GZIP, MANIFEST, MAX_CONFIG, MAX_MANIFEST, Manifest,
-    Platform,
+    Config, Descriptor, Index, MAX_CONFIG, MAX_MANIFEST, MEDIA_TYPE_CONFIG, MEDIA_TYPE_LAYER_GZIP,
+    MEDIA_TYPE_MANIFEST, Manifest, ManifestOrIndex, Platform,
 };
-use crate::tar::{Entry, Kind, Reader, Writer};
+use crate::tar::{Entry, EntryKind, TarReader, TarWriter};
 
-/// Why an archive cannot be read or written.
+/// An archive that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file cannot be read or written.
+    /// An I/O error.
     #[error("{path}: {source}")]
     Io {
-        /// Which.
+        /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It is something else.
-    #[error("{path} is not an archive of images: {why}")]
-    NotOne {
-        /// Which.
+    /// The file is not an image archive.
+    #[error("{path} is not an image archive: {reason}")]
+    NotAnArchive {
+        /// The file.
         path: String,
-        /// What is missing.
-        why: String,
+        /// What is missing or invalid.
+        reason: String,
     },
-    /// A layout.
+    /// A layout error.
     #[error(transparent)]
     Layout(#[from] layout::Error),
-    /// A blob.
+    /// A blob error.
     #[error(transparent)]
-    Blobs(#[from] blobs::Error),
+    BlobSource(#[from] blob_source::Error),
 }
 
 const MAX_ENTRIES: usize = 100_000;
-/// What a compressed archive may unpack to, and what one of docker's layers may.
-const MAX_UNPACKED: u64 = 64 << 30;
-/// Links in docker's archives: layers that are there once.
+/// Maximum decompressed size of an archive and of a layer in a Docker archive.
+const MAX_DECOMPRESSED: u64 = 64 << 30;
+/// Maximum length of a link chain; Docker archives link duplicate layers.
 const MAX_LINKS: usize = 8;
 
-fn at(path: &Path) -> impl FnOnce(io::Error) -> Error {
+fn io_error(path: &Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.display().to_string();
     move |source| Error::Io { path, source }
 }
 
-/// A tar file whose entries can be read in any order.
+/// A tar file with random access to its entries.
 pub struct Archive {
     path: PathBuf,
-    /// What is read: the file itself, or what it was unpacked to.
+    /// The indexed file: the archive itself or its decompressed copy.
     file: PathBuf,
     entries: BTreeMap<String, (u64, u64)>,
     links: BTreeMap<String, String>,
-    _unpacked: Option<Draft>,
+    _decompressed: Option<TempFile>,
 }
 
-struct Counted<R> {
+struct CountingReader<R> {
     inner: R,
-    at: u64,
+    position: u64,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
-        self.at += read as u64;
+        self.position += read as u64;
         Ok(read)
     }
 }
 
 impl Archive {
-    /// Looks through an archive. One that is compressed is unpacked beside `scratch` first.
+    /// Opens and indexes an archive. A compressed archive is first decompressed into the directory `scratch`.
     pub fn open(path: &Path, scratch: &Path) -> Result<Self, Error> {
         let mut head = [0; 2];
-        let mut stream = File::open(path).map_err(at(path))?;
+        let mut stream = File::open(path).map_err(io_error(path))?;
         let compressed = stream.read_exact(&mut head).is_ok() && head == [0x1f, 0x8b];
-        let (file, unpacked) = if compressed {
-            let to = scratch.join(format!("podium-{}.tar", disk::unique().map_err(at(path))?));
-            let draft = Draft::new(to.clone());
-            stream.seek(SeekFrom::Start(0)).map_err(at(path))?;
-            let mut plain = MultiGzDecoder::new(BufReader::new(stream)).take(MAX_UNPACKED + 1);
-            let mut out = File::create_new(&to).map_err(at(&to))?;
-            if io::copy(&mut plain, &mut out).map_err(at(path))? > MAX_UNPACKED {
-                return Err(at(path)(io::Error::other("it unpacks to more than 64 GiB: is it a bomb?")));
+        let (file, decompressed) = if compressed {
+            let to = scratch.join(format!("podium-{}.tar", disk::random_name().map_err(io_error(path))?));
+            let temporary_file = TempFile::new(to.clone());
+            stream.seek(SeekFrom::Start(0)).map_err(io_error(path))?;
+            let mut decoder = MultiGzDecoder::new(BufReader::new(stream)).take(MAX_DECOMPRESSED + 1);
+            let mut out = File::create_new(&to).map_err(io_error(&to))?;
+            if io::copy(&mut decoder, &mut out).map_err(io_error(path))? > MAX_DECOMPRESSED {
+                return Err(io_error(path)(io::Error::other(
+                    "it unpacks to more than 64 GiB: is it a bomb?",
+                )));
             }
-            (to, Some(draft))
+            (to, Some(temporary_file))
         } else {
             (path.to_owned(), None)
         };
-        let stream = BufReader::with_capacity(64 << 10, File::open(&file).map_err(at(&file))?);
-        let mut reader = Reader::new(Counted { inner: stream, at: 0 });
+        let stream = BufReader::with_capacity(64 << 10, File::open(&file).map_err(io_error(&file))?);
+        let mut reader = TarReader::new(CountingReader { inner: stream, position: 0 });
         let (mut entries, mut links) = (BTreeMap::new(), BTreeMap::new());
-        while let Some(entry) = reader.next_entry().map_err(at(path))? {
-            let Some(name) = clean(&entry.path) else { continue };
+        while let Some(entry) = reader.next_entry().map_err(io_error(path))? {
+            let Some(name) = normalize_path(&entry.path) else { continue };
             match entry.kind {
-                Kind::File => {
-                    entries.insert(name, (reader.get_ref().at, entry.size));
+                EntryKind::File => {
+                    entries.insert(name, (reader.get_ref().position, entry.size));
                 }
-                Kind::Symlink | Kind::HardLink => {
-                    let folder = if entry.kind == Kind::Symlink {
-                        name.rsplit_once('/').map_or("", |(folder, _)| folder)
+                EntryKind::Symlink | EntryKind::HardLink => {
+                    let directory = if entry.kind == EntryKind::Symlink {
+                        name.rsplit_once('/').map_or("", |(directory, _)| directory)
                     } else {
                         ""
                     };
                     links.extend(
-                        join(folder, &String::from_utf8_lossy(&entry.link)).map(|target| (name, target)),
+                        resolve_path(directory, &String::from_utf8_lossy(&entry.link))
+                            .map(|target| (name, target)),
                     );
                 }
                 _ => {}
             }
             if entries.len() + links.len() > MAX_ENTRIES {
-                let why = format!("it has more than {MAX_ENTRIES} entries");
-                return Err(Error::NotOne { path: path.display().to_string(), why });
+                let reason = format!("it has more than {MAX_ENTRIES} entries");
+                return Err(Error::NotAnArchive { path: path.display().to_string(), reason });
             }
         }
-        Ok(Self { path: path.to_owned(), file, entries, links, _unpacked: unpacked })
+        Ok(Self { path: path.to_owned(), file, entries, links, _decompressed: decompressed })
     }
 
     fn entry(&self, name: &str) -> Option<(u64, u64)> {
         let mut name = name;
         for _ in 0..MAX_LINKS {
             match (self.entries.get(name), self.links.get(name)) {
-                (Some(place), _) => return Some(*place),
+                (Some(position), _) => return Some(*position),
                 (None, Some(target)) => name = target,
                 (None, None) => return None,
             }
@@ -141,78 +144,90 @@ impl Archive {
         None
     }
 
-    fn stream(&self, name: &str, offset: u64) -> io::Result<io::Take<File>> {
+    fn open_entry(&self, name: &str, offset: u64) -> io::Result<io::Take<File>> {
         let (begin, size) = self.entry(name).ok_or(io::ErrorKind::NotFound)?;
         let mut file = File::open(&self.file)?;
         file.seek(SeekFrom::Start(begin + offset.min(size)))?;
         Ok(file.take(size.saturating_sub(offset)))
     }
 
-    fn small(&self, name: &str, limit: u64) -> Result<Vec<u8>, Error> {
-        let missing = || Error::NotOne { path: self.place(), why: format!("there is no {name} in it") };
+    fn read_entry(&self, name: &str, limit: u64) -> Result<Vec<u8>, Error> {
+        let missing = || Error::NotAnArchive { path: self.location(), reason: format!("it has no {name}") };
         let (_, size) = self.entry(name).ok_or_else(missing)?;
         if size > limit {
-            return Err(Error::NotOne {
-                path: self.place(),
-                why: format!("{name} is larger than {limit} bytes"),
+            return Err(Error::NotAnArchive {
+                path: self.location(),
+                reason: format!("{name} is larger than {limit} bytes"),
             });
         }
         let mut data = Vec::new();
-        self.stream(name, 0).and_then(|mut stream| stream.read_to_end(&mut data)).map_err(at(&self.path))?;
+        self.open_entry(name, 0)
+            .and_then(|mut stream| stream.read_to_end(&mut data))
+            .map_err(io_error(&self.path))?;
         Ok(data)
     }
 
-    /// Whether it is what `docker save` writes and no OCI layout.
+    /// Whether the archive was written by `docker save` and has no OCI index.
     pub fn is_docker(&self) -> bool {
         self.entry("index.json").is_none() && self.entry("manifest.json").is_some()
     }
 
-    /// What an OCI archive has.
+    /// The index of an OCI archive.
     pub fn index(&self) -> Result<Index, Error> {
-        let data = self.small("index.json", MAX_MANIFEST)?;
-        match Document::parse(&data, None) {
-            Ok(Document::Index(index)) => Ok(index),
-            Ok(_) => Err(Error::NotOne { path: self.place(), why: "index.json is no index".to_owned() }),
-            Err(e) => Err(Error::NotOne { path: self.place(), why: format!("index.json: {e}") }),
+        let data = self.read_entry("index.json", MAX_MANIFEST)?;
+        match ManifestOrIndex::parse(&data, None) {
+            Ok(ManifestOrIndex::Index(index)) => Ok(index),
+            Ok(_) => Err(Error::NotAnArchive {
+                path: self.location(),
+                reason: "index.json is not an image index".to_owned(),
+            }),
+            Err(e) => Err(Error::NotAnArchive { path: self.location(), reason: format!("index.json: {e}") }),
         }
     }
 
-    /// The image of a name in an OCI archive; without a name, the only one.
+    /// Finds an image by name in an OCI archive; without a name, the only image.
     pub fn find(&self, name: Option<&str>) -> Result<Descriptor, Error> {
-        Ok(layout::find(&self.index()?.manifests, name, &self.place())?)
+        Ok(layout::find_image(&self.index()?.manifests, name, &self.location())?)
     }
 
-    /// Puts the images of a docker archive into a layout: its layers are compressed on the way, always in the same way.
-    /// Gives them with their names.
+    /// Loads the images of a Docker archive into a layout and returns them with their tags. Layers are recompressed
+    /// deterministically.
     pub fn load_docker(&self, layout: &Layout) -> Result<Vec<(Descriptor, Vec<String>)>, Error> {
-        let wrong = |why: String| Error::NotOne { path: self.place(), why };
-        let data = self.small("manifest.json", MAX_MANIFEST)?;
-        let list: Value = serde_json::from_slice(&data).map_err(|e| wrong(format!("manifest.json: {e}")))?;
-        let list = list.as_array().filter(|list| list.len() <= 1000);
-        let list = list.ok_or_else(|| wrong("manifest.json is no list of images".to_owned()))?;
+        let invalid = |reason: String| Error::NotAnArchive { path: self.location(), reason };
+        let data = self.read_entry("manifest.json", MAX_MANIFEST)?;
+        let manifest_entries: Value =
+            serde_json::from_slice(&data).map_err(|e| invalid(format!("manifest.json: {e}")))?;
+        let manifest_entries =
+            manifest_entries.as_array().filter(|manifest_entries| manifest_entries.len() <= 1000);
+        let manifest_entries =
+            manifest_entries.ok_or_else(|| invalid("manifest.json is not a list of images".to_owned()))?;
         let mut images = Vec::new();
-        for image in list {
-            let config = image.get("Config").and_then(Value::as_str).and_then(|name| clean(name.as_bytes()));
+        for image in manifest_entries {
             let config =
-                self.small(&config.ok_or_else(|| wrong("an image has no Config".to_owned()))?, MAX_CONFIG)?;
-            let parsed = Config::parse(&config).map_err(|e| wrong(e.to_string()))?;
-            let ids = parsed.diff_ids();
+                image.get("Config").and_then(Value::as_str).and_then(|name| normalize_path(name.as_bytes()));
+            let config = self.read_entry(
+                &config.ok_or_else(|| invalid("an image has no Config".to_owned()))?,
+                MAX_CONFIG,
+            )?;
+            let parsed = Config::parse(&config).map_err(|e| invalid(e.to_string()))?;
+            let diff_ids = parsed.diff_ids();
             let names = image.get("Layers").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-            if names.len() != ids.len() {
-                return Err(wrong(format!(
-                    "an image has {} layers and its configuration speaks of {}",
+            if names.len() != diff_ids.len() {
+                return Err(invalid(format!(
+                    "an image has {} layers, but its config has {} diff IDs",
                     names.len(),
-                    ids.len()
+                    diff_ids.len()
                 )));
             }
             let mut layers = Vec::new();
-            for (name, id) in names.iter().zip(&ids) {
-                let name = name.as_str().and_then(|name| clean(name.as_bytes()));
-                let name = name.ok_or_else(|| wrong("a layer has no name".to_owned()))?;
-                layers.push(self.load_layer(&name, id, layout)?);
+            for (name, diff_id) in names.iter().zip(&diff_ids) {
+                let name = name.as_str().and_then(|name| normalize_path(name.as_bytes()));
+                let name = name.ok_or_else(|| invalid("a layer has no name".to_owned()))?;
+                layers.push(self.load_layer(&name, diff_id, layout)?);
             }
-            let config = layout.put(CONFIG, &config)?;
-            let mut descriptor = layout.put(MANIFEST, &Manifest::new(config, layers).bytes())?;
+            let config = layout.put_blob(MEDIA_TYPE_CONFIG, &config)?;
+            let mut descriptor =
+                layout.put_blob(MEDIA_TYPE_MANIFEST, &Manifest::new(config, layers).to_bytes())?;
             descriptor.platform = parsed.platform();
             let tags = image.get("RepoTags").and_then(Value::as_array).into_iter().flatten();
             images.push((descriptor, tags.filter_map(|tag| Some(tag.as_str()?.to_owned())).collect()));
@@ -220,175 +235,188 @@ impl Archive {
         Ok(images)
     }
 
-    fn load_layer(&self, name: &str, id: &Digest, layout: &Layout) -> Result<Descriptor, Error> {
-        let stream = self.stream(name, 0).map_err(|e| match e.kind() {
+    fn load_layer(&self, name: &str, diff_id: &Digest, layout: &Layout) -> Result<Descriptor, Error> {
+        let stream = self.open_entry(name, 0).map_err(|e| match e.kind() {
             io::ErrorKind::NotFound => {
-                Error::NotOne { path: self.place(), why: format!("there is no {name} in it") }
+                Error::NotAnArchive { path: self.location(), reason: format!("it has no {name}") }
             }
-            _ => at(&self.path)(e),
+            _ => io_error(&self.path)(e),
         })?;
-        let mut layer = LayerReader::new(stream, MAX_UNPACKED, Some(id)).map_err(at(&self.path))?;
-        let mut encoder = Gzip::new(layout.writer(Algorithm::Sha256)?);
-        io::copy(&mut layer, &mut encoder).map_err(at(&self.path))?;
-        layer.finish().map_err(at(&self.path))?;
-        Ok(encoder.finish().map_err(at(&self.path))?.finish(LAYER_GZIP)?)
+        let mut layer =
+            LayerReader::new(stream, MAX_DECOMPRESSED, Some(diff_id)).map_err(io_error(&self.path))?;
+        let mut encoder = GzipWriter::new(layout.blob_writer(Algorithm::Sha256)?);
+        io::copy(&mut layer, &mut encoder).map_err(io_error(&self.path))?;
+        layer.finish().map_err(io_error(&self.path))?;
+        Ok(encoder.finish().map_err(io_error(&self.path))?.finish(MEDIA_TYPE_LAYER_GZIP)?)
     }
 }
 
-impl Blobs for Archive {
+impl BlobSource for Archive {
     fn open_at(&self, digest: &Digest, offset: u64) -> io::Result<Box<dyn Read + Send>> {
-        Ok(Box::new(self.stream(&format!("blobs/{}/{}", digest.algorithm().name(), digest.hex()), offset)?))
+        Ok(Box::new(
+            self.open_entry(&format!("blobs/{}/{}", digest.algorithm().name(), digest.hex()), offset)?,
+        ))
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         self.path.display().to_string()
     }
 }
 
-/// A path in an archive, without `./`; nothing for one that leads out.
-fn clean(path: &[u8]) -> Option<String> {
-    join("", str::from_utf8(path).ok()?)
+/// Normalizes a path in an archive; `None` if it escapes the root.
+fn normalize_path(path: &[u8]) -> Option<String> {
+    resolve_path("", str::from_utf8(path).ok()?)
 }
 
-fn join(folder: &str, path: &str) -> Option<String> {
-    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    for part in path.split('/') {
-        match part {
+fn resolve_path(directory: &str, path: &str) -> Option<String> {
+    let mut components: Vec<&str> = directory.split('/').filter(|component| !component.is_empty()).collect();
+    for component in path.split('/') {
+        match component {
             "" | "." => {}
             ".." => {
-                parts.pop()?;
+                components.pop()?;
             }
-            part => parts.push(part),
+            component => components.push(component),
         }
     }
-    Some(parts.join("/"))
+    Some(components.join("/"))
 }
 
-/// A file that is written beside its place and moved there when it is whole.
-fn writing(
+/// Writes a tar file atomically.
+fn write_archive(
     path: &Path,
-    write: impl FnOnce(&mut Writer<BufWriter<File>>) -> Result<(), Error>,
+    write: impl FnOnce(&mut TarWriter<BufWriter<File>>) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let beside = disk::folder(path).join(format!(".{}.new", disk::unique().map_err(at(path))?));
-    let draft = Draft::new(beside.clone());
-    let file = File::create_new(&beside).map_err(at(path))?;
-    let mut writer = Writer::new(BufWriter::with_capacity(256 << 10, file));
+    let temporary =
+        disk::parent_dir(path).join(format!(".{}.new", disk::random_name().map_err(io_error(path))?));
+    let temporary_file = TempFile::new(temporary.clone());
+    let file = File::create_new(&temporary).map_err(io_error(path))?;
+    let mut writer = TarWriter::new(BufWriter::with_capacity(256 << 10, file));
     write(&mut writer)?;
     let file = writer
         .finish()
         .and_then(|out| out.into_inner().map_err(io::IntoInnerError::into_error))
-        .map_err(at(path))?;
-    file.sync_all().map_err(at(path))?;
-    draft.publish(path, true).map_err(at(path))
+        .map_err(io_error(path))?;
+    file.sync_all().map_err(io_error(path))?;
+    temporary_file.persist(path, true).map_err(io_error(path))
 }
 
-fn bytes(writer: &mut Writer<BufWriter<File>>, name: &str, data: &[u8]) -> io::Result<()> {
-    writer.entry(&Entry::file(name, 0o644, data.len() as u64), &mut &data[..])
+fn write_bytes(writer: &mut TarWriter<BufWriter<File>>, name: &str, data: &[u8]) -> io::Result<()> {
+    writer.append(&Entry::file(name, 0o644, data.len() as u64), &mut &data[..])
 }
 
-/// Writes images with their names as an OCI archive; the same images are always the same bytes.
-pub fn save_oci(from: &dyn Blobs, images: &[Descriptor], path: &Path) -> Result<(), Error> {
-    let mut needed: BTreeMap<Digest, Descriptor> = BTreeMap::new();
-    let mut todo: Vec<Descriptor> = images.to_vec();
-    while let Some(descriptor) = todo.pop() {
+/// Saves images with their names as an OCI archive, deterministically.
+pub fn save_oci(from: &dyn BlobSource, images: &[Descriptor], path: &Path) -> Result<(), Error> {
+    let mut blobs: BTreeMap<Digest, Descriptor> = BTreeMap::new();
+    let mut pending: Vec<Descriptor> = images.to_vec();
+    while let Some(descriptor) = pending.pop() {
         if descriptor.is_index() || descriptor.is_manifest() {
-            let document = from.document(&descriptor)?;
-            let new = |blob: &&Descriptor| !needed.contains_key(&blob.digest);
-            todo.extend(document.manifests().iter().filter(new).cloned());
+            let document = from.manifest_or_index(&descriptor)?;
+            let new = |blob: &&Descriptor| !blobs.contains_key(&blob.digest);
+            pending.extend(document.manifests().iter().filter(new).cloned());
             for blob in document.blobs() {
-                needed.insert(blob.digest.clone(), blob.clone());
+                blobs.insert(blob.digest.clone(), blob.clone());
             }
         }
-        needed.insert(descriptor.digest.clone(), descriptor);
+        blobs.insert(descriptor.digest.clone(), descriptor);
     }
-    writing(path, |writer| {
-        for folder in ["blobs/", "blobs/sha256/"] {
-            writer.entry(&Entry::directory(folder, 0o755), &mut io::empty()).map_err(at(path))?;
+    write_archive(path, |writer| {
+        for directory in ["blobs/", "blobs/sha256/"] {
+            writer.append(&Entry::directory(directory, 0o755), &mut io::empty()).map_err(io_error(path))?;
         }
-        for (digest, descriptor) in &needed {
+        for (digest, descriptor) in &blobs {
             let name = format!("blobs/{}/{}", digest.algorithm().name(), digest.hex());
             let mut stream = from.open(descriptor)?;
-            writer.entry(&Entry::file(&name, 0o644, descriptor.size), &mut stream).map_err(at(path))?;
-            stream.finish().map_err(at(path))?;
+            writer
+                .append(&Entry::file(&name, 0o644, descriptor.size), &mut stream)
+                .map_err(io_error(path))?;
+            stream.finish().map_err(io_error(path))?;
         }
-        bytes(writer, "index.json", &Index::new(images.to_vec()).bytes()).map_err(at(path))?;
-        bytes(writer, "oci-layout", b"{\"imageLayoutVersion\":\"1.0.0\"}").map_err(at(path))
+        write_bytes(writer, "index.json", &Index::new(images.to_vec()).to_bytes()).map_err(io_error(path))?;
+        write_bytes(writer, "oci-layout", b"{\"imageLayoutVersion\":\"1.0.0\"}").map_err(io_error(path))
     })
 }
 
-/// Writes images with their names as `docker save` does.
+/// Saves images with their tags in the format of `docker save`.
 pub fn save_docker(
-    from: &dyn Blobs,
+    from: &dyn BlobSource,
     images: &[(Descriptor, Vec<String>)],
     platform: &Platform,
     path: &Path,
 ) -> Result<(), Error> {
-    writing(path, |writer| {
-        let mut list = Vec::new();
+    write_archive(path, |writer| {
+        let mut manifest_entries = Vec::new();
         let mut written = std::collections::BTreeSet::new();
         for (descriptor, tags) in images {
-            let (_, manifest) = from.image(descriptor, platform)?;
+            let (_, manifest) = from.select_image(descriptor, platform)?;
             let config = from.read(&manifest.config, MAX_CONFIG)?;
-            let ids = from.config(&manifest)?.diff_ids();
+            let diff_ids = from.config(&manifest)?.diff_ids();
             let config_name = format!("{}.json", manifest.config.digest.hex());
             if written.insert(config_name.clone()) {
-                bytes(writer, &config_name, &config).map_err(at(path))?;
+                write_bytes(writer, &config_name, &config).map_err(io_error(path))?;
             }
             let mut layers = Vec::new();
-            for (layer, id) in manifest.layers.iter().zip(&ids) {
-                let name = format!("{}.tar", id.hex());
+            for (layer, diff_id) in manifest.layers.iter().zip(&diff_ids) {
+                let name = format!("{}.tar", diff_id.hex());
                 if written.insert(name.clone()) {
-                    // Docker's layers are plain, and their size stands before them: they are unpacked twice.
-                    let size = plain(from, layer, id, &mut io::sink())?;
-                    let mut reader =
-                        LayerReader::new(from.open(layer)?, MAX_UNPACKED, Some(id)).map_err(at(path))?;
-                    writer.entry(&Entry::file(&name, 0o644, size), &mut reader).map_err(at(path))?;
+                    // Docker layers are uncompressed and the tar header needs their size, so they are decompressed
+                    // twice.
+                    let size = decompressed_size(from, layer, diff_id, &mut io::sink())?;
+                    let mut reader = LayerReader::new(from.open(layer)?, MAX_DECOMPRESSED, Some(diff_id))
+                        .map_err(io_error(path))?;
+                    writer.append(&Entry::file(&name, 0o644, size), &mut reader).map_err(io_error(path))?;
                 }
                 layers.push(name);
             }
-            list.push(json!({ "Config": config_name, "RepoTags": tags, "Layers": layers }));
+            manifest_entries.push(json!({ "Config": config_name, "RepoTags": tags, "Layers": layers }));
         }
-        bytes(writer, "manifest.json", Value::from(list).to_string().as_bytes()).map_err(at(path))
+        write_bytes(writer, "manifest.json", Value::from(manifest_entries).to_string().as_bytes())
+            .map_err(io_error(path))
     })
 }
 
-fn plain(from: &dyn Blobs, layer: &Descriptor, id: &Digest, to: &mut dyn Write) -> Result<u64, Error> {
-    let failed = |source| Error::Io { path: from.place(), source };
-    let mut reader = LayerReader::new(from.open(layer)?, MAX_UNPACKED, Some(id)).map_err(failed)?;
+fn decompressed_size(
+    from: &dyn BlobSource,
+    layer: &Descriptor,
+    diff_id: &Digest,
+    to: &mut dyn Write,
+) -> Result<u64, Error> {
+    let failed = |source| Error::Io { path: from.location(), source };
+    let mut reader = LayerReader::new(from.open(layer)?, MAX_DECOMPRESSED, Some(diff_id)).map_err(failed)?;
     let size = io::copy(&mut reader, to).map_err(failed)?;
     reader.finish().and_then(|(mut blob, _)| io::copy(&mut blob, &mut io::sink())).map_err(failed)?;
     Ok(size)
 }
 
-/// Copies an image with all that it needs into a layout.
-pub fn import(from: &dyn Blobs, image: &Descriptor, layout: &Layout) -> Result<(), Error> {
-    let mut todo = vec![image.clone()];
-    let mut seen = std::collections::BTreeSet::new();
-    while let Some(descriptor) = todo.pop() {
-        if !seen.insert(descriptor.digest.clone()) {
+/// Copies an image with its manifests and blobs into a layout.
+pub fn import(from: &dyn BlobSource, image: &Descriptor, layout: &Layout) -> Result<(), Error> {
+    let mut pending = vec![image.clone()];
+    let mut visited = std::collections::BTreeSet::new();
+    while let Some(descriptor) = pending.pop() {
+        if !visited.insert(descriptor.digest.clone()) {
             continue;
         }
         if descriptor.is_index() || descriptor.is_manifest() {
-            let document = from.document(&descriptor)?;
-            todo.extend(document.manifests().iter().cloned());
-            todo.extend(document.blobs().into_iter().cloned());
+            let document = from.manifest_or_index(&descriptor)?;
+            pending.extend(document.manifests().iter().cloned());
+            pending.extend(document.blobs().into_iter().cloned());
         }
-        if layout.has(&descriptor) {
+        if layout.has_blob(&descriptor) {
             continue;
         }
-        let mut receiver = layout.receive(&descriptor)?;
-        receiver.restart()?;
-        let failed = |source| Error::Io { path: from.place(), source };
+        let mut ingest = layout.ingest(&descriptor)?;
+        ingest.restart()?;
+        let failed = |source| Error::Io { path: from.location(), source };
         let mut stream = from.open_at(&descriptor.digest, 0).map_err(failed)?;
-        let mut part = vec![0; 256 << 10];
+        let mut buffer = vec![0; 256 << 10];
         loop {
-            let read = stream.read(&mut part).map_err(failed)?;
+            let read = stream.read(&mut buffer).map_err(failed)?;
             if read == 0 {
                 break;
             }
-            receiver.write(part.get(..read).unwrap_or_default())?;
+            ingest.write(buffer.get(..read).unwrap_or_default())?;
         }
-        receiver.finish()?;
+        ingest.finish()?;
     }
     Ok(())
 }
@@ -398,24 +426,24 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::build::{Image, Layer, Rights};
-    use crate::testing::Scratch;
+    use crate::build::{FileAttributes, ImageBuilder, LayerBuilder};
+    use crate::test_util::TempDir;
 
-    fn layout(scratch: &Scratch) -> (Layout, Descriptor) {
+    fn layout(scratch: &TempDir) -> (Layout, Descriptor) {
         let layout = Layout::create(scratch.path("from")).unwrap();
-        let mut layer = Layer::new();
-        layer.file("/a", *b"hello", Rights::default()).unwrap();
-        let mut image = Image::new(Platform::here());
+        let mut layer = LayerBuilder::new();
+        layer.add_file("/a", *b"hello", FileAttributes::default()).unwrap();
+        let mut image = ImageBuilder::new(Platform::host());
         image.layers.push(layer);
         let descriptor = image.write(&layout).unwrap();
         (layout, descriptor)
     }
 
     #[test]
-    fn oci_archives_there_and_back() {
-        let scratch = Scratch::new();
+    fn oci_archive_round_trip() {
+        let scratch = TempDir::new();
         let (layout, mut image) = layout(&scratch);
-        image.annotations.insert(crate::model::REF_NAME.to_owned(), "app:1".to_owned());
+        image.annotations.insert(crate::model::ANNOTATION_REF_NAME.to_owned(), "app:1".to_owned());
         let path = scratch.path("a.tar");
         save_oci(&layout, &[image.clone()], &path).unwrap();
         save_oci(&layout, &[image.clone()], &scratch.path("b.tar")).unwrap();
@@ -425,26 +453,28 @@ mod tests {
         assert_eq!(archive.find(Some("app:1")).unwrap().digest, image.digest);
         let to = Layout::create(scratch.path("to")).unwrap();
         import(&archive, &archive.find(None).unwrap(), &to).unwrap();
-        assert!(to.has(&image));
-        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        packed.write_all(&fs::read(&path).unwrap()).unwrap();
-        fs::write(scratch.path("a.tgz"), packed.finish().unwrap()).unwrap();
+        assert!(to.has_blob(&image));
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(&fs::read(&path).unwrap()).unwrap();
+        fs::write(scratch.path("a.tgz"), gzip.finish().unwrap()).unwrap();
         let archive = Archive::open(&scratch.path("a.tgz"), &scratch.path("")).unwrap();
         assert_eq!(archive.find(None).unwrap().digest, image.digest);
         drop(archive);
-        let left = fs::read_dir(scratch.path("")).unwrap().flatten();
-        assert!(!left.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("podium-")));
+        let remaining = fs::read_dir(scratch.path("")).unwrap().flatten();
+        assert!(
+            !remaining.into_iter().any(|entry| entry.file_name().to_string_lossy().starts_with("podium-"))
+        );
     }
 
     #[test]
-    fn docker_archives_there_and_back() {
-        let scratch = Scratch::new();
+    fn docker_archive_round_trip() {
+        let scratch = TempDir::new();
         let (layout, image) = layout(&scratch);
         let path = scratch.path("d.tar");
         save_docker(
             &layout,
             &[(image.clone(), vec!["host.example/a:1".to_owned()])],
-            &Platform::here(),
+            &Platform::host(),
             &path,
         )
         .unwrap();
@@ -453,18 +483,18 @@ mod tests {
         let to = Layout::create(scratch.path("to")).unwrap();
         let loaded = archive.load_docker(&to).unwrap();
         assert_eq!(loaded[0].1, ["host.example/a:1"]);
-        // Layers that we have compressed are the same when we compress them again.
+        // Recompressing a layer that this crate compressed gives the same digest.
         assert_eq!(loaded[0].0.digest, image.digest);
     }
 
     #[test]
-    fn broken_archives_are_errors() {
-        let scratch = Scratch::new();
+    fn rejects_invalid_archives() {
+        let scratch = TempDir::new();
         let path = scratch.path("x.tar");
         let write = |entries: &[(&str, &str)]| {
-            let mut writer = Writer::new(Vec::new());
+            let mut writer = TarWriter::new(Vec::new());
             for (name, data) in entries {
-                writer.entry(&Entry::file(name, 0o644, data.len() as u64), &mut data.as_bytes()).unwrap();
+                writer.append(&Entry::file(name, 0o644, data.len() as u64), &mut data.as_bytes()).unwrap();
             }
             fs::write(&path, writer.finish().unwrap()).unwrap();
             Archive::open(&path, &scratch.path("")).unwrap()
@@ -482,7 +512,7 @@ mod tests {
             let archive = write(&[("manifest.json", text), ("c", "{\"rootfs\":{\"diff_ids\":[]}}")]);
             assert!(archive.load_docker(&to).is_err(), "{text}");
         }
-        let lie = format!("{{\"rootfs\":{{\"diff_ids\":[\"{}\"]}}}}", Digest::of(b"other"));
+        let lie = format!("{{\"rootfs\":{{\"diff_ids\":[\"{}\"]}}}}", Digest::sha256(b"other"));
         let archive =
             write(&[("manifest.json", "[{\"Config\":\"c\",\"Layers\":[\"l\"]}]"), ("c", &lie), ("l", "x")]);
         assert!(archive.load_docker(&to).unwrap_err().to_string().contains("should unpack to"));

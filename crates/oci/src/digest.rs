@@ -1,31 +1,31 @@
-//! Digests: names of content that prove it.
+//! Content digests and digest verification.
 
 use std::fmt;
 use std::io::{self, Read};
 
-// The one of TLS, which is there anyway: its code for processors that know SHA-256 takes two thirds of the time of sha2's.
+// ring is linked for TLS anyway, and its SHA-256 takes two thirds of the time of the sha2 crate.
 use ring::digest::{Context, SHA256, SHA512};
 
-/// Why a digest is not one.
+/// A digest that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The text is no digest.
+    /// The text is not a supported digest.
     #[error("{0:?} is not a digest: a digest is sha256: and 64 hexadecimal digits, or sha512: and 128")]
-    Form(String),
+    Invalid(String),
 }
 
-/// How content is named.
+/// A registered digest algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Algorithm {
-    /// What everybody uses.
+    /// SHA-256, the default.
     #[default]
     Sha256,
-    /// The other one that is registered.
+    /// SHA-512.
     Sha512,
 }
 
 impl Algorithm {
-    /// As it is written before the colon.
+    /// The algorithm identifier before the colon.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sha256 => "sha256",
@@ -33,7 +33,7 @@ impl Algorithm {
         }
     }
 
-    fn digits(self) -> usize {
+    fn hex_len(self) -> usize {
         match self {
             Self::Sha256 => 64,
             Self::Sha512 => 128,
@@ -41,7 +41,7 @@ impl Algorithm {
     }
 }
 
-/// The digest of some content, as `sha256:…` or `sha512:…` in lower case.
+/// A content digest: `sha256:…` or `sha512:…` in lowercase hex.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest {
     algorithm: Algorithm,
@@ -49,46 +49,46 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// Reads one. Nothing but the two registered forms is taken, so a digest is always safe as the name of a file.
+    /// Parses a digest. Only the two registered algorithms are accepted, so a digest is always a safe file name.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let wrong = || Error::Form(text.chars().take(160).collect());
-        let (name, hex) = text.split_once(':').ok_or_else(wrong)?;
+        let invalid = || Error::Invalid(text.chars().take(160).collect());
+        let (name, hex) = text.split_once(':').ok_or_else(invalid)?;
         let algorithm = match name {
             "sha256" => Algorithm::Sha256,
             "sha512" => Algorithm::Sha512,
-            _ => return Err(wrong()),
+            _ => return Err(invalid()),
         };
         let lower = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        if hex.len() != algorithm.digits() || !hex.bytes().all(lower) {
-            return Err(wrong());
+        if hex.len() != algorithm.hex_len() || !hex.bytes().all(lower) {
+            return Err(invalid());
         }
         Ok(Self { algorithm, hex: hex.to_owned() })
     }
 
-    /// The SHA-256 of some bytes.
-    pub fn of(data: &[u8]) -> Self {
+    /// Computes the SHA-256 digest of `data`.
+    pub fn sha256(data: &[u8]) -> Self {
         let mut hasher = Hasher::new(Algorithm::Sha256);
         hasher.update(data);
         hasher.finish()
     }
 
-    /// Which algorithm.
+    /// The digest algorithm.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// The digits.
+    /// The encoded portion, in hex.
     pub fn hex(&self) -> &str {
         &self.hex
     }
 
-    /// The first digits, for people.
+    /// The first 12 hex digits, for display.
     pub fn short(&self) -> &str {
         self.hex.get(..12).unwrap_or(&self.hex)
     }
 
-    /// Whether these bytes are the content.
-    pub fn fits(&self, data: &[u8]) -> bool {
+    /// Whether `data` has this digest.
+    pub fn matches(&self, data: &[u8]) -> bool {
         let mut hasher = Hasher::new(self.algorithm);
         hasher.update(data);
         hasher.finish() == *self
@@ -101,7 +101,7 @@ impl fmt::Display for Digest {
     }
 }
 
-/// Makes a digest of content that comes in parts.
+/// Computes a digest incrementally.
 #[derive(Clone)]
 pub struct Hasher {
     algorithm: Algorithm,
@@ -109,7 +109,7 @@ pub struct Hasher {
 }
 
 impl Hasher {
-    /// Begins.
+    /// Starts a digest.
     pub fn new(algorithm: Algorithm) -> Self {
         let state = Context::new(match algorithm {
             Algorithm::Sha256 => &SHA256,
@@ -118,12 +118,12 @@ impl Hasher {
         Self { algorithm, state }
     }
 
-    /// Takes the next part.
+    /// Adds data.
     pub fn update(&mut self, data: &[u8]) {
         self.state.update(data);
     }
 
-    /// The digest of all parts.
+    /// Returns the digest of all data.
     pub fn finish(self) -> Digest {
         Digest { algorithm: self.algorithm, hex: hex(self.state.finish().as_ref()) }
     }
@@ -135,54 +135,54 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }
 
-/// A stream that fails at its end if it was not what its name says: too short, too long, or something else.
-pub struct Verified<R> {
+/// A reader that fails at the end of the stream when size or digest do not match.
+pub struct VerifyingReader<R> {
     inner: R,
     hasher: Option<Hasher>,
     digest: Digest,
-    left: u64,
+    remaining: u64,
 }
 
-impl<R: Read> Verified<R> {
-    /// Of this content and size.
+impl<R: Read> VerifyingReader<R> {
+    /// Verifies `inner` against a digest and a size.
     pub fn new(inner: R, digest: &Digest, size: u64) -> Self {
-        Self { inner, hasher: Some(Hasher::new(digest.algorithm)), digest: digest.clone(), left: size }
+        Self { inner, hasher: Some(Hasher::new(digest.algorithm)), digest: digest.clone(), remaining: size }
     }
 
-    /// Reads what is left, so that all of it was looked at.
+    /// Reads the stream to its end so that the digest is verified.
     pub fn finish(mut self) -> io::Result<()> {
-        let mut rest = vec![0; 64 << 10];
-        while self.read(&mut rest)? > 0 {}
+        let mut discarded = vec![0; 64 << 10];
+        while self.read(&mut discarded)? > 0 {}
         Ok(())
     }
 }
 
-impl<R: Read> Read for Verified<R> {
+impl<R: Read> Read for VerifyingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
         }
         let read = self.inner.read(buffer)?;
-        let wrong = |text: String| io::Error::new(io::ErrorKind::InvalidData, text);
-        if read as u64 > self.left {
-            return Err(wrong(format!("{} is longer than its size says", self.digest)));
+        let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidData, text);
+        if read as u64 > self.remaining {
+            return Err(invalid(format!("{} is longer than its declared size", self.digest)));
         }
-        self.left -= read as u64;
+        self.remaining -= read as u64;
         if read > 0 {
             if let Some(hasher) = &mut self.hasher {
                 hasher.update(buffer.get(..read).unwrap_or_default());
             }
             return Ok(read);
         }
-        if self.left > 0 {
-            return Err(wrong(format!("{} ends {} bytes too early", self.digest, self.left)));
+        if self.remaining > 0 {
+            return Err(invalid(format!("{} ends {} bytes too early", self.digest, self.remaining)));
         }
         if let Some(hasher) = self.hasher.take() {
-            let is = hasher.finish();
-            if is != self.digest {
-                // A reader that asks again must not be told that all is well.
-                self.left = 1;
-                return Err(wrong(format!("the content should be {} and is {is}", self.digest)));
+            let actual = hasher.finish();
+            if actual != self.digest {
+                // Keeps failing: a second read must not look like a clean end of stream.
+                self.remaining = 1;
+                return Err(invalid(format!("the content should be {} and is {actual}", self.digest)));
             }
         }
         Ok(0)
@@ -196,8 +196,8 @@ mod tests {
     const EMPTY: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
     #[test]
-    fn only_registered_digests_in_lower_case_are_taken() {
-        assert_eq!(Digest::parse(EMPTY).unwrap(), Digest::of(b""));
+    fn parse_accepts_only_lowercase_sha256_and_sha512() {
+        assert_eq!(Digest::parse(EMPTY).unwrap(), Digest::sha256(b""));
         let long = format!("sha512:{}", "0a".repeat(64));
         assert_eq!(Digest::parse(&long).unwrap().to_string(), long);
         for text in [
@@ -214,17 +214,17 @@ mod tests {
     }
 
     #[test]
-    fn a_verified_stream_tells_every_lie() {
-        let digest = Digest::of(b"content");
+    fn verifying_reader_rejects_size_and_digest_mismatch() {
+        let digest = Digest::sha256(b"content");
         let read = |data: &[u8], size: u64| {
             let mut all = Vec::new();
-            Verified::new(data, &digest, size).read_to_end(&mut all).map(|_| all)
+            VerifyingReader::new(data, &digest, size).read_to_end(&mut all).map(|_| all)
         };
         assert_eq!(read(b"content", 7).unwrap(), b"content");
         for (data, size) in [(&b"content"[..], 6), (b"content", 8), (b"Content", 7), (b"conten", 7), (b"", 0)]
         {
             assert!(read(data, size).is_err());
         }
-        assert!(Verified::new(&b"contenT"[..], &digest, 7).finish().is_err());
+        assert!(VerifyingReader::new(&b"contenT"[..], &digest, 7).finish().is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all, also after a power cut.
+//! Atomic and durable file writes.
 
 use std::fs::{self, File};
 use std::io::{self, IoSlice, Write};
@@ -7,66 +7,66 @@ use std::thread::{self, JoinHandle};
 
 use bytes::Bytes;
 
-/// How much is written at a time where parts are gathered: many small writes take several times as long.
-pub(crate) const GATHER: usize = 1 << 20;
-/// How many parts are gathered at most: a small one may hold the memory of a large one.
-pub(crate) const MANY: usize = 64;
-/// How much may wait for the disk.
-const AHEAD: u64 = 16 << 20;
+/// Bytes per batched write: many small writes take several times as long.
+pub(crate) const WRITE_BATCH_BYTES: usize = 1 << 20;
+/// Maximum number of buffers per batched write: a small slice may pin a large allocation.
+pub(crate) const WRITE_BATCH_BUFFERS: usize = 64;
+/// Unsynced bytes after which a background sync starts.
+const SYNC_INTERVAL_BYTES: u64 = 16 << 20;
 
-/// A name that nobody else has.
-pub(crate) fn unique() -> io::Result<String> {
+/// A random, unique file name.
+pub(crate) fn random_name() -> io::Result<String> {
     let mut bytes = [0; 12];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The directory that a path is in; that of a name alone is where we are.
-pub(crate) fn folder(path: &Path) -> &Path {
+/// The parent directory of a path; `.` for a bare file name.
+pub(crate) fn parent_dir(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Writes a file whole: beside it first, then in its place.
-pub(crate) fn write(path: &Path, data: &[u8], durable: bool) -> io::Result<()> {
-    let parent = folder(path);
-    let beside = parent.join(format!(".{}.new", unique()?));
-    let done = (|| {
-        let mut file = File::create_new(&beside)?;
+/// Writes a file atomically: to a temporary file, then renamed.
+pub(crate) fn write_atomically(path: &Path, data: &[u8], durable: bool) -> io::Result<()> {
+    let parent = parent_dir(path);
+    let temporary = parent.join(format!(".{}.new", random_name()?));
+    let result = (|| {
+        let mut file = File::create_new(&temporary)?;
         file.write_all(data)?;
         if durable {
             file.sync_all()?;
         }
-        fs::rename(&beside, path)
+        fs::rename(&temporary, path)
     })();
-    if done.is_err() {
-        let _ = fs::remove_file(&beside);
+    if result.is_err() {
+        let _ = fs::remove_file(&temporary);
     }
-    done?;
+    result?;
     if durable { sync_directory(parent) } else { Ok(()) }
 }
 
-/// Makes names in a directory survive a power cut.
+/// Makes renames in a directory durable.
 pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Lets the allocator keep what is given back to it, up to some megabytes. Otherwise memory for what comes from the
-/// network goes to the system and comes back cleared, page by page, over and over. It learns it by a large piece that
-/// comes and goes; no page of that is ever touched.
-pub(crate) fn keep_memory() {
-    const PIECE: usize = 30 << 20;
-    drop(std::hint::black_box(Vec::<u8>::with_capacity(PIECE)));
+/// Raises the allocator's mmap threshold, so that freed network buffers stay in the process instead of being unmapped
+/// and zeroed again by the kernel. glibc adapts the threshold when a large allocation is freed; its pages are never
+/// touched.
+pub(crate) fn raise_mmap_threshold() {
+    const ALLOCATION: usize = 30 << 20;
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(ALLOCATION)));
 }
 
-/// Writes parts that came one by one, with as few calls as can be.
-pub(crate) fn write_parts(mut file: &File, parts: &[Bytes]) -> io::Result<()> {
+/// Writes buffers with as few system calls as possible.
+pub(crate) fn write_all_vectored(mut file: &File, buffers: &[Bytes]) -> io::Result<()> {
     let mut slices: Vec<IoSlice<'_>> =
-        parts.iter().filter(|part| !part.is_empty()).map(|part| IoSlice::new(part)).collect();
-    let mut rest = slices.as_mut_slice();
-    while !rest.is_empty() {
-        match file.write_vectored(rest) {
+        buffers.iter().filter(|buffer| !buffer.is_empty()).map(|buffer| IoSlice::new(buffer)).collect();
+    let mut unwritten = slices.as_mut_slice();
+    while !unwritten.is_empty() {
+        match file.write_vectored(unwritten) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => IoSlice::advance_slices(&mut rest, written),
+            Ok(written) => IoSlice::advance_slices(&mut unwritten, written),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
         }
@@ -74,69 +74,69 @@ pub(crate) fn write_parts(mut file: &File, parts: &[Bytes]) -> io::Result<()> {
     Ok(())
 }
 
-/// Brings a file to the disk while more of it comes, so that its end has little to wait for.
+/// Syncs a file in the background while it is written, so that the final sync is short.
 #[derive(Default)]
-pub(crate) struct Ahead {
-    waiting: u64,
-    running: Option<JoinHandle<io::Result<()>>>,
+pub(crate) struct BackgroundSync {
+    unsynced: u64,
+    in_flight: Option<JoinHandle<io::Result<()>>>,
 }
 
-impl Ahead {
-    /// So much was written.
-    pub(crate) fn wrote(&mut self, file: &File, bytes: u64) -> io::Result<()> {
-        self.waiting += bytes;
-        if self.waiting < AHEAD {
+impl BackgroundSync {
+    /// Records written bytes and starts a sync when enough are unsynced.
+    pub(crate) fn record_write(&mut self, file: &File, bytes: u64) -> io::Result<()> {
+        self.unsynced += bytes;
+        if self.unsynced < SYNC_INTERVAL_BYTES {
             return Ok(());
         }
-        if let Some(running) = self.running.take_if(|running| running.is_finished()) {
-            ended(running)?;
+        if let Some(in_flight) = self.in_flight.take_if(|in_flight| in_flight.is_finished()) {
+            join_sync(in_flight)?;
         }
-        if self.running.is_none() {
-            self.waiting = 0;
+        if self.in_flight.is_none() {
+            self.unsynced = 0;
             let file = file.try_clone()?;
-            self.running = Some(thread::Builder::new().spawn(move || file.sync_data())?);
+            self.in_flight = Some(thread::Builder::new().spawn(move || file.sync_data())?);
         }
         Ok(())
     }
 
-    /// All of it is on the disk when this returns. What went wrong before is told here: the system tells it once.
-    pub(crate) fn end(&mut self, file: &File) -> io::Result<()> {
-        if let Some(running) = self.running.take() {
-            ended(running)?;
+    /// Syncs the rest. Reports errors of earlier syncs: the kernel reports a write error only once.
+    pub(crate) fn finish(&mut self, file: &File) -> io::Result<()> {
+        if let Some(in_flight) = self.in_flight.take() {
+            join_sync(in_flight)?;
         }
         file.sync_data()
     }
 }
 
-impl Drop for Ahead {
-    /// A file that is closed is closed: its lock must not last until somebody else is done with it.
+impl Drop for BackgroundSync {
+    /// Waits for the background sync, which holds a duplicate of the file and thereby its lock.
     fn drop(&mut self) {
-        if let Some(running) = self.running.take() {
-            let _ = running.join();
+        if let Some(in_flight) = self.in_flight.take() {
+            let _ = in_flight.join();
         }
     }
 }
 
-fn ended(running: JoinHandle<io::Result<()>>) -> io::Result<()> {
-    running.join().unwrap_or_else(|_| Err(io::Error::other("the disk was not waited for")))
+fn join_sync(in_flight: JoinHandle<io::Result<()>>) -> io::Result<()> {
+    in_flight.join().unwrap_or_else(|_| Err(io::Error::other("the background sync failed")))
 }
 
-/// A file that goes away unless it is moved to its place.
-pub(crate) struct Draft {
+/// A temporary file that is removed on drop unless it is persisted.
+pub(crate) struct TempFile {
     path: Option<PathBuf>,
 }
 
-impl Draft {
+impl TempFile {
     pub(crate) fn new(path: PathBuf) -> Self {
         Self { path: Some(path) }
     }
 
-    /// Moves it to its place.
-    pub(crate) fn publish(mut self, to: &Path, durable: bool) -> io::Result<()> {
+    /// Renames the file to its final path.
+    pub(crate) fn persist(mut self, to: &Path, durable: bool) -> io::Result<()> {
         let Some(path) = self.path.take() else { return Ok(()) };
-        let parent = folder(to);
-        let done = fs::create_dir_all(parent).and_then(|()| fs::rename(&path, to));
-        if let Err(e) = done {
+        let parent = parent_dir(to);
+        let result = fs::create_dir_all(parent).and_then(|()| fs::rename(&path, to));
+        if let Err(e) = result {
             let _ = fs::remove_file(&path);
             return Err(e);
         }
@@ -144,7 +144,7 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for TempFile {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
             let _ = fs::remove_file(path);

@@ -1,4 +1,4 @@
-//! A directory of images in OCI's layout: `oci-layout`, `index.json`, `blobs/`.
+//! OCI image layouts: `oci-layout`, `index.json`, `blobs/`.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -7,122 +7,124 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use crate::blobs::{self, Blobs};
+use crate::blob_source::{self, BlobSource};
 use crate::digest::{Algorithm, Digest, Hasher};
-use crate::disk::{self, Ahead, Draft};
-use crate::hashing::Hashing;
-use crate::model::{self, Descriptor, Document, Index, MAX_MANIFEST, REF_NAME};
+use crate::disk::{self, BackgroundSync, TempFile};
+use crate::model::{self, ANNOTATION_REF_NAME, Descriptor, Index, MAX_MANIFEST, ManifestOrIndex};
+use crate::threaded_hasher::ThreadedHasher;
 
-/// Why a layout cannot be used.
+/// A layout that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file cannot be read or written.
+    /// An I/O error.
     #[error("{path}: {source}")]
     Io {
-        /// Which.
+        /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The directory is something else.
-    #[error("{0} is not an OCI layout: there is no file oci-layout of version 1.0.0 in it")]
-    NotOne(String),
-    /// The index is broken.
+    /// The directory is not an OCI image layout.
+    #[error("{0} is not an OCI image layout: it has no oci-layout file of version 1.0.0")]
+    NotALayout(String),
+    /// The index is invalid.
     #[error("{path}: {source}")]
     Index {
-        /// Which file.
+        /// The index file.
         path: String,
-        /// Why.
+        /// The cause.
         source: model::Error,
     },
     /// No image has the name.
-    #[error("{place} has no image {name:?}; it has {names}")]
-    Missing {
-        /// Where.
-        place: String,
-        /// What was asked for.
+    #[error("{location} has no image {name:?}; it has {names}")]
+    ImageNotFound {
+        /// The layout.
+        location: String,
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The names in the layout.
         names: String,
     },
-    /// It was not said which image.
-    #[error("{place} has several images ({names}): say which one, as {place}:NAME")]
-    Several {
-        /// Where.
-        place: String,
-        /// What there is.
+    /// Several images match.
+    #[error("{location} has several images ({names}): select one with {location}:NAME")]
+    AmbiguousImage {
+        /// The layout.
+        location: String,
+        /// The names in the layout.
         names: String,
     },
-    /// A blob is not what was said.
+    /// A blob does not match its descriptor.
     #[error("{0}")]
-    Wrong(String),
+    BlobMismatch(String),
     /// A blob cannot be read.
     #[error(transparent)]
-    Blobs(#[from] blobs::Error),
+    BlobSource(#[from] blob_source::Error),
 }
 
-const MARKER: &str = "{\"imageLayoutVersion\":\"1.0.0\"}";
-const INCOMING: &str = "ingest";
+const LAYOUT_FILE_CONTENT: &str = "{\"imageLayoutVersion\":\"1.0.0\"}";
+const INGEST_DIR: &str = "ingest";
 
-/// How often the folder of what is on its way is made again.
-const MAX_TRIES: usize = 1000;
+/// Maximum number of attempts to create the ingest directory.
+const MAX_ATTEMPTS: usize = 1000;
 
-/// A directory of images.
+/// An OCI image layout directory.
 #[derive(Clone, Debug)]
 pub struct Layout {
     root: PathBuf,
     durable: bool,
 }
 
-/// While it lives, nothing is pruned.
-pub struct Held(#[allow(dead_code)] File);
+/// Shared lock that keeps other processes from pruning.
+pub struct PruneLock(#[allow(dead_code)] File);
 
-fn at(path: &Path) -> impl FnOnce(io::Error) -> Error {
+fn io_error(path: &Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.display().to_string();
     move |source| Error::Io { path, source }
 }
 
 impl Layout {
-    /// One that is there.
+    /// Opens an existing layout.
     pub fn open(root: impl Into<PathBuf>) -> Result<Self, Error> {
         let root = root.into();
-        let marker = read_bounded(&root.join("oci-layout"), 4096);
+        let marker = read_limited(&root.join("oci-layout"), 4096);
         let version = marker.ok().and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
         let version = version.as_ref().and_then(|value| value.get("imageLayoutVersion")?.as_str());
         if version != Some("1.0.0") {
-            return Err(Error::NotOne(root.display().to_string()));
+            return Err(Error::NotALayout(root.display().to_string()));
         }
         Ok(Self { root, durable: true })
     }
 
-    /// One that is there or is made now. A directory with other things in it is left alone.
+    /// Opens a layout or creates one. Rejects a directory with other content.
     pub fn create(root: impl Into<PathBuf>) -> Result<Self, Error> {
-        Self::make(root.into(), true)
+        Self::create_with(root.into(), true)
     }
 
-    /// As [`Layout::create`], for content that need not survive a power cut.
+    /// Like [`Layout::create`], without syncing to disk.
     pub fn create_transient(root: impl Into<PathBuf>) -> Result<Self, Error> {
-        Self::make(root.into(), false)
+        Self::create_with(root.into(), false)
     }
 
-    fn make(root: PathBuf, durable: bool) -> Result<Self, Error> {
+    fn create_with(root: PathBuf, durable: bool) -> Result<Self, Error> {
         if root.join("oci-layout").exists() {
             return Ok(Self { durable, ..Self::open(root)? });
         }
-        fs::create_dir_all(&root).map_err(at(&root))?;
-        if fs::read_dir(&root).map_err(at(&root))?.next().is_some() {
-            return Err(Error::NotOne(root.display().to_string()));
+        fs::create_dir_all(&root).map_err(io_error(&root))?;
+        if fs::read_dir(&root).map_err(io_error(&root))?.next().is_some() {
+            return Err(Error::NotALayout(root.display().to_string()));
         }
         let blobs = root.join("blobs/sha256");
-        fs::create_dir_all(&blobs).map_err(at(&blobs))?;
+        fs::create_dir_all(&blobs).map_err(io_error(&blobs))?;
         let index = root.join("index.json");
-        disk::write(&index, &Index::new(Vec::new()).bytes(), durable).map_err(at(&index))?;
+        disk::write_atomically(&index, &Index::new(Vec::new()).to_bytes(), durable)
+            .map_err(io_error(&index))?;
         let marker = root.join("oci-layout");
-        disk::write(&marker, MARKER.as_bytes(), durable).map_err(at(&marker))?;
+        disk::write_atomically(&marker, LAYOUT_FILE_CONTENT.as_bytes(), durable)
+            .map_err(io_error(&marker))?;
         Ok(Self { root, durable })
     }
 
-    /// Where it is.
+    /// The layout directory.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -131,94 +133,99 @@ impl Layout {
         self.root.join("blobs").join(digest.algorithm().name()).join(digest.hex())
     }
 
-    /// Whether the content is there, with the right size.
-    pub fn has(&self, blob: &Descriptor) -> bool {
+    /// Whether the blob exists with the described size.
+    pub fn has_blob(&self, blob: &Descriptor) -> bool {
         fs::metadata(self.blob_path(&blob.digest)).is_ok_and(|meta| meta.is_file() && meta.len() == blob.size)
     }
 
-    /// Takes a small blob.
-    pub fn put(&self, media_type: &str, data: &[u8]) -> Result<Descriptor, Error> {
-        let descriptor = Descriptor::of(media_type, data);
-        if !self.has(&descriptor) {
-            let mut writer = self.writer(Algorithm::Sha256)?;
-            writer.write_all(data).map_err(at(&self.root))?;
+    /// Stores a small blob.
+    pub fn put_blob(&self, media_type: &str, data: &[u8]) -> Result<Descriptor, Error> {
+        let descriptor = Descriptor::for_content(media_type, data);
+        if !self.has_blob(&descriptor) {
+            let mut writer = self.blob_writer(Algorithm::Sha256)?;
+            writer.write_all(data).map_err(io_error(&self.root))?;
             writer.finish(media_type)?;
         }
         Ok(descriptor)
     }
 
-    /// Takes a blob whose digest is not known yet.
-    pub fn writer(&self, algorithm: Algorithm) -> Result<BlobWriter, Error> {
-        let name = disk::unique().map_err(at(&self.root))?;
-        let (file, path) = self.incoming(&name, true)?;
+    /// Returns a writer for a blob of unknown digest.
+    pub fn blob_writer(&self, algorithm: Algorithm) -> Result<BlobWriter, Error> {
+        let name = disk::random_name().map_err(io_error(&self.root))?;
+        let (file, path) = self.open_ingest_file(&name, true)?;
         Ok(BlobWriter {
             layout: self.clone(),
-            draft: Draft::new(path),
+            temp_file: TempFile::new(path),
             file: BufWriter::with_capacity(256 << 10, file),
             hasher: Hasher::new(algorithm),
             size: 0,
         })
     }
 
-    fn incoming(&self, name: &str, new: bool) -> Result<(File, PathBuf), Error> {
-        let folder = self.root.join(INCOMING);
-        let path = folder.join(name);
+    fn open_ingest_file(&self, name: &str, new: bool) -> Result<(File, PathBuf), Error> {
+        let directory = self.root.join(INGEST_DIR);
+        let path = directory.join(name);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).create_new(new).truncate(false);
-        let mut tries = 0;
+        let mut attempts = 0;
         loop {
-            fs::create_dir_all(&folder).map_err(at(&folder))?;
+            fs::create_dir_all(&directory).map_err(io_error(&directory))?;
             match options.open(&path) {
-                // Whoever was last to be done has tidied up the folder that was just made.
-                Err(error) if error.kind() == io::ErrorKind::NotFound && tries < MAX_TRIES => tries += 1,
-                file => return Ok((file.map_err(at(&path))?, path)),
+                // Another writer removed the empty directory after it was created.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && attempts < MAX_ATTEMPTS => {
+                    attempts += 1
+                }
+                file => return Ok((file.map_err(io_error(&path))?, path)),
             }
         }
     }
 
-    /// Receives a blob that is known by digest. What an earlier try has left is used; [`Receiver::offset`] says how
-    /// much.
-    pub fn receive(&self, blob: &Descriptor) -> Result<Receiver, Error> {
+    /// Ingests a blob of known digest and resumes an earlier attempt; [`BlobIngest::offset`] is the number of bytes
+    /// already stored.
+    pub fn ingest(&self, blob: &Descriptor) -> Result<BlobIngest, Error> {
         let name = format!("{}-{}", blob.digest.algorithm().name(), blob.digest.hex());
-        let (mut file, mut path) = self.incoming(&name, false)?;
+        let (mut file, mut path) = self.open_ingest_file(&name, false)?;
         if file.try_lock().is_err() {
-            // Somebody else is at it: both go on, and whoever is first wins.
-            (file, path) = self.incoming(&format!("{name}-{}", disk::unique().map_err(at(&path))?), true)?;
+            // Another process ingests the same blob. Both continue, and the first to finish wins.
+            (file, path) = self.open_ingest_file(
+                &format!("{name}-{}", disk::random_name().map_err(io_error(&path))?),
+                true,
+            )?;
         }
         let mut hasher = Hasher::new(blob.digest.algorithm());
         let mut offset = 0;
-        let mut part = vec![0; 256 << 10];
+        let mut chunk = vec![0; 256 << 10];
         loop {
-            let read = file.read(&mut part).map_err(at(&path))?;
+            let read = file.read(&mut chunk).map_err(io_error(&path))?;
             if read == 0 {
                 break;
             }
-            hasher.update(part.get(..read).unwrap_or_default());
+            hasher.update(chunk.get(..read).unwrap_or_default());
             offset += read as u64;
         }
         let (layout, blob) = (self.clone(), blob.clone());
-        let mut receiver = Receiver {
+        let mut ingest = BlobIngest {
             layout,
             file,
             path,
-            hashing: Hashing::new(hasher),
+            hasher: ThreadedHasher::new(hasher),
             offset,
             blob,
-            ahead: Ahead::default(),
+            sync: BackgroundSync::default(),
         };
-        if offset > receiver.blob.size {
-            receiver.restart()?;
+        if offset > ingest.blob.size {
+            ingest.restart()?;
         }
-        Ok(receiver)
+        Ok(ingest)
     }
 
-    /// Gives an image a name; whichever had it before loses it. Without a name it is listed by its digest.
+    /// Tags an image and moves an existing tag. Without a name, the image is listed by digest only.
     pub fn tag(&self, descriptor: &Descriptor, name: Option<&str>) -> Result<(), Error> {
-        self.change(|index| {
+        self.update_index(|index| {
             let mut entry = descriptor.clone();
-            entry.annotations.remove(REF_NAME);
+            entry.annotations.remove(ANNOTATION_REF_NAME);
             if let Some(name) = name {
-                entry.annotations.insert(REF_NAME.to_owned(), name.to_owned());
+                entry.annotations.insert(ANNOTATION_REF_NAME.to_owned(), name.to_owned());
             }
             let same = |old: &Descriptor| match name {
                 Some(name) => old.ref_name() == Some(name),
@@ -229,10 +236,10 @@ impl Layout {
         })
     }
 
-    /// Takes a name away; whether there was one.
+    /// Removes a tag; returns whether it existed.
     pub fn untag(&self, name: &str) -> Result<bool, Error> {
         let mut found = false;
-        self.change(|index| {
+        self.update_index(|index| {
             let before = index.manifests.len();
             index.manifests.retain(|old| old.ref_name() != Some(name));
             found = index.manifests.len() < before;
@@ -240,127 +247,142 @@ impl Layout {
         Ok(found)
     }
 
-    /// No longer lists an image that has no name.
-    pub fn forget(&self, image: &Descriptor) -> Result<(), Error> {
-        self.change(|index| {
+    /// Removes an untagged image from the index.
+    pub fn remove_untagged(&self, image: &Descriptor) -> Result<(), Error> {
+        self.update_index(|index| {
             index.manifests.retain(|old| old.ref_name().is_some() || old.digest != image.digest);
         })
     }
 
-    fn change(&self, edit: impl FnOnce(&mut Index)) -> Result<(), Error> {
+    fn update_index(&self, edit: impl FnOnce(&mut Index)) -> Result<(), Error> {
         let blobs = self.root.join("blobs");
-        let lock = File::open(&blobs).map_err(at(&blobs))?;
-        lock.lock().map_err(at(&blobs))?;
+        let lock = File::open(&blobs).map_err(io_error(&blobs))?;
+        lock.lock().map_err(io_error(&blobs))?;
         let mut index = self.index()?;
         edit(&mut index);
         let path = self.root.join("index.json");
-        disk::write(&path, &index.bytes(), self.durable).map_err(at(&path))
+        disk::write_atomically(&path, &index.to_bytes(), self.durable).map_err(io_error(&path))
     }
 
-    /// Everything that has a name here, or is listed without one.
+    /// The index of all tagged and untagged images.
     pub fn index(&self) -> Result<Index, Error> {
         let path = self.root.join("index.json");
-        let data = read_bounded(&path, MAX_MANIFEST).map_err(at(&path))?;
-        let wrong = |source| Error::Index { path: path.display().to_string(), source };
-        match Document::parse(&data, None).map_err(wrong)? {
-            Document::Index(index) => Ok(index),
-            Document::Manifest(_) => Err(Error::NotOne(self.root.display().to_string())),
+        let data = read_limited(&path, MAX_MANIFEST).map_err(io_error(&path))?;
+        let invalid = |source| Error::Index { path: path.display().to_string(), source };
+        match ManifestOrIndex::parse(&data, None).map_err(invalid)? {
+            ManifestOrIndex::Index(index) => Ok(index),
+            ManifestOrIndex::Manifest(_) => Err(Error::NotALayout(self.root.display().to_string())),
         }
     }
 
-    /// The image of a name or a digest; without either, the only one there is.
+    /// Finds an image by tag or digest; without a name, the only image.
     pub fn find(&self, name: Option<&str>) -> Result<Descriptor, Error> {
-        find(&self.index()?.manifests, name, &self.root.display().to_string())
+        find_image(&self.index()?.manifests, name, &self.root.display().to_string())
     }
 
-    /// Keeps others from pruning what is about to be named.
-    pub fn hold(&self) -> Result<Held, Error> {
+    /// Prevents pruning until the lock is dropped, so that blobs are not removed before they are tagged.
+    pub fn lock_prune(&self) -> Result<PruneLock, Error> {
         let path = self.root.join("oci-layout");
-        let file = File::open(&path).map_err(at(&path))?;
-        file.lock_shared().map_err(at(&path))?;
-        Ok(Held(file))
+        let file = File::open(&path).map_err(io_error(&path))?;
+        file.lock_shared().map_err(io_error(&path))?;
+        Ok(PruneLock(file))
     }
 
-    /// Removes what no name leads to; gives how many blobs and bytes that were.
+    /// Removes unreferenced blobs; returns their number and size in bytes.
     pub fn prune(&self) -> Result<(usize, u64), Error> {
         let path = self.root.join("oci-layout");
-        let lock = File::open(&path).map_err(at(&path))?;
-        lock.lock().map_err(at(&path))?;
-        let mut needed = BTreeSet::new();
-        let mut todo = self.index()?.manifests;
-        while let Some(descriptor) = todo.pop() {
-            if !needed.insert(descriptor.digest.clone()) || !self.has(&descriptor) {
+        let lock = File::open(&path).map_err(io_error(&path))?;
+        lock.lock().map_err(io_error(&path))?;
+        let mut referenced = BTreeSet::new();
+        let mut pending = self.index()?.manifests;
+        while let Some(descriptor) = pending.pop() {
+            if !referenced.insert(descriptor.digest.clone()) || !self.has_blob(&descriptor) {
                 continue;
             }
             if descriptor.is_manifest() || descriptor.is_index() {
-                let document = (self as &dyn Blobs).document(&descriptor)?;
-                needed.extend(document.blobs().into_iter().map(|blob| blob.digest.clone()));
-                todo.extend(document.manifests().iter().cloned());
+                let document = (self as &dyn BlobSource).manifest_or_index(&descriptor)?;
+                referenced.extend(document.blobs().into_iter().map(|blob| blob.digest.clone()));
+                pending.extend(document.manifests().iter().cloned());
             }
         }
         let (mut count, mut bytes) = (0, 0);
         for algorithm in [Algorithm::Sha256, Algorithm::Sha512] {
-            let folder = self.root.join("blobs").join(algorithm.name());
-            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let directory = self.root.join("blobs").join(algorithm.name());
+            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
                 let name = format!("{}:{}", algorithm.name(), entry.file_name().to_string_lossy());
-                if Digest::parse(&name).is_ok_and(|digest| !needed.contains(&digest)) {
+                if Digest::parse(&name).is_ok_and(|digest| !referenced.contains(&digest)) {
                     bytes += entry.metadata().map_or(0, |meta| meta.len());
-                    fs::remove_file(entry.path()).map_err(at(&entry.path()))?;
+                    fs::remove_file(entry.path()).map_err(io_error(&entry.path()))?;
                     count += 1;
                 }
             }
         }
-        for entry in fs::read_dir(self.root.join(INCOMING)).into_iter().flatten().flatten() {
+        for entry in fs::read_dir(self.root.join(INGEST_DIR)).into_iter().flatten().flatten() {
             bytes += entry.metadata().map_or(0, |meta| meta.len());
             let _ = fs::remove_file(entry.path());
         }
-        let _ = fs::remove_dir(self.root.join(INCOMING));
+        let _ = fs::remove_dir(self.root.join(INGEST_DIR));
         Ok((count, bytes))
     }
 
-    fn publish(&self, draft: Draft, file: &File, ahead: &mut Ahead, digest: &Digest) -> Result<(), Error> {
+    fn commit_blob(
+        &self,
+        temp_file: TempFile,
+        file: &File,
+        sync: &mut BackgroundSync,
+        digest: &Digest,
+    ) -> Result<(), Error> {
         let path = self.blob_path(digest);
         if self.durable {
-            ahead.end(file).map_err(at(&path))?;
+            sync.finish(file).map_err(io_error(&path))?;
         }
-        draft.publish(&path, self.durable).map_err(at(&path))?;
-        // Other tools wonder about a folder that they do not know.
-        let _ = fs::remove_dir(self.root.join(INCOMING));
+        temp_file.persist(&path, self.durable).map_err(io_error(&path))?;
+        // Other tools warn about unknown directories in a layout.
+        let _ = fs::remove_dir(self.root.join(INGEST_DIR));
         Ok(())
     }
 }
 
-/// The image of a name or a digest among some.
-pub(crate) fn find(images: &[Descriptor], name: Option<&str>, place: &str) -> Result<Descriptor, Error> {
-    let shown = |image: &Descriptor| image.ref_name().map_or_else(|| image.digest.to_string(), str::to_owned);
+/// Finds an image by tag or digest.
+pub(crate) fn find_image(
+    images: &[Descriptor],
+    name: Option<&str>,
+    location: &str,
+) -> Result<Descriptor, Error> {
+    let display_name =
+        |image: &Descriptor| image.ref_name().map_or_else(|| image.digest.to_string(), str::to_owned);
     let names = || {
-        let names: Vec<String> = images.iter().take(20).map(shown).collect();
+        let names: Vec<String> = images.iter().take(20).map(display_name).collect();
         if names.is_empty() { "none".to_owned() } else { names.join(", ") }
     };
     let Some(name) = name else {
         return match images {
             [only] => Ok(only.clone()),
-            [] => Err(Error::Missing { place: place.to_owned(), name: String::new(), names: names() }),
-            _ => Err(Error::Several { place: place.to_owned(), names: names() }),
+            [] => Err(Error::ImageNotFound {
+                location: location.to_owned(),
+                name: String::new(),
+                names: names(),
+            }),
+            _ => Err(Error::AmbiguousImage { location: location.to_owned(), names: names() }),
         };
     };
     let digest = name.trim_start_matches('@');
-    let is = |image: &&Descriptor| image.ref_name() == Some(name) || image.digest.to_string() == digest;
-    let found = images.iter().rev().find(is);
-    found.cloned().ok_or_else(|| Error::Missing {
-        place: place.to_owned(),
+    let matches = |image: &&Descriptor| image.ref_name() == Some(name) || image.digest.to_string() == digest;
+    let found = images.iter().rev().find(matches);
+    found.cloned().ok_or_else(|| Error::ImageNotFound {
+        location: location.to_owned(),
         name: name.to_owned(),
         names: names(),
     })
 }
 
-fn read_bounded(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+fn read_limited(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut data = Vec::new();
     let read = File::open(path)?.take(limit + 1).read_to_end(&mut data)?;
     if read as u64 > limit { Err(io::Error::other(format!("larger than {limit} bytes"))) } else { Ok(data) }
 }
 
-impl Blobs for Layout {
+impl BlobSource for Layout {
     fn open_at(&self, digest: &Digest, offset: u64) -> io::Result<Box<dyn Read + Send>> {
         let mut file = File::open(self.blob_path(digest))?;
         if offset > 0 {
@@ -369,34 +391,34 @@ impl Blobs for Layout {
         Ok(Box::new(file))
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         self.root.display().to_string()
     }
 
-    fn compared(&self) -> bool {
+    fn is_verified(&self) -> bool {
         true
     }
 }
 
-/// A blob that is being written.
+/// A blob being written.
 pub struct BlobWriter {
     layout: Layout,
-    draft: Draft,
+    temp_file: TempFile,
     file: BufWriter<File>,
     hasher: Hasher,
     size: u64,
 }
 
 impl BlobWriter {
-    /// All of it is there; now it has a name.
+    /// Stores the blob under its digest.
     pub fn finish(self, media_type: &str) -> Result<Descriptor, Error> {
-        let Self { layout, draft, file, hasher, size } = self;
+        let Self { layout, temp_file, file, hasher, size } = self;
         let file =
-            file.into_inner().map_err(|e| Error::Io { path: layout.place(), source: e.into_error() })?;
+            file.into_inner().map_err(|e| Error::Io { path: layout.location(), source: e.into_error() })?;
         let digest = hasher.finish();
         let descriptor = Descriptor::new(media_type, digest, size);
-        if !layout.has(&descriptor) {
-            layout.publish(draft, &file, &mut Ahead::default(), &descriptor.digest)?;
+        if !layout.has_blob(&descriptor) {
+            layout.commit_blob(temp_file, &file, &mut BackgroundSync::default(), &descriptor.digest)?;
         }
         Ok(descriptor)
     }
@@ -415,82 +437,94 @@ impl Write for BlobWriter {
     }
 }
 
-/// A blob that is being received; what has come stays for the next try.
-pub struct Receiver {
+/// A blob being ingested; partial content is kept for the next attempt.
+pub struct BlobIngest {
     layout: Layout,
     file: File,
     path: PathBuf,
-    hashing: Hashing,
+    hasher: ThreadedHasher,
     offset: u64,
     blob: Descriptor,
-    ahead: Ahead,
+    sync: BackgroundSync,
 }
 
-impl Receiver {
-    /// How much is there.
+impl BlobIngest {
+    /// Number of bytes stored so far.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Forgets what is there.
+    /// Discards the stored bytes.
     pub fn restart(&mut self) -> Result<(), Error> {
-        self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0))).map_err(at(&self.path))?;
-        self.hashing = Hashing::new(Hasher::new(self.blob.digest.algorithm()));
+        self.file
+            .set_len(0)
+            .and_then(|()| self.file.seek(SeekFrom::Start(0)))
+            .map_err(io_error(&self.path))?;
+        self.hasher = ThreadedHasher::new(Hasher::new(self.blob.digest.algorithm()));
         self.offset = 0;
         Ok(())
     }
 
-    /// Takes the next part; more than the size is refused.
+    /// Appends data; rejects more than the described size.
     pub fn write(&mut self, data: &[u8]) -> Result<(), Error> {
         self.append(&[Bytes::copy_from_slice(data)])
     }
 
-    /// Takes the next parts; more than the size is refused.
-    pub(crate) fn append(&mut self, parts: &[Bytes]) -> Result<(), Error> {
-        let more: u64 = parts.iter().map(|part| part.len() as u64).sum();
-        if self.offset + more > self.blob.size {
+    /// Appends chunks; rejects more than the described size.
+    pub(crate) fn append(&mut self, chunks: &[Bytes]) -> Result<(), Error> {
+        let added: u64 = chunks.iter().map(|chunk| chunk.len() as u64).sum();
+        if self.offset + added > self.blob.size {
             self.restart()?;
-            return Err(Error::Wrong(format!("{} is longer than its size says", self.blob.digest)));
+            return Err(Error::BlobMismatch(format!(
+                "{} is longer than its declared size",
+                self.blob.digest
+            )));
         }
-        self.hashing.update(parts);
-        disk::write_parts(&self.file, parts).map_err(at(&self.path))?;
+        self.hasher.update(chunks);
+        disk::write_all_vectored(&self.file, chunks).map_err(io_error(&self.path))?;
         if self.layout.durable {
-            self.ahead.wrote(&self.file, more).map_err(at(&self.path))?;
+            self.sync.record_write(&self.file, added).map_err(io_error(&self.path))?;
         }
-        self.offset += more;
+        self.offset += added;
         Ok(())
     }
 
-    /// All has come: compares, and gives it its name. What is wrong is thrown away.
+    /// Verifies the digest and stores the blob. Mismatched content is removed.
     pub fn finish(self) -> Result<(), Error> {
         if self.offset < self.blob.size {
-            let left = self.blob.size - self.offset;
-            return Err(Error::Wrong(format!("{} ends {left} bytes too early", self.blob.digest)));
+            let remaining = self.blob.size - self.offset;
+            return Err(Error::BlobMismatch(format!(
+                "{} ends {remaining} bytes too early",
+                self.blob.digest
+            )));
         }
-        let Self { layout, file, path, hashing, blob, mut ahead, .. } = self;
-        let is = hashing.finish().map_err(at(&path))?.finish();
-        if is != blob.digest {
+        let Self { layout, file, path, hasher, blob, mut sync, .. } = self;
+        let actual = hasher.finish().map_err(io_error(&path))?.finish();
+        if actual != blob.digest {
             let _ = fs::remove_file(&path);
-            return Err(Error::Wrong(format!("the content should be {} and is {is}", blob.digest)));
+            return Err(Error::BlobMismatch(format!(
+                "the content should be {} and is {actual}",
+                blob.digest
+            )));
         }
-        layout.publish(Draft::new(path), &file, &mut ahead, &blob.digest)
+        layout.commit_blob(TempFile::new(path), &file, &mut sync, &blob.digest)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Scratch;
+    use crate::test_util::TempDir;
 
     #[test]
-    fn images_are_kept_named_and_pruned() {
-        let scratch = Scratch::new();
+    fn tags_finds_and_prunes_images() {
+        let scratch = TempDir::new();
         let layout = Layout::create(scratch.path("l")).unwrap();
-        let blob = layout.put(model::LAYER, b"hello").unwrap();
-        let config = layout.put(model::CONFIG, b"{}").unwrap();
+        let blob = layout.put_blob(model::MEDIA_TYPE_LAYER, b"hello").unwrap();
+        let config = layout.put_blob(model::MEDIA_TYPE_CONFIG, b"{}").unwrap();
         let manifest = model::Manifest::new(config, vec![blob.clone()]);
-        let image = layout.put(model::MANIFEST, &manifest.bytes()).unwrap();
-        layout.put(model::LAYER, b"garbage").unwrap();
+        let image = layout.put_blob(model::MEDIA_TYPE_MANIFEST, &manifest.to_bytes()).unwrap();
+        layout.put_blob(model::MEDIA_TYPE_LAYER, b"garbage").unwrap();
         layout.tag(&image, Some("a:1")).unwrap();
         layout.tag(&image, Some("a:2")).unwrap();
         layout.tag(&image, Some("a:1")).unwrap();
@@ -498,51 +532,51 @@ mod tests {
         let layout = Layout::open(scratch.path("l")).unwrap();
         assert_eq!(layout.find(Some("a:1")).unwrap().digest, image.digest);
         assert_eq!(layout.find(Some(&image.digest.to_string())).unwrap().digest, image.digest);
-        assert!(matches!(layout.find(None), Err(Error::Several { .. })));
+        assert!(matches!(layout.find(None), Err(Error::AmbiguousImage { .. })));
         assert!(layout.find(Some("b")).unwrap_err().to_string().contains("a:2"));
         assert_eq!(layout.prune().unwrap(), (1, 7));
-        assert_eq!((&layout as &dyn Blobs).read(&blob, 10).unwrap(), b"hello");
+        assert_eq!((&layout as &dyn BlobSource).read(&blob, 10).unwrap(), b"hello");
         assert!(
             layout.untag("a:1").unwrap() && layout.untag("a:2").unwrap() && !layout.untag("a:2").unwrap()
         );
         assert_eq!(layout.prune().unwrap().0, 3);
-        assert!((&layout as &dyn Blobs).read(&blob, 10).unwrap_err().to_string().contains("is not in"));
+        assert!((&layout as &dyn BlobSource).read(&blob, 10).unwrap_err().to_string().contains("is not in"));
     }
 
     #[test]
-    fn other_directories_are_left_alone() {
-        let scratch = Scratch::new();
+    fn rejects_directories_that_are_not_layouts() {
+        let scratch = TempDir::new();
         fs::create_dir_all(scratch.path("d")).unwrap();
         fs::write(scratch.path("d/file"), "x").unwrap();
-        assert!(matches!(Layout::create(scratch.path("d")), Err(Error::NotOne(_))));
-        assert!(matches!(Layout::open(scratch.path("none")), Err(Error::NotOne(_))));
+        assert!(matches!(Layout::create(scratch.path("d")), Err(Error::NotALayout(_))));
+        assert!(matches!(Layout::open(scratch.path("none")), Err(Error::NotALayout(_))));
     }
 
     #[test]
-    fn what_was_received_stays_and_lies_do_not() {
-        let scratch = Scratch::new();
+    fn ingest_resumes_and_rejects_mismatched_content() {
+        let scratch = TempDir::new();
         let layout = Layout::create(scratch.path("l")).unwrap();
-        let blob = Descriptor::of(model::LAYER, b"hello world");
-        let mut receiver = layout.receive(&blob).unwrap();
-        receiver.write(b"hello").unwrap();
-        let mut other = layout.receive(&blob).unwrap();
-        assert_eq!(other.offset(), 0, "somebody else has the file");
+        let blob = Descriptor::for_content(model::MEDIA_TYPE_LAYER, b"hello world");
+        let mut ingest = layout.ingest(&blob).unwrap();
+        ingest.write(b"hello").unwrap();
+        let mut other = layout.ingest(&blob).unwrap();
+        assert_eq!(other.offset(), 0, "another ingest holds the file");
         other.write(b"hello world").unwrap();
-        drop(receiver);
-        let mut receiver = layout.receive(&blob).unwrap();
-        assert_eq!(receiver.offset(), 5);
-        assert!(receiver.write(b" world!").is_err());
-        receiver.write(b"hello worl").unwrap();
-        assert!(receiver.finish().unwrap_err().to_string().contains("too early"));
-        assert!(!layout.has(&blob));
+        drop(ingest);
+        let mut ingest = layout.ingest(&blob).unwrap();
+        assert_eq!(ingest.offset(), 5);
+        assert!(ingest.write(b" world!").is_err());
+        ingest.write(b"hello worl").unwrap();
+        assert!(ingest.finish().unwrap_err().to_string().contains("too early"));
+        assert!(!layout.has_blob(&blob));
         other.finish().unwrap();
-        assert!(layout.has(&blob));
-        let wrong = Descriptor::new(model::LAYER, Digest::of(b"x"), 3);
-        let mut receiver = layout.receive(&wrong).unwrap();
-        receiver.write(b"abc").unwrap();
-        assert!(receiver.finish().unwrap_err().to_string().contains("should be"));
-        assert_eq!(layout.receive(&wrong).unwrap().offset(), 0);
+        assert!(layout.has_blob(&blob));
+        let invalid = Descriptor::new(model::MEDIA_TYPE_LAYER, Digest::sha256(b"x"), 3);
+        let mut ingest = layout.ingest(&invalid).unwrap();
+        ingest.write(b"abc").unwrap();
+        assert!(ingest.finish().unwrap_err().to_string().contains("should be"));
+        assert_eq!(layout.ingest(&invalid).unwrap().offset(), 0);
         fs::write(layout.blob_path(&blob.digest), "hellO world").unwrap();
-        assert!((&layout as &dyn Blobs).read(&blob, 100).is_err(), "a changed blob is not given out");
+        assert!((&layout as &dyn BlobSource).read(&blob, 100).is_err(), "a modified blob is rejected");
     }
 }

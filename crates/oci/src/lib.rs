@@ -1,34 +1,33 @@
-//! Images: built, kept, pushed, pulled, unpacked; and a registry for them.
+//! OCI images: build, store, push, pull and unpack, and a registry.
 //!
-//! What other tools need is small:
-//!
-//! - [`Reference`] names an image in a registry, [`Place`] also one in files (`oci:`, `oci-archive:`, `docker-archive:`).
-//! - [`Layout`] is a directory of images. Everything that is built or pulled is there first.
-//! - [`build::Image`] with [`build::Layer`] makes an image of files: `image.write(&layout)` gives its [`Descriptor`]. The
-//!   same input is always the same digest. [`build::index`] makes one for several platforms.
+//! - [`Reference`] names an image in a registry; [`ImageLocation`] also covers local files (`oci:`, `oci-archive:`,
+//!   `docker-archive:`).
+//! - [`Layout`] is an OCI image layout directory. Built and pulled images are stored in one.
+//! - [`build::ImageBuilder`] and [`build::LayerBuilder`] build an image from files: `image.write(&layout)` returns its
+//!   [`Descriptor`]. Builds are reproducible. [`build::write_index`] combines images for several platforms.
 //! - [`Client`] talks to registries: [`Client::push`], [`Client::pull`], [`Client::copy`], [`Client::resolve`],
 //!   [`Client::tags`], [`Client::tag`], [`Client::delete`], [`Client::referrers`].
-//! - [`Client::files`] reads the files of an image in a registry under some paths, without keeping the rest: a catalog's
-//!   `/configs`, a bundle's `/manifests` and `/metadata`. For images in a layout or an archive the same is
-//!   `(&layout as &dyn Blobs).files(…)`, and [`files::Collector`] takes layers from anywhere.
-//! - [`unpack`] writes an image's files to disk.
+//! - [`Client::files`] reads the files of a remote image under selected paths without storing the image: a catalog's
+//!   `/configs`, a bundle's `/manifests` and `/metadata`. For layouts and archives, use
+//!   `(&layout as &dyn BlobSource).files(…)`; [`files::FileCollector`] accepts layers from any source.
+//! - [`unpack`] writes the files of an image to disk.
 //!
 //! Build and push:
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use podium_oci::build::{Image, Layer, Rights};
-//! use podium_oci::{Client, Layout, Options, Platform, Reference, quiet};
+//! use podium_oci::build::{FileAttributes, ImageBuilder, LayerBuilder};
+//! use podium_oci::{Client, Layout, Options, Platform, Reference, no_progress};
 //!
 //! let layout = Layout::create("/tmp/images")?;
-//! let mut layer = Layer::new();
-//! layer.file("/configs/catalog.yaml", *b"schema: olm.package\n", Rights::default())?;
-//! let mut image = Image::new(Platform::here());
+//! let mut layer = LayerBuilder::new();
+//! layer.add_file("/configs/catalog.yaml", *b"schema: olm.package\n", FileAttributes::default())?;
+//! let mut image = ImageBuilder::new(Platform::host());
 //! image.layers.push(layer);
 //! image.labels.insert("operators.operatorframework.io.index.configs.v1".into(), "/configs".into());
 //! let descriptor = image.write(&layout)?;
-//! let name = Reference::parse("localhost:5000/catalog:1.0.0")?;
-//! Client::new(Options::default()).push(&layout, &descriptor, &name, &quiet()).await?;
+//! let reference = Reference::parse("localhost:5000/catalog:1.0.0")?;
+//! Client::new(Options::default()).push(&layout, &descriptor, &reference, &no_progress()).await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -37,25 +36,24 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use podium_oci::{Client, Options, Platform, Reference, files::Limits};
+//! use podium_oci::{Client, Options, Platform, Reference, files::ExtractLimits};
 //!
-//! let name = Reference::parse("localhost:5000/catalog:1.0.0")?;
+//! let reference = Reference::parse("localhost:5000/catalog:1.0.0")?;
 //! let client = Client::new(Options::default());
-//! let found = client.files(&name, &Platform::here(), &["/configs"], Limits::default()).await?;
+//! let found = client.files(&reference, &Platform::host(), &["/configs"], ExtractLimits::default()).await?;
 //! println!("{} has {:?}", found.image.digest, found.config.labels());
-//! for (path, file) in found.files.below("/configs") {
+//! for (path, file) in found.files.files_under("/configs") {
 //!     println!("{path}: {} bytes", file.data.len());
 //! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! The parts that read and write files ([`build`], [`layout`], [`files`], [`unpack`], [`tar`]) know nothing of networks;
-//! the client and the registry need a tokio runtime. Nothing here looks at the environment but for this machine's
-//! authorities: [`Options`] says it all.
+//! [`build`], [`layout`], [`files`], [`unpack`] and [`tar`] do no networking; the client and the registry need a tokio
+//! runtime. Apart from the system's root certificates, all settings are passed in through [`Options`].
 
 pub mod archive;
-pub mod blobs;
+pub mod blob_source;
 pub mod build;
 pub mod client;
 pub mod digest;
@@ -69,21 +67,21 @@ pub mod tar;
 pub mod tree;
 pub mod unpack;
 
-mod buffers;
+mod buffer_pool;
 mod disk;
 mod gzip;
-mod hashing;
 #[cfg(test)]
-mod testing;
+mod test_util;
+mod threaded_hasher;
 mod zstd;
 
-pub use blobs::Blobs;
+pub use blob_source::BlobSource;
 pub use client::credentials::{Credential, Keyring};
-pub use client::dial::Proxies;
-pub use client::remote::Contents;
-pub use client::trust::{Certificate, Trust};
-pub use client::{Client, How, Listener, Options, Platforms, Progress, quiet};
+pub use client::dial::ProxyConfig;
+pub use client::remote::ImageContents;
+pub use client::tls::{ClientCertificate, TlsOptions};
+pub use client::{Client, Options, Platforms, Progress, ProgressReporter, TransferOutcome, no_progress};
 pub use digest::Digest;
 pub use layout::Layout;
-pub use model::{Config, Descriptor, Document, Index, Manifest, Platform};
-pub use reference::{Place, Reference};
+pub use model::{Config, Descriptor, Index, Manifest, ManifestOrIndex, Platform};
+pub use reference::{ImageLocation, Reference};

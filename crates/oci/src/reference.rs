@@ -1,7 +1,7 @@
-//! Names of images: `ubuntu`, `localhost:5000/team/app:1.0`, `host/app@sha256:…`.
+//! Image references: `ubuntu`, `localhost:5000/team/app:1.0`, `host/app@sha256:…`.
 //!
-//! The grammar and the defaults are docker's: a name without a host is on docker.io, a name there without a slash is
-//! in `library/`, and without tag and digest the tag is `latest`.
+//! Grammar and defaults are Docker's: the default registry is docker.io, a single-component repository there gets the
+//! prefix `library/`, and the default tag is `latest`.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,128 +9,126 @@ use std::path::PathBuf;
 
 use crate::digest::Digest;
 
-/// Why a text is no name of an image.
+/// A reference or location that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Nothing was given.
-    #[error("the name of an image is missing")]
+    /// The reference is empty.
+    #[error("the image reference is empty")]
     Empty,
-    /// It does not have the form.
-    #[error("{name:?} is not the name of an image: {why}")]
-    Form {
-        /// What was given.
-        name: String,
-        /// What is wrong with it.
-        why: &'static str,
+    /// The reference violates the grammar.
+    #[error("invalid image reference {reference:?}: {reason}")]
+    Invalid {
+        /// The reference as given.
+        reference: String,
+        /// The violated rule.
+        reason: &'static str,
     },
-    /// The digest is none.
+    /// The digest is invalid.
     #[error(transparent)]
     Digest(#[from] crate::digest::Error),
-    /// A place without a path.
+    /// A location prefix without a path.
     #[error("{0:?} lacks a path: write {0}PATH or {0}PATH:NAME")]
-    Path(String),
+    MissingPath(String),
 }
 
-/// The host that names without a host mean.
+/// The registry of references without a host.
 pub const DEFAULT_REGISTRY: &str = "docker.io";
 const MAX_REPOSITORY: usize = 255;
 const MAX_TAG: usize = 128;
 
-/// The name of an image in a registry.
+/// A reference to an image in a registry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reference {
-    /// The host, with its port if it has one.
+    /// Registry host, with an optional port.
     pub registry: String,
-    /// The path of the repository there.
+    /// Repository path.
     pub repository: String,
-    /// The tag, if there is one.
+    /// Tag, if given.
     pub tag: Option<String>,
-    /// The digest, if there is one.
+    /// Digest, if given.
     pub digest: Option<Digest>,
 }
 
 impl Reference {
-    /// Reads a name with docker's defaults. A `docker://` in front is taken too.
+    /// Parses a reference and applies Docker's defaults. Accepts an optional `docker://` prefix.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let mut reference = Self::parse_untagged(text)?;
+        let mut reference = Self::parse_without_default_tag(text)?;
         if reference.tag.is_none() && reference.digest.is_none() {
             reference.tag = Some("latest".to_owned());
         }
         Ok(reference)
     }
 
-    /// Reads a name that must say which image it means: with a tag or a digest.
+    /// Parses a reference and requires a tag or a digest.
     pub fn parse_exact(text: &str) -> Result<Self, Error> {
-        let reference = Self::parse_untagged(text)?;
+        let reference = Self::parse_without_default_tag(text)?;
         if reference.tag.is_none() && reference.digest.is_none() {
-            let why = "it has neither a tag nor a digest; write NAME:TAG or NAME@sha256:…";
-            return Err(Error::Form { name: shown(text), why });
+            let reason = "it has neither a tag nor a digest; write NAME:TAG or NAME@sha256:…";
+            return Err(Error::Invalid { reference: excerpt(text), reason });
         }
         Ok(reference)
     }
 
-    /// Reads a name as it is, without `latest`.
-    pub fn parse_untagged(text: &str) -> Result<Self, Error> {
+    /// Parses a reference without adding the default tag `latest`.
+    pub fn parse_without_default_tag(text: &str) -> Result<Self, Error> {
         let name = text.strip_prefix("docker://").unwrap_or(text);
         if name.is_empty() {
             return Err(Error::Empty);
         }
-        let wrong = |why| Error::Form { name: shown(text), why };
+        let invalid = |reason| Error::Invalid { reference: excerpt(text), reason };
         if name.contains("://") {
-            return Err(wrong("a name has no scheme: leave out what is before ://"));
+            return Err(invalid("a reference has no scheme: remove the part before ://"));
         }
         let (name, digest) = match name.split_once('@') {
             Some((name, digest)) => (name, Some(Digest::parse(digest)?)),
             None => (name, None),
         };
-        // A colon after the last slash begins a tag; one before it belongs to a port.
-        let slash = name.rfind('/').map_or(0, |at| at + 1);
+        // A colon after the last slash starts a tag; an earlier one belongs to the port.
+        let slash = name.rfind('/').map_or(0, |index| index + 1);
         let (name, tag) = match name.get(slash..).and_then(|rest| rest.find(':')) {
-            Some(at) => (name.get(..slash + at).unwrap_or_default(), name.get(slash + at + 1..)),
+            Some(index) => (name.get(..slash + index).unwrap_or_default(), name.get(slash + index + 1..)),
             None => (name, None),
         };
         if let Some(tag) = tag {
-            check_tag(tag).map_err(wrong)?;
+            check_tag(tag).map_err(invalid)?;
         }
         let (registry, path) = match name.split_once('/') {
-            Some((host, path)) if is_host(host) => (host, path),
+            Some((host, path)) if looks_like_host(host) => (host, path),
             _ => (DEFAULT_REGISTRY, name),
         };
         let registry = if registry == "index.docker.io" { DEFAULT_REGISTRY } else { registry };
-        check_host(registry).map_err(wrong)?;
+        check_host(registry).map_err(invalid)?;
         let path = path.to_owned();
         if digest.is_none() && tag.is_none() && path.len() == 64 && is_hex(&path) {
-            return Err(wrong(
-                "64 hexadecimal digits are an identifier; write sha256: before them, after an @",
-            ));
+            return Err(invalid("64 hexadecimal digits are an image ID; write NAME@sha256:DIGITS"));
         }
         let repository = if registry == DEFAULT_REGISTRY && !path.contains('/') {
             format!("library/{path}")
         } else {
             path
         };
-        check_repository(&repository).map_err(wrong)?;
+        check_repository(&repository).map_err(invalid)?;
         Ok(Self { registry: registry.to_owned(), repository, tag: tag.map(str::to_owned), digest })
     }
 
-    /// The same repository with another tag, without a digest.
+    /// Returns the same repository with another tag and no digest.
     pub fn with_tag(&self, tag: &str) -> Result<Self, Error> {
-        check_tag(tag).map_err(|why| Error::Form { name: shown(tag), why })?;
+        check_tag(tag).map_err(|reason| Error::Invalid { reference: excerpt(tag), reason })?;
         Ok(Self { tag: Some(tag.to_owned()), digest: None, ..self.clone() })
     }
 
-    /// The same repository by digest alone.
+    /// Returns the same repository by digest alone.
     pub fn with_digest(&self, digest: &Digest) -> Self {
         Self { tag: None, digest: Some(digest.clone()), ..self.clone() }
     }
 
-    /// Host and path.
+    /// Registry and repository, without tag and digest.
     pub fn name(&self) -> String {
         format!("{}/{}", self.registry, self.repository)
     }
 
-    /// What a registry is asked for: the digest if there is one, otherwise the tag.
-    pub fn version(&self) -> String {
+    /// The `<reference>` of a manifest URL: the digest if present, otherwise the tag.
+    pub fn tag_or_digest(&self) -> String {
         match (&self.digest, &self.tag) {
             (Some(digest), _) => digest.to_string(),
             (None, Some(tag)) => tag.clone(),
@@ -138,14 +136,14 @@ impl Reference {
         }
     }
 
-    /// The host that answers for the registry: docker.io's has another name.
+    /// The API host of the registry; docker.io is served by another host.
     pub fn api_host(&self) -> &str {
         api_host(&self.registry)
     }
 }
 
 impl fmt::Display for Reference {
-    /// The whole name, without docker's short forms.
+    /// The canonical form, with all defaults written out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.registry, self.repository)?;
         if let Some(tag) = &self.tag {
@@ -166,12 +164,12 @@ impl std::str::FromStr for Reference {
     }
 }
 
-/// The host that answers for a registry.
+/// The API host of a registry.
 pub fn api_host(registry: &str) -> &str {
     if registry == DEFAULT_REGISTRY { "registry-1.docker.io" } else { registry }
 }
 
-/// Whether a host (with or without port) is this machine, so that plain HTTP is as good as TLS.
+/// Whether a host (with or without port) is a loopback address, where plain HTTP is allowed.
 pub fn is_loopback(host: &str) -> bool {
     let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, _)) => address,
@@ -182,17 +180,17 @@ pub fn is_loopback(host: &str) -> bool {
         || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Whether a text can be a tag.
+/// Whether the text is a valid tag.
 pub fn is_tag(text: &str) -> bool {
     check_tag(text).is_ok()
 }
 
-/// Whether a text can be the path of a repository.
+/// Whether the text is a valid repository path.
 pub fn is_repository(text: &str) -> bool {
     check_repository(text).is_ok()
 }
 
-fn shown(text: &str) -> String {
+fn excerpt(text: &str) -> String {
     text.chars().take(300).collect()
 }
 
@@ -200,11 +198,11 @@ fn is_hex(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
-/// Docker's rule: the part before the first slash is a host if it looks like one.
-fn is_host(part: &str) -> bool {
-    part.contains(['.', ':', '['])
-        || part == "localhost"
-        || part.bytes().any(|byte| byte.is_ascii_uppercase())
+/// Docker's rule: the component before the first slash is a host if it contains `.`, `:` or an uppercase letter.
+fn looks_like_host(component: &str) -> bool {
+    component.contains(['.', ':', '['])
+        || component == "localhost"
+        || component.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
 fn check_tag(tag: &str) -> Result<(), &'static str> {
@@ -224,14 +222,14 @@ fn check_tag(tag: &str) -> Result<(), &'static str> {
 }
 
 fn check_host(host: &str) -> Result<(), &'static str> {
-    const WHY: &str = "the host has to be a name or an address, with :PORT if there is one";
+    const REASON: &str = "the host has to be a name or an address, with :PORT if there is one";
     let (name, port) = match host.strip_prefix('[') {
         Some(rest) => {
-            let (address, after) = rest.split_once(']').ok_or(WHY)?;
+            let (address, after) = rest.split_once(']').ok_or(REASON)?;
             if !address.parse::<IpAddr>().is_ok_and(|address| address.is_ipv6()) {
-                return Err(WHY);
+                return Err(REASON);
             }
-            ("v6", if after.is_empty() { None } else { Some(after.strip_prefix(':').ok_or(WHY)?) })
+            ("v6", if after.is_empty() { None } else { Some(after.strip_prefix(':').ok_or(REASON)?) })
         }
         None => match host.split_once(':') {
             Some((name, port)) => (name, Some(port)),
@@ -247,64 +245,64 @@ fn check_host(host: &str) -> Result<(), &'static str> {
             && !label.ends_with('-')
             && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
     };
-    if name.len() <= 253 && name.split('.').all(label) { Ok(()) } else { Err(WHY) }
+    if name.len() <= 253 && name.split('.').all(label) { Ok(()) } else { Err(REASON) }
 }
 
 fn check_repository(path: &str) -> Result<(), &'static str> {
     if path.len() > MAX_REPOSITORY {
         return Err("a repository's name has at most 255 characters");
     }
-    for part in path.split('/') {
-        check_part(part)?;
+    for component in path.split('/') {
+        check_path_component(component)?;
     }
     Ok(())
 }
 
-/// Letters and digits in lower case, with `.`, `_`, `__` or dashes between them.
-fn check_part(part: &str) -> Result<(), &'static str> {
-    if part.bytes().any(|byte| byte.is_ascii_uppercase()) {
+/// Checks a path component: lowercase letters and digits, separated by `.`, `_`, `__` or dashes.
+fn check_path_component(component: &str) -> Result<(), &'static str> {
+    if component.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return Err("a repository's name is in lower case");
     }
-    const WHY: &str =
+    const REASON: &str =
         "a repository's name is made of lower case letters and digits, with ., _, __ or - between them";
-    let alike = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let mut between = String::new();
-    let mut begun = false;
-    for byte in part.bytes() {
-        if alike(byte) {
+    let is_alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let mut separator = String::new();
+    let mut started = false;
+    for byte in component.bytes() {
+        if is_alphanumeric(byte) {
             let separated =
-                matches!(between.as_str(), "" | "." | "_" | "__") || between.bytes().all(|b| b == b'-');
-            if !separated || (!begun && !between.is_empty()) {
-                return Err(WHY);
+                matches!(separator.as_str(), "" | "." | "_" | "__") || separator.bytes().all(|b| b == b'-');
+            if !separated || (!started && !separator.is_empty()) {
+                return Err(REASON);
             }
-            between.clear();
-            begun = true;
+            separator.clear();
+            started = true;
         } else if matches!(byte, b'.' | b'_' | b'-') {
-            between.push(char::from(byte));
+            separator.push(char::from(byte));
         } else {
-            return Err(WHY);
+            return Err(REASON);
         }
     }
-    if begun && between.is_empty() { Ok(()) } else { Err(WHY) }
+    if started && separator.is_empty() { Ok(()) } else { Err(REASON) }
 }
 
-/// Where an image is, or shall be: a registry, or files of this machine.
+/// The source or destination of an image: a registry, or local files by transport prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// In a registry (or the local store, for commands that have one).
+pub enum ImageLocation {
+    /// A registry, or the local image store for commands that have one.
     Registry(Reference),
-    /// `oci:PATH[:NAME]`: a directory in OCI's layout.
+    /// `oci:PATH[:NAME]`: an OCI image layout directory.
     Layout(PathBuf, Option<String>),
-    /// `oci-archive:PATH[:NAME]`: the same in a tar file.
+    /// `oci-archive:PATH[:NAME]`: an OCI image layout in a tar file.
     OciArchive(PathBuf, Option<String>),
-    /// `docker-archive:PATH[:NAME]`: what `docker save` writes.
+    /// `docker-archive:PATH[:NAME]`: an archive written by `docker save`.
     DockerArchive(PathBuf, Option<String>),
 }
 
-impl Place {
-    /// Reads a place.
+impl ImageLocation {
+    /// Parses a location.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        for (prefix, make) in [
+        for (prefix, constructor) in [
             ("oci:", Self::Layout as fn(PathBuf, Option<String>) -> Self),
             ("oci-archive:", Self::OciArchive),
             ("docker-archive:", Self::DockerArchive),
@@ -316,24 +314,24 @@ impl Place {
                     None => (rest, None),
                 };
                 if path.is_empty() {
-                    return Err(Error::Path(prefix.to_owned()));
+                    return Err(Error::MissingPath(prefix.to_owned()));
                 }
-                return Ok(make(PathBuf::from(path), name));
+                return Ok(constructor(PathBuf::from(path), name));
             }
         }
         Ok(Self::Registry(Reference::parse(text)?))
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ImageLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (form, path, name) = match self {
+        let (transport, path, name) = match self {
             Self::Registry(reference) => return reference.fmt(f),
             Self::Layout(path, name) => ("oci", path, name),
             Self::OciArchive(path, name) => ("oci-archive", path, name),
             Self::DockerArchive(path, name) => ("docker-archive", path, name),
         };
-        write!(f, "{form}:{}", path.display())?;
+        write!(f, "{transport}:{}", path.display())?;
         match name {
             Some(name) => write!(f, ":{name}"),
             None => Ok(()),
@@ -346,9 +344,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_get_dockers_defaults() {
+    fn parse_applies_docker_defaults() {
         let hex = "0".repeat(64);
-        for (text, whole) in [
+        for (text, canonical) in [
             ("ubuntu", "docker.io/library/ubuntu:latest".to_owned()),
             ("ubuntu:24.04", "docker.io/library/ubuntu:24.04".to_owned()),
             ("team/app", "docker.io/team/app:latest".to_owned()),
@@ -363,15 +361,15 @@ mod tests {
             ("a--b/c", "docker.io/a--b/c:latest".to_owned()),
         ] {
             let reference = Reference::parse(text).unwrap();
-            assert_eq!(reference.to_string(), whole);
-            assert_eq!(Reference::parse(&whole).unwrap(), reference, "the whole name means the same");
+            assert_eq!(reference.to_string(), canonical);
+            assert_eq!(Reference::parse(&canonical).unwrap(), reference, "the canonical form is equivalent");
         }
         assert!(Reference::parse_exact("a/b").is_err());
         assert_eq!(Reference::parse("ubuntu").unwrap().api_host(), "registry-1.docker.io");
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
+    fn parse_rejects_invalid_references() {
         let hex = "0".repeat(64);
         let long = "a/".repeat(128) + "a";
         for text in [
@@ -412,18 +410,24 @@ mod tests {
     }
 
     #[test]
-    fn places_are_registries_and_files() {
-        assert_eq!(Place::parse("oci:a/b:1.0").unwrap(), Place::Layout("a/b".into(), Some("1.0".to_owned())));
-        assert_eq!(Place::parse("oci-archive:x.tar").unwrap(), Place::OciArchive("x.tar".into(), None));
-        let docker = Place::parse("docker-archive:x.tar:host:5000/a:b").unwrap();
-        assert_eq!(docker, Place::DockerArchive("x.tar".into(), Some("host:5000/a:b".to_owned())));
+    fn parses_registry_layout_and_archive_locations() {
+        assert_eq!(
+            ImageLocation::parse("oci:a/b:1.0").unwrap(),
+            ImageLocation::Layout("a/b".into(), Some("1.0".to_owned()))
+        );
+        assert_eq!(
+            ImageLocation::parse("oci-archive:x.tar").unwrap(),
+            ImageLocation::OciArchive("x.tar".into(), None)
+        );
+        let docker = ImageLocation::parse("docker-archive:x.tar:host:5000/a:b").unwrap();
+        assert_eq!(docker, ImageLocation::DockerArchive("x.tar".into(), Some("host:5000/a:b".to_owned())));
         assert_eq!(docker.to_string(), "docker-archive:x.tar:host:5000/a:b");
-        assert!(matches!(Place::parse("oci/x:1").unwrap(), Place::Registry(_)));
-        assert!(Place::parse("oci:").is_err());
+        assert!(matches!(ImageLocation::parse("oci/x:1").unwrap(), ImageLocation::Registry(_)));
+        assert!(ImageLocation::parse("oci:").is_err());
     }
 
     #[test]
-    fn this_machine_has_many_names() {
+    fn detects_loopback_hosts() {
         for host in
             ["localhost", "localhost:5000", "127.0.0.1:1", "127.8.8.8", "[::1]:5000", "x.localhost:80"]
         {

@@ -1,118 +1,120 @@
-//! What layers make of a file system, in memory: every path is resolved here, inside the root, before anything is
-//! written or kept. So no path, link or whiteout of a layer can reach outside, whatever comes before it.
+//! The file tree of an image, in memory. Every path is resolved inside the root before anything is written or kept,
+//! so no path, link or whiteout of a layer escapes the root.
 
 use std::collections::BTreeMap;
 
-/// Why an entry of a layer is refused.
+/// A layer entry that is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The path is none.
-    #[error("the path {path:?} {why}")]
-    Path {
-        /// Which.
+    /// The path is invalid.
+    #[error("the path {path:?} {reason}")]
+    InvalidPath {
+        /// The path.
         path: String,
-        /// What is wrong.
-        why: &'static str,
+        /// The violated rule.
+        reason: &'static str,
     },
-    /// Links lead to each other.
+    /// The path passes through too many symlinks.
     #[error("the path {0:?} goes through too many links")]
-    Loop(String),
-    /// A hard link to nothing that can have one.
-    #[error("{path:?} is a hard link to {target:?}, which is no file of the image")]
-    Link {
-        /// Which link.
+    SymlinkLoop(String),
+    /// The target of a hard link is not a file of the image.
+    #[error("{path:?} is a hard link to {target:?}, which is not a file of the image")]
+    InvalidHardLink {
+        /// The link.
         path: String,
-        /// To what.
+        /// The target.
         target: String,
     },
-    /// There are too many.
+    /// The image has too many entries.
     #[error("the image has more than {0} entries")]
-    Many(usize),
+    TooManyEntries(usize),
 }
 
 const MAX_PATH: usize = 4096;
-const MAX_PART: usize = 255;
-const MAX_HOPS: usize = 64;
-const MARK: &[u8] = b".wh.";
-const OPAQUE: &[u8] = b".wh..wh..opq";
+const MAX_COMPONENT: usize = 255;
+const MAX_SYMLINKS: usize = 64;
+const WHITEOUT_PREFIX: &[u8] = b".wh.";
+const OPAQUE_WHITEOUT: &[u8] = b".wh..wh..opq";
 
-/// A place in the tree.
+/// Index of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Id(usize);
+pub(crate) struct NodeId(usize);
 
-/// What is at a place.
+/// The type of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Kind<T> {
+pub(crate) enum NodeKind<T> {
     Directory,
     File(T),
     Symlink(Vec<u8>),
 }
 
 struct Node<T> {
-    kind: Kind<T>,
-    children: BTreeMap<Vec<u8>, Id>,
-    parent: Id,
+    kind: NodeKind<T>,
+    children: BTreeMap<Vec<u8>, NodeId>,
+    parent: NodeId,
     name: Vec<u8>,
-    /// The last layer that put it, or something below it, there.
+    /// The last layer that modified the node or a descendant.
     touched: u32,
 }
 
-/// What an entry of a layer does.
+/// The effect of a layer entry.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// The root itself.
+pub(crate) enum ResolvedEntry {
+    /// The entry is the root directory.
     Root,
-    /// Something is put there.
-    Put(Id, Vec<u8>),
-    /// Something is taken away; it was a whiteout.
+    /// The entry is a child of a directory.
+    Child(NodeId, Vec<u8>),
+    /// The entry was a whiteout and has been applied.
     Whiteout,
 }
 
-pub(crate) struct Tree<T> {
+pub(crate) struct FileTree<T> {
     nodes: Vec<Node<T>>,
     layer: u32,
     limit: usize,
 }
 
-pub(crate) const ROOT: Id = Id(0);
+pub(crate) const ROOT: NodeId = NodeId(0);
 
-fn text(path: &[u8]) -> String {
+fn lossy(path: &[u8]) -> String {
     String::from_utf8_lossy(path.get(..200).unwrap_or(path)).into_owned()
 }
 
-/// The parts of a path, without `.`; `..` and what no file can be called are refused.
-fn parts(path: &[u8]) -> Result<Vec<&[u8]>, Error> {
-    let wrong = |why| Error::Path { path: text(path), why };
+/// Splits a path into components and drops `.`; rejects `..` and invalid names.
+fn components(path: &[u8]) -> Result<Vec<&[u8]>, Error> {
+    let invalid = |reason| Error::InvalidPath { path: lossy(path), reason };
     if path.len() > MAX_PATH {
-        return Err(wrong("is longer than 4096 bytes"));
+        return Err(invalid("is longer than 4096 bytes"));
     }
-    let mut parts = Vec::new();
-    for part in path.split(|byte| *byte == b'/') {
-        match part {
+    let mut components = Vec::new();
+    for component in path.split(|byte| *byte == b'/') {
+        match component {
             b"" | b"." => {}
-            b".." => return Err(wrong("has .. in it")),
-            part if part.contains(&0) => return Err(wrong("has a zero byte in it")),
-            part if part.len() > MAX_PART => return Err(wrong("has a part that is longer than 255 bytes")),
-            part => parts.push(part),
+            b".." => return Err(invalid("has .. in it")),
+            component if component.contains(&0) => return Err(invalid("has a zero byte in it")),
+            component if component.len() > MAX_COMPONENT => {
+                return Err(invalid("has a component that is longer than 255 bytes"));
+            }
+            component => components.push(component),
         }
     }
-    Ok(parts)
+    Ok(components)
 }
 
-/// What is done to the disk, or to nothing, when the tree changes.
-pub(crate) trait Effects {
+/// Receives the changes of a tree.
+pub(crate) trait TreeEffects {
     type Error: From<Error>;
-    /// A directory that no entry named was needed.
-    fn directory(&mut self, path: &[u8]) -> Result<(), Self::Error>;
-    /// A path is gone, with all below it.
+    /// A missing parent directory was created.
+    fn created_directory(&mut self, path: &[u8]) -> Result<(), Self::Error>;
+    /// A path and its descendants were removed.
     fn removed(&mut self, path: &[u8], directory: bool) -> Result<(), Self::Error>;
 }
 
-impl<T> Tree<T> {
-    /// An empty root that may get so many places.
+impl<T> FileTree<T> {
+    /// Creates a tree with an empty root and a maximum number of nodes.
     pub(crate) fn new(limit: usize) -> Self {
         let root = Node {
-            kind: Kind::Directory,
+            kind: NodeKind::Directory,
             children: BTreeMap::new(),
             parent: ROOT,
             name: Vec::new(),
@@ -121,31 +123,31 @@ impl<T> Tree<T> {
         Self { nodes: vec![root], layer: 1, limit }
     }
 
-    /// The next layer begins.
+    /// Starts the next layer.
     pub(crate) fn next_layer(&mut self) {
         self.layer += 1;
     }
 
-    fn node(&self, id: Id) -> Option<&Node<T>> {
+    fn node(&self, id: NodeId) -> Option<&Node<T>> {
         self.nodes.get(id.0)
     }
 
-    pub(crate) fn kind(&self, id: Id) -> Option<&Kind<T>> {
+    pub(crate) fn kind(&self, id: NodeId) -> Option<&NodeKind<T>> {
         self.node(id).map(|node| &node.kind)
     }
 
-    pub(crate) fn child(&self, id: Id, name: &[u8]) -> Option<Id> {
+    pub(crate) fn child(&self, id: NodeId, name: &[u8]) -> Option<NodeId> {
         self.node(id)?.children.get(name).copied()
     }
 
-    pub(crate) fn children(&self, id: Id) -> impl Iterator<Item = (&[u8], Id)> {
+    pub(crate) fn children(&self, id: NodeId) -> impl Iterator<Item = (&[u8], NodeId)> {
         self.node(id)
             .into_iter()
             .flat_map(|node| node.children.iter().map(|(name, id)| (name.as_slice(), *id)))
     }
 
-    /// The path of a place from the root, without a slash in front.
-    pub(crate) fn path(&self, mut id: Id) -> Vec<u8> {
+    /// The path of a node, without a leading slash.
+    pub(crate) fn path(&self, mut id: NodeId) -> Vec<u8> {
         let mut names = Vec::new();
         while let Some(node) = self.node(id).filter(|_| id != ROOT) {
             names.push(node.name.as_slice());
@@ -155,82 +157,103 @@ impl<T> Tree<T> {
         names.join(&b'/')
     }
 
-    /// Where an entry belongs. Missing directories on the way are made; links on the way are followed inside the root.
-    /// Whiteouts do their work here.
-    pub(crate) fn place<E: Effects>(&mut self, path: &[u8], effects: &mut E) -> Result<Place, E::Error> {
-        let parts = parts(path)?;
-        let Some((name, above)) = parts.split_last() else { return Ok(Place::Root) };
-        let parent = self.walk(path, above, effects)?;
-        if *name == OPAQUE {
-            self.clear(parent, effects)?;
-            return Ok(Place::Whiteout);
+    /// Resolves the path of an entry. Creates missing parent directories, follows symlinks inside the root, and
+    /// applies whiteouts.
+    pub(crate) fn resolve<E: TreeEffects>(
+        &mut self,
+        path: &[u8],
+        effects: &mut E,
+    ) -> Result<ResolvedEntry, E::Error> {
+        let components = components(path)?;
+        let Some((name, parents)) = components.split_last() else { return Ok(ResolvedEntry::Root) };
+        let parent = self.resolve_parent(path, parents, effects)?;
+        if *name == OPAQUE_WHITEOUT {
+            self.apply_opaque_whiteout(parent, effects)?;
+            return Ok(ResolvedEntry::Whiteout);
         }
-        let Some(hidden) = name.strip_prefix(MARK) else { return Ok(Place::Put(parent, name.to_vec())) };
-        // Marks of other kinds mean something to one old file system only.
-        if hidden.starts_with(MARK) {
-            return Ok(Place::Whiteout);
+        let Some(hidden) = name.strip_prefix(WHITEOUT_PREFIX) else {
+            return Ok(ResolvedEntry::Child(parent, name.to_vec()));
+        };
+        // Other AUFS metadata entries are ignored.
+        if hidden.starts_with(WHITEOUT_PREFIX) {
+            return Ok(ResolvedEntry::Whiteout);
         }
         if matches!(hidden, b"" | b"." | b"..") {
-            return Err(Error::Path { path: text(path), why: "is a whiteout of nothing that can be" }.into());
+            return Err(Error::InvalidPath {
+                path: lossy(path),
+                reason: "is a whiteout without a valid name",
+            }
+            .into());
         }
         if let Some(id) = self.child(parent, hidden) {
-            self.hide(parent, hidden, id, effects)?;
+            self.apply_whiteout(parent, hidden, id, effects)?;
         }
-        Ok(Place::Whiteout)
+        Ok(ResolvedEntry::Whiteout)
     }
 
-    /// Goes down `above`, follows links, makes what is missing.
-    fn walk<E: Effects>(&mut self, path: &[u8], above: &[&[u8]], effects: &mut E) -> Result<Id, E::Error> {
-        let mut todo: Vec<Vec<u8>> = above.iter().rev().map(|part| part.to_vec()).collect();
-        let mut at = ROOT;
-        let mut hops = 0;
-        while let Some(part) = todo.pop() {
-            match part.as_slice() {
+    /// Resolves `parents` to a directory, follows symlinks and creates missing directories.
+    fn resolve_parent<E: TreeEffects>(
+        &mut self,
+        path: &[u8],
+        parents: &[&[u8]],
+        effects: &mut E,
+    ) -> Result<NodeId, E::Error> {
+        let mut pending: Vec<Vec<u8>> = parents.iter().rev().map(|component| component.to_vec()).collect();
+        let mut current = ROOT;
+        let mut symlinks = 0;
+        while let Some(component) = pending.pop() {
+            match component.as_slice() {
                 b"" | b"." => continue,
-                // In a link `..` of the root is the root, as for a process that cannot leave it.
+                // `..` in a symlink stops at the root, as in a chroot.
                 b".." => {
-                    at = self.node(at).map_or(ROOT, |node| node.parent);
+                    current = self.node(current).map_or(ROOT, |node| node.parent);
                     continue;
                 }
                 _ => {}
             }
-            let next = match self.child(at, &part) {
+            let next = match self.child(current, &component) {
                 Some(next) => next,
                 None => {
-                    let next = self.put(at, &part, Kind::Directory).ok_or(Error::Many(self.limit))?;
-                    effects.directory(&self.path(next))?;
+                    let next = self
+                        .insert(current, &component, NodeKind::Directory)
+                        .ok_or(Error::TooManyEntries(self.limit))?;
+                    effects.created_directory(&self.path(next))?;
                     next
                 }
             };
             match self.node(next).map(|node| &node.kind) {
-                Some(Kind::Directory) => at = next,
-                Some(Kind::Symlink(target)) => {
-                    hops += 1;
-                    if hops > MAX_HOPS || todo.len() > MAX_PATH {
-                        return Err(Error::Loop(text(path)).into());
+                Some(NodeKind::Directory) => current = next,
+                Some(NodeKind::Symlink(target)) => {
+                    symlinks += 1;
+                    if symlinks > MAX_SYMLINKS || pending.len() > MAX_PATH {
+                        return Err(Error::SymlinkLoop(lossy(path)).into());
                     }
                     if target.starts_with(b"/") {
-                        at = ROOT;
+                        current = ROOT;
                     }
-                    todo.extend(target.split(|byte| *byte == b'/').rev().map(<[u8]>::to_vec));
+                    pending.extend(target.split(|byte| *byte == b'/').rev().map(<[u8]>::to_vec));
                 }
-                _ => return Err(Error::Path { path: text(path), why: "goes through a file" }.into()),
+                _ => {
+                    return Err(
+                        Error::InvalidPath { path: lossy(path), reason: "goes through a file" }.into()
+                    );
+                }
             }
         }
-        Ok(at)
+        Ok(current)
     }
 
-    /// Makes room for an entry: what is there goes, except a directory that a directory is put over.
-    pub(crate) fn make_room<E: Effects>(
+    /// Removes an existing entry unless both are directories; returns the kept directory.
+    pub(crate) fn replace_existing<E: TreeEffects>(
         &mut self,
-        parent: Id,
+        parent: NodeId,
         name: &[u8],
         directory: bool,
         effects: &mut E,
-    ) -> Result<Option<Id>, E::Error> {
+    ) -> Result<Option<NodeId>, E::Error> {
         let Some(id) = self.child(parent, name) else { return Ok(None) };
-        let is = matches!(self.kind(id), Some(Kind::Directory));
-        if is && directory {
+        let is_directory = matches!(self.kind(id), Some(NodeKind::Directory));
+        if is_directory && directory {
             self.touch(id);
             return Ok(Some(id));
         }
@@ -238,12 +261,12 @@ impl<T> Tree<T> {
         Ok(None)
     }
 
-    /// Puts something where nothing is; nothing if there is too much.
-    pub(crate) fn put(&mut self, parent: Id, name: &[u8], kind: Kind<T>) -> Option<Id> {
+    /// Inserts a node; `None` at the node limit.
+    pub(crate) fn insert(&mut self, parent: NodeId, name: &[u8], kind: NodeKind<T>) -> Option<NodeId> {
         if self.nodes.len() >= self.limit {
             return None;
         }
-        let id = Id(self.nodes.len());
+        let id = NodeId(self.nodes.len());
         let node = Node { kind, children: BTreeMap::new(), parent, name: name.to_vec(), touched: self.layer };
         self.nodes.push(node);
         self.nodes.get_mut(parent.0)?.children.insert(name.to_vec(), id);
@@ -251,9 +274,9 @@ impl<T> Tree<T> {
         Some(id)
     }
 
-    fn touch(&mut self, mut id: Id) {
+    fn touch(&mut self, mut id: NodeId) {
         while let Some(node) = self.nodes.get_mut(id.0) {
-            // Whoever was touched has touched all above.
+            // The ancestors of a touched node are touched already.
             if node.touched == self.layer || id == ROOT {
                 break;
             }
@@ -262,60 +285,70 @@ impl<T> Tree<T> {
         }
     }
 
-    /// The file that a hard link means: links on the way are followed, the last part is not.
-    pub(crate) fn target<E: Effects>(
+    /// Resolves the target of a hard link. Symlinks are followed except in the last component.
+    pub(crate) fn resolve_hard_link<E: TreeEffects>(
         &mut self,
         link: &[u8],
         path: &[u8],
         effects: &mut E,
-    ) -> Result<Id, E::Error> {
-        let wrong = || Error::Link { path: text(path), target: text(link) };
-        let parts = parts(link)?;
-        let (name, above) = parts.split_last().ok_or_else(wrong)?;
-        let parent = self.walk(link, above, effects)?;
-        let id = self.child(parent, name).ok_or_else(wrong)?;
+    ) -> Result<NodeId, E::Error> {
+        let invalid = || Error::InvalidHardLink { path: lossy(path), target: lossy(link) };
+        let components = components(link)?;
+        let (name, parents) = components.split_last().ok_or_else(invalid)?;
+        let parent = self.resolve_parent(link, parents, effects)?;
+        let id = self.child(parent, name).ok_or_else(invalid)?;
         match self.kind(id) {
-            Some(Kind::File(_)) => Ok(id),
-            _ => Err(wrong().into()),
+            Some(NodeKind::File(_)) => Ok(id),
+            _ => Err(invalid().into()),
         }
     }
 
-    /// A whiteout: only what lower layers have put there goes.
-    fn hide<E: Effects>(&mut self, parent: Id, name: &[u8], id: Id, effects: &mut E) -> Result<(), E::Error> {
+    /// Applies a whiteout: removes only content of lower layers.
+    fn apply_whiteout<E: TreeEffects>(
+        &mut self,
+        parent: NodeId,
+        name: &[u8],
+        id: NodeId,
+        effects: &mut E,
+    ) -> Result<(), E::Error> {
         match self.node(id) {
             Some(node) if node.touched == self.layer => match node.kind {
-                Kind::Directory => self.clear(id, effects),
+                NodeKind::Directory => self.apply_opaque_whiteout(id, effects),
                 _ => Ok(()),
             },
             _ => self.remove(parent, name, id, effects),
         }
     }
 
-    /// An opaque directory: what lower layers have put into it goes.
-    fn clear<E: Effects>(&mut self, directory: Id, effects: &mut E) -> Result<(), E::Error> {
-        let mut todo = vec![directory];
-        while let Some(at) = todo.pop() {
-            let children: Vec<(Vec<u8>, Id)> =
-                self.children(at).map(|(name, id)| (name.to_vec(), id)).collect();
+    /// Applies an opaque whiteout: removes content of lower layers from a directory.
+    fn apply_opaque_whiteout<E: TreeEffects>(
+        &mut self,
+        directory: NodeId,
+        effects: &mut E,
+    ) -> Result<(), E::Error> {
+        let mut pending = vec![directory];
+        while let Some(current) = pending.pop() {
+            let children: Vec<(Vec<u8>, NodeId)> =
+                self.children(current).map(|(name, id)| (name.to_vec(), id)).collect();
             for (name, id) in children {
                 if self.node(id).is_some_and(|node| node.touched == self.layer) {
-                    todo.push(id);
+                    pending.push(id);
                 } else {
-                    self.remove(at, &name, id, effects)?;
+                    self.remove(current, &name, id, effects)?;
                 }
             }
         }
         Ok(())
     }
 
-    fn remove<E: Effects>(
+    fn remove<E: TreeEffects>(
         &mut self,
-        parent: Id,
+        parent: NodeId,
         name: &[u8],
-        id: Id,
+        id: NodeId,
         effects: &mut E,
     ) -> Result<(), E::Error> {
-        let directory = matches!(self.kind(id), Some(Kind::Directory));
+        let directory = matches!(self.kind(id), Some(NodeKind::Directory));
         let path = self.path(id);
         if let Some(parent) = self.nodes.get_mut(parent.0) {
             parent.children.remove(name);
@@ -331,28 +364,28 @@ mod tests {
     #[derive(Default)]
     struct Log(Vec<String>);
 
-    impl Effects for Log {
+    impl TreeEffects for Log {
         type Error = Error;
-        fn directory(&mut self, path: &[u8]) -> Result<(), Error> {
-            self.0.push(format!("+{}", text(path)));
+        fn created_directory(&mut self, path: &[u8]) -> Result<(), Error> {
+            self.0.push(format!("+{}", lossy(path)));
             Ok(())
         }
         fn removed(&mut self, path: &[u8], _: bool) -> Result<(), Error> {
-            self.0.push(format!("-{}", text(path)));
+            self.0.push(format!("-{}", lossy(path)));
             Ok(())
         }
     }
 
-    fn put(tree: &mut Tree<()>, path: &str, kind: Kind<()>) -> Result<String, Error> {
+    fn insert(tree: &mut FileTree<()>, path: &str, kind: NodeKind<()>) -> Result<String, Error> {
         let mut log = Log::default();
-        match tree.place(path.as_bytes(), &mut log)? {
-            Place::Put(parent, name) => {
-                let directory = kind == Kind::Directory;
-                let id = match tree.make_room(parent, &name, directory, &mut log)? {
+        match tree.resolve(path.as_bytes(), &mut log)? {
+            ResolvedEntry::Child(parent, name) => {
+                let directory = kind == NodeKind::Directory;
+                let id = match tree.replace_existing(parent, &name, directory, &mut log)? {
                     Some(id) => id,
-                    None => tree.put(parent, &name, kind).ok_or(Error::Many(0))?,
+                    None => tree.insert(parent, &name, kind).ok_or(Error::TooManyEntries(0))?,
                 };
-                log.0.push(text(&tree.path(id)));
+                log.0.push(lossy(&tree.path(id)));
             }
             other => log.0.push(format!("{other:?}")),
         }
@@ -360,8 +393,8 @@ mod tests {
     }
 
     #[test]
-    fn paths_stay_inside_whatever_links_say() {
-        let tree = &mut Tree::new(1000);
+    fn paths_resolve_inside_root() {
+        let tree = &mut FileTree::new(1000);
         for path in [
             "../a",
             "a/../../b",
@@ -374,50 +407,50 @@ mod tests {
             ".wh..",
             ".wh...",
         ] {
-            assert!(put(tree, path, Kind::File(())).is_err(), "{path}");
+            assert!(insert(tree, path, NodeKind::File(())).is_err(), "{path}");
         }
-        put(tree, "out", Kind::Symlink(b"/etc".to_vec())).unwrap();
-        put(tree, "up", Kind::Symlink(b"../../../../tmp".to_vec())).unwrap();
-        assert_eq!(put(tree, "out/passwd", Kind::File(())).unwrap(), "+etc etc/passwd");
-        assert_eq!(put(tree, "./up/x", Kind::File(())).unwrap(), "+tmp tmp/x");
-        put(tree, "l1", Kind::Symlink(b"l2".to_vec())).unwrap();
-        put(tree, "l2", Kind::Symlink(b"l1".to_vec())).unwrap();
-        assert!(matches!(put(tree, "l1/x", Kind::File(())), Err(Error::Loop(_))));
-        put(tree, "grow", Kind::Symlink(b"grow/grow/grow".to_vec())).unwrap();
-        assert!(put(tree, "grow/x", Kind::File(())).is_err());
-        assert!(put(tree, "etc/passwd/x", Kind::File(())).is_err());
-        // A link itself is replaced, not what it leads to.
-        assert_eq!(put(tree, "out", Kind::File(())).unwrap(), "-out out");
-        assert_eq!(put(tree, "/", Kind::Directory).unwrap(), "Root");
+        insert(tree, "out", NodeKind::Symlink(b"/etc".to_vec())).unwrap();
+        insert(tree, "up", NodeKind::Symlink(b"../../../../tmp".to_vec())).unwrap();
+        assert_eq!(insert(tree, "out/passwd", NodeKind::File(())).unwrap(), "+etc etc/passwd");
+        assert_eq!(insert(tree, "./up/x", NodeKind::File(())).unwrap(), "+tmp tmp/x");
+        insert(tree, "l1", NodeKind::Symlink(b"l2".to_vec())).unwrap();
+        insert(tree, "l2", NodeKind::Symlink(b"l1".to_vec())).unwrap();
+        assert!(matches!(insert(tree, "l1/x", NodeKind::File(())), Err(Error::SymlinkLoop(_))));
+        insert(tree, "grow", NodeKind::Symlink(b"grow/grow/grow".to_vec())).unwrap();
+        assert!(insert(tree, "grow/x", NodeKind::File(())).is_err());
+        assert!(insert(tree, "etc/passwd/x", NodeKind::File(())).is_err());
+        // A symlink itself is replaced, not its target.
+        assert_eq!(insert(tree, "out", NodeKind::File(())).unwrap(), "-out out");
+        assert_eq!(insert(tree, "/", NodeKind::Directory).unwrap(), "Root");
     }
 
     #[test]
     fn whiteouts_hide_lower_layers_only() {
-        let tree = &mut Tree::new(1000);
+        let tree = &mut FileTree::new(1000);
         for path in ["d/a", "d/b", "d/s/x", "e"] {
-            put(tree, path, Kind::File(())).unwrap();
+            insert(tree, path, NodeKind::File(())).unwrap();
         }
         tree.next_layer();
-        assert_eq!(put(tree, "d/s/new", Kind::File(())).unwrap(), "d/s/new");
-        put(tree, "d/b", Kind::File(())).unwrap();
-        assert_eq!(put(tree, "d/.wh..wh..opq", Kind::File(())).unwrap(), "-d/a -d/s/x Whiteout");
-        assert_eq!(put(tree, ".wh.e", Kind::File(())).unwrap(), "-e Whiteout");
-        assert_eq!(put(tree, "d/.wh.b", Kind::File(())).unwrap(), "Whiteout");
-        assert_eq!(put(tree, ".wh.missing", Kind::File(())).unwrap(), "Whiteout");
-        assert_eq!(put(tree, ".wh..wh.plnk", Kind::File(())).unwrap(), "Whiteout");
+        assert_eq!(insert(tree, "d/s/new", NodeKind::File(())).unwrap(), "d/s/new");
+        insert(tree, "d/b", NodeKind::File(())).unwrap();
+        assert_eq!(insert(tree, "d/.wh..wh..opq", NodeKind::File(())).unwrap(), "-d/a -d/s/x Whiteout");
+        assert_eq!(insert(tree, ".wh.e", NodeKind::File(())).unwrap(), "-e Whiteout");
+        assert_eq!(insert(tree, "d/.wh.b", NodeKind::File(())).unwrap(), "Whiteout");
+        assert_eq!(insert(tree, ".wh.missing", NodeKind::File(())).unwrap(), "Whiteout");
+        assert_eq!(insert(tree, ".wh..wh.plnk", NodeKind::File(())).unwrap(), "Whiteout");
         tree.next_layer();
-        assert_eq!(put(tree, "d", Kind::File(())).unwrap(), "-d d");
-        let left: Vec<String> = tree.children(ROOT).map(|(name, _)| text(name)).collect();
-        assert_eq!(left, ["d"]);
+        assert_eq!(insert(tree, "d", NodeKind::File(())).unwrap(), "-d d");
+        let remaining: Vec<String> = tree.children(ROOT).map(|(name, _)| lossy(name)).collect();
+        assert_eq!(remaining, ["d"]);
     }
 
     #[test]
-    fn there_are_not_too_many() {
-        let tree = &mut Tree::new(10);
+    fn limits_node_count() {
+        let tree = &mut FileTree::new(10);
         for number in 0..9 {
-            put(tree, &number.to_string(), Kind::File(())).unwrap();
+            insert(tree, &number.to_string(), NodeKind::File(())).unwrap();
         }
-        assert!(put(tree, "one-more", Kind::File(())).is_err());
-        assert!(put(tree, "a/b", Kind::File(())).is_err());
+        assert!(insert(tree, "one-more", NodeKind::File(())).is_err());
+        assert!(insert(tree, "a/b", NodeKind::File(())).is_err());
     }
 }

@@ -1,8 +1,8 @@
-//! An image's files on disk.
+//! Unpacking of images to disk.
 //!
-//! Everything is put into a new directory. Each path is resolved in memory first (see [`crate::tree`]), so that what is
-//! written goes through real directories of that root only. Devices and pipes are never made, owners are set by root
-//! alone, and how much is written has limits.
+//! Layers are unpacked into a new directory. Each path is first resolved in memory (see [`crate::tree`]), so writes
+//! only pass through real directories below the root. Devices and pipes are skipped, owners are set only when running
+//! as root, and sizes are limited.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -13,209 +13,214 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::blobs::{self, Blobs};
+use crate::blob_source::{self, BlobSource};
 use crate::digest::Digest;
-use crate::files::Limits;
+use crate::files::ExtractLimits;
 use crate::layer::LayerReader;
 use crate::model::Manifest;
-use crate::tar::{self, Reader};
-use crate::tree::{self, Effects, Kind, Place, Tree};
+use crate::tar::{self, TarReader};
+use crate::tree::{self, FileTree, NodeKind, ResolvedEntry, TreeEffects};
 
-/// Why an image cannot be unpacked.
+/// An image that cannot be unpacked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The place is taken.
-    #[error("{0} is there already: images are unpacked into a directory that is not there yet, or is empty")]
-    Taken(String),
+    /// The destination exists and is not empty.
+    #[error("{0} is not empty: unpack the image into a new or empty directory")]
+    DestinationNotEmpty(String),
     /// A file cannot be written.
     #[error("{path}: {source}")]
     Write {
-        /// Which.
+        /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// A layer cannot be read.
     #[error("layer {layer}: {source}")]
     Layer {
-        /// Which, from 1.
+        /// Layer number, from 1.
         layer: usize,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// An entry is refused.
+    /// A layer has an invalid entry.
     #[error("{0}")]
     Entry(#[from] tree::Error),
     /// A blob cannot be read.
     #[error(transparent)]
-    Blobs(#[from] blobs::Error),
-    /// The configuration and the manifest do not speak of the same layers.
-    #[error("the image has {layers} layers and its configuration speaks of {ids}")]
-    Layers {
-        /// Of the manifest.
+    BlobSource(#[from] blob_source::Error),
+    /// Manifest and config have a different number of layers.
+    #[error("the image has {layers} layers, but its config has {diff_ids} diff IDs")]
+    LayerCountMismatch {
+        /// Number of layers in the manifest.
         layers: usize,
-        /// Of the configuration.
-        ids: usize,
+        /// Number of diff IDs in the config.
+        diff_ids: usize,
     },
 }
 
-/// What was done.
+/// Summary of an unpacked image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// Entries of layers.
+pub struct UnpackReport {
+    /// Entries in all layers.
     pub entries: usize,
-    /// Bytes of files that were written.
+    /// Bytes written to files.
     pub bytes: u64,
-    /// Devices and pipes that were left out.
-    pub devices: usize,
-    /// Entries whose extended attributes were left out.
-    pub attributes: usize,
+    /// Devices and pipes that were skipped.
+    pub devices_skipped: usize,
+    /// Entries whose extended attributes were skipped.
+    pub xattrs_skipped: usize,
 }
 
-/// Unpacks an image into a directory that is not there yet, or is empty. If that fails, nothing is left.
-pub fn unpack(from: &dyn Blobs, manifest: &Manifest, to: &Path, limits: Limits) -> Result<Report, Error> {
-    let ids = from.config(manifest)?.diff_ids();
-    if ids.len() != manifest.layers.len() {
-        return Err(Error::Layers { layers: manifest.layers.len(), ids: ids.len() });
+/// Unpacks an image into a new or empty directory. Removes the directory on failure.
+pub fn unpack(
+    from: &dyn BlobSource,
+    manifest: &Manifest,
+    to: &Path,
+    limits: ExtractLimits,
+) -> Result<UnpackReport, Error> {
+    let diff_ids = from.config(manifest)?.diff_ids();
+    if diff_ids.len() != manifest.layers.len() {
+        return Err(Error::LayerCountMismatch { layers: manifest.layers.len(), diff_ids: diff_ids.len() });
     }
     let mut unpacker = Unpacker::new(to, limits)?;
-    for (layer, id) in manifest.layers.iter().zip(&ids) {
-        unpacker.layer(from.open(layer)?, Some(id))?;
+    for (layer, id) in manifest.layers.iter().zip(&diff_ids) {
+        unpacker.add_layer(from.open(layer)?, Some(id))?;
     }
     unpacker.finish()
 }
 
-/// Takes layers, the lowest first.
+/// Applies layers, lowest first.
 pub struct Unpacker {
-    disk: Disk,
-    tree: Tree<()>,
-    limits: Limits,
-    left: u64,
+    disk: DiskWriter,
+    tree: FileTree<()>,
+    limits: ExtractLimits,
+    remaining: u64,
     layer: usize,
-    report: Report,
-    done: bool,
+    report: UnpackReport,
+    finished: bool,
 }
 
-/// What is done to the disk.
-struct Disk {
+/// Applies tree changes to the root directory.
+struct DiskWriter {
     root: PathBuf,
-    /// Whether owners can be given.
-    owner: bool,
-    /// Rights and times of directories, which are set when all is in them.
+    /// Whether the process may set owners.
+    can_chown: bool,
+    /// Mode and mtime of directories, set after their content is written.
     directories: BTreeMap<Vec<u8>, (u32, i64)>,
 }
 
-impl Disk {
+impl DiskWriter {
     fn path(&self, path: &[u8]) -> PathBuf {
         self.root.join(OsStr::from_bytes(path))
     }
 
-    fn failed(&self, path: &[u8]) -> impl FnOnce(io::Error) -> Error {
+    fn write_error(&self, path: &[u8]) -> impl FnOnce(io::Error) -> Error {
         let path = self.path(path).display().to_string();
         move |source| Error::Write { path, source }
     }
 }
 
-impl Effects for Disk {
+impl TreeEffects for DiskWriter {
     type Error = Error;
 
-    fn directory(&mut self, path: &[u8]) -> Result<(), Error> {
-        make_directory(&self.path(path)).map_err(self.failed(path))?;
+    fn created_directory(&mut self, path: &[u8]) -> Result<(), Error> {
+        create_private_directory(&self.path(path)).map_err(self.write_error(path))?;
         self.directories.insert(path.to_vec(), (0o755, 0));
         Ok(())
     }
 
     fn removed(&mut self, path: &[u8], directory: bool) -> Result<(), Error> {
-        let place = self.path(path);
+        let destination = self.path(path);
         if directory {
-            let inside = [path, b"/"].concat();
-            self.directories.retain(|other, _| other != path && !other.starts_with(&inside));
-            fs::remove_dir_all(&place)
+            let prefix = [path, b"/"].concat();
+            self.directories.retain(|other, _| other != path && !other.starts_with(&prefix));
+            fs::remove_dir_all(&destination)
         } else {
-            fs::remove_file(&place)
+            fs::remove_file(&destination)
         }
-        .map_err(self.failed(path))
+        .map_err(self.write_error(path))
     }
 }
 
-/// Only we may look into it while it is being filled.
-fn make_directory(path: &Path) -> io::Result<()> {
+/// Creates a directory that other users cannot enter while it is being filled.
+fn create_private_directory(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new().mode(0o700).create(path)
 }
 
 impl Unpacker {
-    /// Into a directory that is not there yet, or is empty.
-    pub fn new(root: &Path, limits: Limits) -> Result<Self, Error> {
+    /// Unpacks into a new or empty directory.
+    pub fn new(root: &Path, limits: ExtractLimits) -> Result<Self, Error> {
         let failed = |source| Error::Write { path: root.display().to_string(), source };
-        match make_directory(root) {
+        match create_private_directory(root) {
             Ok(()) => {}
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-                let taken = || Error::Taken(root.display().to_string());
+                let not_empty = || Error::DestinationNotEmpty(root.display().to_string());
                 if fs::symlink_metadata(root).map_err(failed)?.is_symlink()
                     || fs::read_dir(root).map_err(failed)?.next().is_some()
                 {
-                    return Err(taken());
+                    return Err(not_empty());
                 }
             }
             Err(e) => return Err(failed(e)),
         }
-        // Whoever may give files away is root.
-        let owner = lchown(root, Some(0), Some(0)).is_ok();
+        // Only root can change owners.
+        let can_chown = lchown(root, Some(0), Some(0)).is_ok();
         let directories = BTreeMap::from([(Vec::new(), (0o755, 0))]);
-        let disk = Disk { root: root.to_owned(), owner, directories };
-        let tree = Tree::new(limits.entries);
+        let disk = DiskWriter { root: root.to_owned(), can_chown, directories };
+        let tree = FileTree::new(limits.max_entries);
         Ok(Self {
             disk,
             tree,
             limits,
-            left: limits.unpacked,
+            remaining: limits.max_unpacked_bytes,
             layer: 0,
-            report: Report::default(),
-            done: false,
+            report: UnpackReport::default(),
+            finished: false,
         })
     }
 
-    /// Takes the next layer.
-    pub fn layer(&mut self, blob: impl Read, diff_id: Option<&Digest>) -> Result<(), Error> {
+    /// Applies the next layer.
+    pub fn add_layer(&mut self, blob: impl Read, diff_id: Option<&Digest>) -> Result<(), Error> {
         self.layer += 1;
         self.tree.next_layer();
         let layer = self.layer;
         let failed = |source| Error::Layer { layer, source };
-        let mut reader = Reader::new(LayerReader::new(blob, self.left, diff_id).map_err(failed)?);
+        let mut reader = TarReader::new(LayerReader::new(blob, self.remaining, diff_id).map_err(failed)?);
         while let Some(entry) = reader.next_entry().map_err(failed)? {
             self.report.entries += 1;
-            if self.report.entries > self.limits.entries {
-                return Err(tree::Error::Many(self.limits.entries).into());
+            if self.report.entries > self.limits.max_entries {
+                return Err(tree::Error::TooManyEntries(self.limits.max_entries).into());
             }
-            self.entry(&entry, &mut reader)?;
+            self.apply_entry(&entry, &mut reader)?;
         }
-        let (mut blob, left) = reader.into_inner().finish().map_err(failed)?;
+        let (mut blob, remaining) = reader.into_inner().finish().map_err(failed)?;
         io::copy(&mut blob, &mut io::sink()).map_err(failed)?;
-        self.left = left;
+        self.remaining = remaining;
         Ok(())
     }
 
-    fn entry(&mut self, entry: &tar::Entry, content: &mut impl Read) -> Result<(), Error> {
-        let (parent, name) = match self.tree.place(&entry.path, &mut self.disk)? {
-            Place::Put(parent, name) => (parent, name),
-            Place::Root if entry.kind == tar::Kind::Directory => {
+    fn apply_entry(&mut self, entry: &tar::Entry, content: &mut impl Read) -> Result<(), Error> {
+        let (parent, name) = match self.tree.resolve(&entry.path, &mut self.disk)? {
+            ResolvedEntry::Child(parent, name) => (parent, name),
+            ResolvedEntry::Root if entry.kind == tar::EntryKind::Directory => {
                 self.disk.directories.insert(Vec::new(), (entry.mode, entry.mtime));
-                return self.own(b"", entry);
+                return self.chown(b"", entry);
             }
-            Place::Root | Place::Whiteout => return Ok(()),
+            ResolvedEntry::Root | ResolvedEntry::Whiteout => return Ok(()),
         };
-        if entry.attributes {
-            self.report.attributes += 1;
+        if entry.has_xattrs {
+            self.report.xattrs_skipped += 1;
         }
-        if entry.kind == tar::Kind::Special {
-            self.report.devices += 1;
+        if entry.kind == tar::EntryKind::Special {
+            self.report.devices_skipped += 1;
             return Ok(());
         }
-        // A link is looked up before what it replaces is taken away: it may be itself.
+        // Resolve the link before the existing entry is removed: it may be the link's own target.
         let target = match entry.kind {
-            tar::Kind::HardLink => {
-                let target = self.tree.target(&entry.link, &entry.path, &mut self.disk)?;
+            tar::EntryKind::HardLink => {
+                let target = self.tree.resolve_hard_link(&entry.link, &entry.path, &mut self.disk)?;
                 if self.tree.child(parent, &name) == Some(target) {
                     return Ok(());
                 }
@@ -223,96 +228,102 @@ impl Unpacker {
             }
             _ => None,
         };
-        let directory = entry.kind == tar::Kind::Directory;
-        let there = self.tree.make_room(parent, &name, directory, &mut self.disk)?;
+        let directory = entry.kind == tar::EntryKind::Directory;
+        let existing = self.tree.replace_existing(parent, &name, directory, &mut self.disk)?;
         if let Some(target) = &target
             && fs::symlink_metadata(self.disk.path(target)).is_err()
         {
-            // What was replaced had the file in it.
+            // The target was inside the replaced directory.
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            return Err(tree::Error::Link { path: text(&entry.path), target: text(&entry.link) }.into());
+            return Err(
+                tree::Error::InvalidHardLink { path: text(&entry.path), target: text(&entry.link) }.into()
+            );
         }
         let kind = match entry.kind {
-            tar::Kind::Directory => Kind::Directory,
-            tar::Kind::Symlink => Kind::Symlink(entry.link.clone()),
-            _ => Kind::File(()),
+            tar::EntryKind::Directory => NodeKind::Directory,
+            tar::EntryKind::Symlink => NodeKind::Symlink(entry.link.clone()),
+            _ => NodeKind::File(()),
         };
-        let id = match there {
+        let id = match existing {
             Some(id) => id,
-            None => self.tree.put(parent, &name, kind).ok_or(tree::Error::Many(self.limits.entries))?,
+            None => self
+                .tree
+                .insert(parent, &name, kind)
+                .ok_or(tree::Error::TooManyEntries(self.limits.max_entries))?,
         };
         let path = self.tree.path(id);
-        let place = self.disk.path(&path);
+        let destination = self.disk.path(&path);
         match entry.kind {
-            tar::Kind::Directory => {
-                if there.is_none() {
-                    make_directory(&place).map_err(self.disk.failed(&path))?;
+            tar::EntryKind::Directory => {
+                if existing.is_none() {
+                    create_private_directory(&destination).map_err(self.disk.write_error(&path))?;
                 }
                 self.disk.directories.insert(path.clone(), (entry.mode, entry.mtime));
-                self.own(&path, entry)
+                self.chown(&path, entry)
             }
-            tar::Kind::Symlink => {
-                symlink(OsStr::from_bytes(&entry.link), &place).map_err(self.disk.failed(&path))?;
-                self.own(&path, entry)
+            tar::EntryKind::Symlink => {
+                symlink(OsStr::from_bytes(&entry.link), &destination)
+                    .map_err(self.disk.write_error(&path))?;
+                self.chown(&path, entry)
             }
-            tar::Kind::HardLink => {
+            tar::EntryKind::HardLink => {
                 let target = target.map(|target| self.disk.path(&target)).unwrap_or_default();
-                fs::hard_link(target, &place).map_err(self.disk.failed(&path))
+                fs::hard_link(target, &destination).map_err(self.disk.write_error(&path))
             }
-            _ => self.file(&path, &place, entry, content),
+            _ => self.write_file(&path, &destination, entry, content),
         }
     }
 
-    fn own(&self, path: &[u8], entry: &tar::Entry) -> Result<(), Error> {
-        if !self.disk.owner {
+    fn chown(&self, path: &[u8], entry: &tar::Entry) -> Result<(), Error> {
+        if !self.disk.can_chown {
             return Ok(());
         }
         let number = |id: u64| u32::try_from(id).ok().filter(|id| *id != u32::MAX);
-        let wrong = || io::Error::new(io::ErrorKind::InvalidData, "an owner that no system has");
-        let ids = number(entry.uid).zip(number(entry.gid)).ok_or_else(wrong);
-        let done = ids.and_then(|(uid, gid)| lchown(self.disk.path(path), Some(uid), Some(gid)));
-        done.map_err(self.disk.failed(path))
+        let invalid = || io::Error::new(io::ErrorKind::InvalidData, "the user or group ID is out of range");
+        let owner = number(entry.uid).zip(number(entry.gid)).ok_or_else(invalid);
+        let result = owner.and_then(|(uid, gid)| lchown(self.disk.path(path), Some(uid), Some(gid)));
+        result.map_err(self.disk.write_error(path))
     }
 
-    fn file(
+    fn write_file(
         &mut self,
         path: &[u8],
-        place: &Path,
+        destination: &Path,
         entry: &tar::Entry,
         content: &mut impl Read,
     ) -> Result<(), Error> {
-        let open = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(place);
-        let mut file = open.map_err(self.disk.failed(path))?;
+        let open = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(destination);
+        let mut file = open.map_err(self.disk.write_error(path))?;
         let layer = self.layer;
-        let mut part = vec![0; 64 << 10];
+        let mut chunk = vec![0; 64 << 10];
         loop {
-            let read = content.read(&mut part).map_err(|source| Error::Layer { layer, source })?;
+            let read = content.read(&mut chunk).map_err(|source| Error::Layer { layer, source })?;
             if read == 0 {
                 break;
             }
-            io::Write::write_all(&mut file, part.get(..read).unwrap_or_default())
-                .map_err(self.disk.failed(path))?;
+            io::Write::write_all(&mut file, chunk.get(..read).unwrap_or_default())
+                .map_err(self.disk.write_error(path))?;
             self.report.bytes += read as u64;
         }
-        // Rights last: giving a file away takes some of them.
-        self.own(path, entry)?;
-        let rights = if self.disk.owner { entry.mode } else { entry.mode & 0o1777 };
-        finish(&file, rights, entry.mtime).map_err(self.disk.failed(path))
+        // Set the mode last: chown clears setuid and setgid.
+        self.chown(path, entry)?;
+        let mode = if self.disk.can_chown { entry.mode } else { entry.mode & 0o1777 };
+        set_metadata(&file, mode, entry.mtime).map_err(self.disk.write_error(path))
     }
 
-    /// Sets the rights of directories, the deepest first.
-    pub fn finish(mut self) -> Result<Report, Error> {
+    /// Sets mode and mtime of all directories, deepest first.
+    pub fn finish(mut self) -> Result<UnpackReport, Error> {
         for (path, (mode, mtime)) in self.disk.directories.iter().rev() {
             let open = File::open(self.disk.path(path));
-            let mode = if self.disk.owner { *mode } else { *mode & 0o1777 };
-            open.and_then(|file| finish(&file, mode, *mtime)).map_err(self.disk.failed(path))?;
+            let mode = if self.disk.can_chown { *mode } else { *mode & 0o1777 };
+            open.and_then(|file| set_metadata(&file, mode, *mtime)).map_err(self.disk.write_error(path))?;
         }
-        self.done = true;
+        self.finished = true;
         Ok(self.report)
     }
 }
 
-fn finish(file: &File, mode: u32, mtime: i64) -> io::Result<()> {
+fn set_metadata(file: &File, mode: u32, mtime: i64) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(mode))?;
     let seconds = Duration::from_secs(mtime.unsigned_abs().min(1 << 40));
     let time = if mtime < 0 {
@@ -325,7 +336,7 @@ fn finish(file: &File, mode: u32, mtime: i64) -> io::Result<()> {
 
 impl Drop for Unpacker {
     fn drop(&mut self) {
-        if !self.done {
+        if !self.finished {
             let _ = fs::remove_dir_all(&self.disk.root);
         }
     }
@@ -336,22 +347,22 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     use super::*;
-    use crate::tar::{Entry, Writer};
-    use crate::testing::Scratch;
+    use crate::tar::{Entry, TarWriter};
+    use crate::test_util::TempDir;
 
     fn layer(entries: &[(Entry, &str)]) -> Vec<u8> {
-        let mut writer = Writer::new(Vec::new());
+        let mut writer = TarWriter::new(Vec::new());
         for (entry, data) in entries {
-            let size = if entry.kind == tar::Kind::File { data.len() as u64 } else { 0 };
-            writer.entry(&Entry { size, ..entry.clone() }, &mut data.as_bytes()).unwrap();
+            let size = if entry.kind == tar::EntryKind::File { data.len() as u64 } else { 0 };
+            writer.append(&Entry { size, ..entry.clone() }, &mut data.as_bytes()).unwrap();
         }
         writer.finish().unwrap()
     }
 
-    fn unpacked(root: &Path, layers: &[Vec<u8>], limits: Limits) -> Result<Report, Error> {
+    fn unpack_layers(root: &Path, layers: &[Vec<u8>], limits: ExtractLimits) -> Result<UnpackReport, Error> {
         let mut unpacker = Unpacker::new(root, limits)?;
         for layer in layers {
-            unpacker.layer(layer.as_slice(), Some(&Digest::of(layer)))?;
+            unpacker.add_layer(layer.as_slice(), Some(&Digest::sha256(layer)))?;
         }
         unpacker.finish()
     }
@@ -361,12 +372,12 @@ mod tests {
     }
 
     fn hard(path: &str, target: &str) -> Entry {
-        Entry { kind: tar::Kind::HardLink, link: target.as_bytes().to_vec(), ..file(path) }
+        Entry { kind: tar::EntryKind::HardLink, link: target.as_bytes().to_vec(), ..file(path) }
     }
 
     #[test]
-    fn layers_become_files() {
-        let scratch = Scratch::new();
+    fn unpacks_layers() {
+        let scratch = TempDir::new();
         let root = scratch.path("root");
         let layers = [
             layer(&[
@@ -383,7 +394,7 @@ mod tests {
                 (Entry::symlink("link", "/etc/passwd"), ""),
             ]),
         ];
-        let report = unpacked(&root, &layers, Limits::default()).unwrap();
+        let report = unpack_layers(&root, &layers, ExtractLimits::default()).unwrap();
         assert_eq!(report.entries, 9);
         let text = |path: &str| fs::read_to_string(root.join(path)).unwrap();
         assert_eq!(
@@ -396,17 +407,17 @@ mod tests {
         let meta = fs::metadata(root.join("d")).unwrap();
         assert_eq!((meta.mode() & 0o7777, meta.mtime()), (0o555, 1000));
         assert_eq!(fs::read_link(root.join("link")).unwrap(), Path::new("/etc/passwd"));
-        assert!(matches!(Unpacker::new(&root, Limits::default()), Err(Error::Taken(_))));
+        assert!(matches!(Unpacker::new(&root, ExtractLimits::default()), Err(Error::DestinationNotEmpty(_))));
         assert!(root.join("d/a").exists());
     }
 
     #[test]
-    fn tricks_reach_nothing_outside_and_leave_nothing() {
-        let scratch = Scratch::new();
+    fn rejects_escapes_and_cleans_up() {
+        let scratch = TempDir::new();
         fs::create_dir(scratch.path("outside")).unwrap();
         fs::write(scratch.path("outside/secret"), "secret").unwrap();
         let outside = scratch.path("outside").display().to_string();
-        let limits = Limits { kept: 0, unpacked: 1 << 20, entries: 50 };
+        let limits = ExtractLimits { max_file_bytes: 0, max_unpacked_bytes: 1 << 20, max_entries: 50 };
         for entries in [
             vec![(file("../outside/new"), "")],
             vec![(file("a/../../outside/new"), "")],
@@ -421,10 +432,10 @@ mod tests {
             vec![(file("d/f"), "x"), (hard("d", "d/f"), "")],
         ] {
             let root = scratch.path("root");
-            assert!(unpacked(&root, &[layer(&entries)], limits).is_err(), "{:?}", entries[0].0);
-            assert!(!root.exists(), "nothing is left");
+            assert!(unpack_layers(&root, &[layer(&entries)], limits).is_err(), "{:?}", entries[0].0);
+            assert!(!root.exists(), "the root is removed");
         }
-        // What goes through links stays inside.
+        // Paths through symlinks stay inside the root.
         let root = scratch.path("root");
         let entries = [
             (Entry::symlink("s", &outside), ""),
@@ -437,7 +448,7 @@ mod tests {
             (file("secret"), "mine"),
             (hard("secret", "secret"), ""),
         ];
-        unpacked(&root, &[layer(&entries)], limits).unwrap();
+        unpack_layers(&root, &[layer(&entries)], limits).unwrap();
         assert_eq!(fs::read_dir(scratch.path("outside")).unwrap().count(), 1);
         assert_eq!(fs::read_to_string(scratch.path("outside/secret")).unwrap(), "secret");
         assert_eq!(fs::read_to_string(root.join("secret")).unwrap(), "mine");
@@ -445,8 +456,8 @@ mod tests {
     }
 
     #[test]
-    fn devices_are_left_out() {
-        let scratch = Scratch::new();
+    fn skips_devices() {
+        let scratch = TempDir::new();
         let mut data = layer(&[(file("dev/null"), "")]);
         data[156] = b'3';
         let sum: u64 = data[..512]
@@ -455,8 +466,8 @@ mod tests {
             .map(|(at, byte)| if (148..156).contains(&at) { 32 } else { u64::from(*byte) })
             .sum();
         data[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
-        let report = unpacked(&scratch.path("root"), &[data], Limits::default()).unwrap();
-        assert_eq!(report.devices, 1);
+        let report = unpack_layers(&scratch.path("root"), &[data], ExtractLimits::default()).unwrap();
+        assert_eq!(report.devices_skipped, 1);
         assert!(!scratch.path("root/dev/null").exists());
     }
 }

@@ -1,4 +1,4 @@
-//! Who we are: helpers as docker has them, and the files of docker and podman, up to what a registry is shown.
+//! Credential helpers and the auth files of Docker and Podman, up to requests to a registry.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -11,23 +11,23 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::{Scratch, image, name, serve};
+use common::{TempDir, image, name, serve};
 use podium_oci::registry::Registry;
+use podium_oci::registry::htpasswd::Htpasswd;
 use podium_oci::registry::store::Store;
-use podium_oci::registry::users::Users;
-use podium_oci::{Client, Credential, Keyring, Layout, Options, quiet};
+use podium_oci::{Client, Credential, Keyring, Layout, Options, no_progress};
 
-/// A home with a folder of programs.
-struct Home(Scratch);
+/// A home directory with a directory of programs.
+struct TestHome(TempDir);
 
-impl Home {
+impl TestHome {
     fn new() -> Self {
-        let home = Self(Scratch::new());
+        let home = Self(TempDir::new());
         fs::create_dir_all(home.0.path("bin")).unwrap();
         home
     }
 
-    /// A helper: what follows the first line of a shell program.
+    /// Installs a helper with the given shell script.
     fn helper(&self, name: &str, program: &str) {
         let path = self.0.path("bin").join(format!("docker-credential-{name}"));
         fs::write(&path, format!("#!/bin/sh\n{program}\n")).unwrap();
@@ -40,7 +40,7 @@ impl Home {
         fs::write(path, text).unwrap();
     }
 
-    fn keyring(&self, more: &[(&str, &Path)]) -> Keyring {
+    fn keyring(&self, extra: &[(&str, &Path)]) -> Keyring {
         let variable = |name: &str| match name {
             "HOME" => Some(self.0.path("home").into_os_string()),
             "PATH" => {
@@ -48,7 +48,7 @@ impl Home {
                 path.push(":/usr/bin:/bin");
                 Some(path)
             }
-            _ => more.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value)),
+            _ => extra.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value)),
         };
         Keyring::from_environment(&variable)
     }
@@ -59,9 +59,9 @@ fn basic(user: &str, password: &str) -> Option<Credential> {
 }
 
 #[test]
-fn a_helper_is_asked_and_one_that_has_nothing_is_no_error() {
-    let home = Home::new();
-    // It is told the registry through its input, and answers for that one only.
+fn helper_credentials_and_missing_entries() {
+    let home = TestHome::new();
+    // Reads the server from standard input, as the protocol requires.
     home.helper(
         "xyz",
         r#"test "$1" = get || exit 3
@@ -83,23 +83,23 @@ esac"#,
     let keyring = home.keyring(&[]);
     let find = |registry: &str| keyring.find(registry, "team/app").unwrap();
     assert_eq!(find("a.example:5000"), basic("me", "p:w"));
-    assert_eq!(find("t.example"), Some(Credential::Identity("identity".to_owned())));
+    assert_eq!(find("t.example"), Some(Credential::IdentityToken("identity".to_owned())));
     assert_eq!(find("docker.io"), basic("hub", "x"));
     assert_eq!(find("own.example"), basic("own", "s"));
-    // The file has what the helper has not.
+    // Falls back to the file when the helper has no credentials.
     assert_eq!(find("plain.example"), basic("me", "plain"));
     assert_eq!(find("none.example"), None);
 }
 
 #[test]
-fn helpers_that_fail_talk_nonsense_or_hang_are_told_of() {
-    let home = Home::new();
+fn reports_failing_and_hanging_helpers() {
+    let home = TestHome::new();
     home.helper("fails", "echo 'the keychain is locked'; exit 1");
     home.helper("silent", "exit 7");
     home.helper("rubbish", "echo 'hunter2 is not JSON'");
     home.helper("endless", "exec yes");
     home.helper("hangs", "exec sleep 600");
-    // The program ends, but what it has started keeps the pipe.
+    // The helper exits, but its child keeps the pipe open.
     home.helper("leaves", "sleep 5 &\nexit 0");
     home.helper("lingers", "echo '{}'\nexec >&-\nexec sleep 600");
     home.helper("empty", "echo '{}'");
@@ -114,11 +114,11 @@ fn helpers_that_fail_talk_nonsense_or_hang_are_told_of() {
         ("missing", "docker-credential-missing failed: it cannot be started"),
     ] {
         home.write("home/.docker/config.json", &format!(r#"{{"credHelpers": {{"a.example": "{helper}"}}}}"#));
-        let keyring = home.keyring(&[]).with_patience(Duration::from_secs(1));
+        let keyring = home.keyring(&[]).with_helper_timeout(Duration::from_secs(1));
         let begin = Instant::now();
         let error = keyring.find("a.example", "x").unwrap_err().to_string();
         assert!(error.contains(expected), "{helper}: {error}");
-        // What may be a secret is not shown.
+        // Output that may contain secrets is not shown.
         assert!(!error.contains("hunter2") && error.len() < 500, "{helper}: {error}");
         assert!(begin.elapsed() < Duration::from_secs(4), "{helper}");
         assert_eq!(keyring.find("other.example", "x").unwrap(), None);
@@ -128,8 +128,8 @@ fn helpers_that_fail_talk_nonsense_or_hang_are_told_of() {
 }
 
 #[test]
-fn helpers_store_and_erase() {
-    let home = Home::new();
+fn helpers_store_and_erase_credentials() {
+    let home = TestHome::new();
     let kept = home.0.path("kept");
     home.helper("xyz", &format!("echo \"$1 $(cat)\" >> {}", kept.display()));
     home.write("home/.docker/config.json", r#"{"credsStore": "xyz"}"#);
@@ -140,15 +140,15 @@ fn helpers_store_and_erase() {
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("store {") && lines[0].contains(r#""Secret":"secret""#), "{text}");
     assert_eq!(lines[1], "erase a.example");
-    // The helper has it, and nobody else.
+    // Only the helper has the secret.
     assert!(!fs::read_to_string(home.0.path("home/.docker/config.json")).unwrap().contains("secret"));
 }
 
 #[test]
-fn podmans_file_and_the_one_that_the_environment_names() {
-    let home = Home::new();
+fn reads_podman_and_registry_auth_file() {
+    let home = TestHome::new();
     let entry = |user: &str| {
-        // The same as `printf user:pw | base64`.
+        // Output of `printf user:pw | base64`.
         let auth = match user {
             "run" => "cnVuOnB3",
             "team" => "dGVhbTpwdw==",
@@ -172,13 +172,13 @@ fn podmans_file_and_the_one_that_the_environment_names() {
     assert_eq!(keyring.find("h.example", "team/app").unwrap(), basic("team", "pw"));
     assert_eq!(keyring.find("c.example", "app").unwrap(), basic("config", "pw"));
     assert_eq!(keyring.find("n.example", "app").unwrap(), None);
-    // One that is named is the only one.
+    // REGISTRY_AUTH_FILE excludes all other files.
     let named = home.0.path("named.json");
     let keyring = home.keyring(&[("XDG_RUNTIME_DIR", &run), ("REGISTRY_AUTH_FILE", &named)]);
     assert_eq!(keyring.find("n.example", "app").unwrap(), basic("named", "pw"));
     assert_eq!(keyring.find("h.example", "app").unwrap(), None);
-    assert_eq!(keyring.home().unwrap(), named);
-    // Podman's files may name helpers, too.
+    assert_eq!(keyring.auth_file().unwrap(), named);
+    // Podman's auth files support helpers too.
     home.helper("xyz", r#"echo '{"Username":"from","Secret":"helper"}'"#);
     home.write("named.json", r#"{"credHelpers": {"n.example": "xyz"}}"#);
     assert_eq!(keyring.find("n.example", "app").unwrap(), basic("from", "helper"));
@@ -188,12 +188,12 @@ fn podmans_file_and_the_one_that_the_environment_names() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_registry_is_shown_what_the_helper_says_and_the_helper_is_asked_once() {
-    let home = Home::new();
+async fn helper_runs_once_per_client() {
+    let home = TestHome::new();
     let store = Arc::new(Store::open(home.0.path("registry"), false).unwrap());
     // htpasswd -nbB -C 5 me 'pass:word'
-    let users = Users::parse("me:$2y$05$7VXat5jtbqS.RRGmdB/u.OLgQlR9GikrMKGTqvoxIcAV5aLr4R93S").unwrap();
-    let address = serve(Registry::new(store).with_users(users)).await;
+    let users = Htpasswd::parse("me:$2y$05$7VXat5jtbqS.RRGmdB/u.OLgQlR9GikrMKGTqvoxIcAV5aLr4R93S").unwrap();
+    let address = serve(Registry::new(store).with_htpasswd(users)).await;
     let count = home.0.path("count");
     let program = r#"echo '{"Username":"me","Secret":"pass:word"}'"#;
     home.helper("xyz", &format!("echo >> {}\n{program}", count.display()));
@@ -201,12 +201,12 @@ async fn a_registry_is_shown_what_the_helper_says_and_the_helper_is_asked_once()
     let layout = Layout::create(home.0.path("l")).unwrap();
     let built = image(&layout, 2 << 20);
     let client = Client::new(Options { keyring: home.keyring(&[]), ..Options::default() });
-    client.push(&layout, &built, &name(&address, "app:1"), &quiet()).await.unwrap();
+    client.push(&layout, &built, &name(&address, "app:1"), &no_progress()).await.unwrap();
     assert_eq!(fs::read_to_string(&count).unwrap().len(), 1);
-    // One whose answer is wrong is told of, and not taken for "nothing".
+    // A failing helper is an error, not a missing credential.
     home.helper("xyz", "echo 'locked'; exit 1");
     let client = Client::new(Options { keyring: home.keyring(&[]), ..Options::default() });
     let error =
-        client.push(&layout, &built, &name(&address, "app:2"), &quiet()).await.unwrap_err().to_string();
+        client.push(&layout, &built, &name(&address, "app:2"), &no_progress()).await.unwrap_err().to_string();
     assert!(error.contains("docker-credential-xyz failed: locked"), "{error}");
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use podium_oci::registry::store::Store;
-use podium_oci::registry::{Registry, limits};
+use podium_oci::registry::{Registry, server_limits};
 use podium_serve::Server;
 use serde_json::Value;
 
@@ -210,7 +210,7 @@ fn a_registry_gets_honest_versions_only() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let store = Arc::new(Store::open(here.join("registry"), false).unwrap());
     let address = runtime.block_on(async {
-        let server = Server::bind("127.0.0.1:0", limits()).await.unwrap();
+        let server = Server::bind("127.0.0.1:0", server_limits()).await.unwrap();
         let address = server.local_addr().unwrap();
         tokio::spawn(server.run(Registry::new(store).service(), std::future::pending()));
         address

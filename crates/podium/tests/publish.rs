@@ -236,7 +236,7 @@ fn a_file_of_authorities_without_one_is_refused_by_name() {
         let run = Command::new(PODIUM).args(line.split(' ')).args(["--ca-file", file]).output().unwrap();
         let errors = String::from_utf8_lossy(&run.stderr).into_owned();
         assert_eq!(run.status.code(), Some(1), "{line}: {errors}");
-        let expected = format!("--ca-file {file}: there is no certificate (PEM) in it");
+        let expected = format!("--ca-file {file}: no PEM certificate found");
         assert!(errors.contains(&expected), "{line}: {errors}");
     }
 }

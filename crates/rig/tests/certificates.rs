@@ -120,9 +120,9 @@ fn registries_that_ask_for_a_certificate_get_it() {
     for (flags, words) in [
         (&["--cert-file", &own][..], "--key-file"),
         (&["--key-file", &key], "--cert-file"),
-        (&["--cert-file", &own, "--key-file", &wrong], "the key is not that of the certificate"),
-        (&["--cert-file", &key, "--key-file", &key], "there is no certificate"),
-        (&["--cert-file", &own, "--key-file", &own], "there is no key"),
+        (&["--cert-file", &own, "--key-file", &wrong], "the key does not match the certificate"),
+        (&["--cert-file", &key, "--key-file", &key], "no PEM certificate found"),
+        (&["--cert-file", &own, "--key-file", &own], "no unencrypted PEM private key"),
         (&["--cert-file", "/nonexistent", "--key-file", &key], "/nonexistent"),
     ] {
         let error = inspect(flags).unwrap_err().to_string();
@@ -190,6 +190,6 @@ fn a_certificate_that_is_its_own_authority_is_believed_when_it_is_given() {
     for other in [&["--ca-file", &scratch.text("ca.crt")][..], &[]] {
         assert!(show(Who::Helm, "127.0.0.1", other).is_err());
         let error = show(Who::Podium, "127.0.0.1", other).unwrap_err().to_string();
-        assert!(error.contains("give it with --ca-file"), "{error}");
+        assert!(error.contains("trust it with --ca-file"), "{error}");
     }
 }

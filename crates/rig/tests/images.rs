@@ -11,8 +11,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use podium_oci::archive::Archive;
-use podium_oci::files::Limits;
-use podium_oci::{Blobs, Descriptor, Layout, Platform};
+use podium_oci::files::ExtractLimits;
+use podium_oci::{BlobSource, Descriptor, Layout, Platform};
 use podium_rig::registries::{Error, Registry, crane, cutting, podium, proxy, run, skopeo};
 use podium_rig::tools;
 use serde_json::{Value, json};
@@ -330,7 +330,7 @@ fn what_a_registry_has_spoiled_is_refused() {
     data.truncate(5000);
     fs::write(&file, &data).unwrap();
     let error = pull(&scratch, "podium", &name, &scratch.text("to2")).unwrap_err().to_string();
-    assert!(error.contains("bytes and should have"), "{error}");
+    assert!(error.contains("Content-Length is"), "{error}");
 }
 
 /// `tls.crt` and `tls.key` of a registry, and `ca.crt` of who has signed it.
@@ -478,11 +478,11 @@ fn what_is_built_runs_and_is_file_by_file_what_it_should_be() {
     let layout = scratch.text("layout");
     pull(&scratch, "podium", &name, &layout).unwrap();
     let layout = Layout::open(&layout).unwrap();
-    let blobs: &dyn Blobs = &layout;
-    let (_, manifest) = blobs.image(&layout.find(None).unwrap(), &Platform::here()).unwrap();
+    let blobs: &dyn BlobSource = &layout;
+    let (_, manifest) = blobs.select_image(&layout.find(None).unwrap(), &Platform::host()).unwrap();
     let root = scratch.path("bundle/rootfs");
     fs::create_dir_all(scratch.path("bundle")).unwrap();
-    podium_oci::unpack::unpack(blobs, &manifest, &root, Limits::default()).unwrap();
+    podium_oci::unpack::unpack(blobs, &manifest, &root, ExtractLimits::default()).unwrap();
 
     // The same as crane makes of it, and the same as it should be.
     let theirs = scratch.path("theirs");
@@ -591,9 +591,9 @@ fn proxies_are_gone_through_with_and_without_tls() {
 }
 
 /// The image in something, unpacked; and its configuration.
-fn unpacked(blobs: &dyn Blobs, image: &Descriptor, to: &Path) -> Value {
-    let (_, manifest) = blobs.image(image, &Platform::here()).unwrap();
-    podium_oci::unpack::unpack(blobs, &manifest, to, Limits::default()).unwrap();
+fn unpacked(blobs: &dyn BlobSource, image: &Descriptor, to: &Path) -> Value {
+    let (_, manifest) = blobs.select_image(image, &Platform::host()).unwrap();
+    podium_oci::unpack::unpack(blobs, &manifest, to, ExtractLimits::default()).unwrap();
     let config = blobs.read(&manifest.config, 1 << 20).unwrap();
     serde_json::from_slice::<Value>(&config).unwrap()["config"].clone()
 }

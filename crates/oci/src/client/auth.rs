@@ -1,27 +1,27 @@
-//! What registries ask of those who are not known to them, and the tokens that they give.
+//! Authentication challenges, bearer tokens and token scopes.
 
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// How a registry wants to be asked.
+/// An authentication challenge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Challenge {
-    /// With a name and a password each time.
+    /// Basic authentication.
     Basic,
-    /// With a token from somewhere.
+    /// A bearer token from a token service.
     Bearer {
-        /// Where tokens are.
+        /// URL of the token service.
         realm: String,
-        /// For whom.
+        /// Service name.
         service: Option<String>,
-        /// For what.
+        /// Scope requested by the registry.
         scope: Option<String>,
     },
 }
 
 impl Challenge {
-    /// Reads the values of `WWW-Authenticate`; the first that is understood counts, tokens before passwords.
+    /// Parses `WWW-Authenticate` headers; prefers Bearer to Basic.
     pub fn parse<'h>(headers: impl Iterator<Item = &'h str>) -> Option<Self> {
         let mut basic = None;
         for header in headers.take(8) {
@@ -30,7 +30,7 @@ impl Challenge {
             if scheme.eq_ignore_ascii_case("basic") {
                 basic = Some(Self::Basic);
             } else if scheme.eq_ignore_ascii_case("bearer") {
-                let parameters = parameters(rest);
+                let parameters = parse_parameters(rest);
                 let get = |name: &str| {
                     parameters.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
                 };
@@ -43,9 +43,9 @@ impl Challenge {
     }
 }
 
-/// `key="value",key=value`.
-fn parameters(text: &str) -> Vec<(String, String)> {
-    let mut found = Vec::new();
+/// Parses `key="value",key=value`.
+fn parse_parameters(text: &str) -> Vec<(String, String)> {
+    let mut parsed = Vec::new();
     let mut rest = text.trim_start();
     while let Some((key, after)) = rest.split_once('=') {
         let key = key.trim_matches([',', ' ']).to_ascii_lowercase();
@@ -53,10 +53,10 @@ fn parameters(text: &str) -> Vec<(String, String)> {
         if let Some(quoted) = after.strip_prefix('"') {
             let mut characters = quoted.char_indices();
             let mut end = quoted.len();
-            while let Some((at, character)) = characters.next() {
+            while let Some((index, character)) = characters.next() {
                 match character {
                     '"' => {
-                        end = at + 1;
+                        end = index + 1;
                         break;
                     }
                     '\\' => value.extend(characters.next().map(|(_, escaped)| escaped)),
@@ -69,69 +69,69 @@ fn parameters(text: &str) -> Vec<(String, String)> {
             value.push_str(after.get(..end).unwrap_or_default().trim());
             rest = after.get(end..).unwrap_or_default();
         }
-        found.push((key, value));
+        parsed.push((key, value));
         rest = rest.trim_start_matches([',', ' ']);
     }
-    found
+    parsed
 }
 
-/// A token, and until when it is good.
+/// A bearer token and its expiry.
 #[derive(Clone)]
 pub(super) struct Token {
-    pub text: String,
-    pub until: Instant,
+    pub value: String,
+    pub expires_at: Instant,
 }
 
 impl Token {
-    /// From the answer of whoever gives tokens.
+    /// Parses the response of a token service.
     pub(super) fn parse(data: &[u8], now: Instant) -> Option<Self> {
         let value: Value = serde_json::from_slice(data).ok()?;
         let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
         let token = text("token").or_else(|| text("access_token"))?;
-        // What could end a header is no token.
+        // Prevents header injection.
         if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return None;
         }
         let seconds = value.get("expires_in").and_then(Value::as_u64).unwrap_or(60).clamp(10, 24 * 3600);
-        // A little earlier, so that it does not end on the way.
-        Some(Self { text: token.to_owned(), until: now + Duration::from_secs(seconds * 9 / 10) })
+        // Expire early, so that the token does not run out during a request.
+        Some(Self { value: token.to_owned(), expires_at: now + Duration::from_secs(seconds * 9 / 10) })
     }
 }
 
-/// What a request is about.
+/// The token scope of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scope {
-    /// The repository; none for the registry itself.
+    /// Repository; `None` for the registry itself.
     pub repository: Option<String>,
-    /// What is done: `pull`, `pull,push`, `delete`.
+    /// Actions: `pull`, `pull,push` or `delete`.
     pub actions: &'static str,
-    /// A repository that something is taken from.
-    pub from: Option<String>,
+    /// Source repository of a cross-repository mount.
+    pub mount_from: Option<String>,
 }
 
 impl Scope {
     pub(super) fn new(repository: &str, actions: &'static str) -> Self {
-        Self { repository: Some(repository.to_owned()), actions, from: None }
+        Self { repository: Some(repository.to_owned()), actions, mount_from: None }
     }
 
-    pub(super) fn texts(&self) -> Vec<String> {
+    pub(super) fn to_strings(&self) -> Vec<String> {
         let own = self.repository.as_ref().map(|name| format!("repository:{name}:{}", self.actions));
-        let other = self.from.as_ref().map(|name| format!("repository:{name}:pull"));
+        let other = self.mount_from.as_ref().map(|name| format!("repository:{name}:pull"));
         own.into_iter().chain(other).collect()
     }
 }
 
-/// Escapes what stands in a query.
-pub(super) fn escape(text: &str) -> String {
-    let mut out = String::new();
+/// Percent-encodes a query value.
+pub(super) fn percent_encode(text: &str) -> String {
+    let mut encoded = String::new();
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
+            encoded.push(char::from(byte));
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            encoded.push_str(&format!("%{byte:02X}"));
         }
     }
-    out
+    encoded
 }
 
 #[cfg(test)]
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn challenges_are_understood() {
+    fn parses_challenges() {
         let bearer = |realm: &str, service: Option<&str>, scope: Option<&str>| Challenge::Bearer {
             realm: realm.to_owned(),
             service: service.map(str::to_owned),
@@ -169,13 +169,13 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_texts_for_headers() {
+    fn parses_tokens_and_rejects_header_injection() {
         let now = Instant::now();
-        assert_eq!(Token::parse(br#"{"token":"a.b","expires_in":100}"#, now).unwrap().text, "a.b");
-        assert_eq!(Token::parse(br#"{"access_token":"c"}"#, now).unwrap().text, "c");
+        assert_eq!(Token::parse(br#"{"token":"a.b","expires_in":100}"#, now).unwrap().value, "a.b");
+        assert_eq!(Token::parse(br#"{"access_token":"c"}"#, now).unwrap().value, "c");
         for text in ["{}", "[]", "{\"token\":\"\"}", "{\"token\":\"a\\r\\nX: y\"}", "{\"token\":1}", "x"] {
             assert!(Token::parse(text.as_bytes(), now).is_none(), "{text}");
         }
-        assert_eq!(escape("a/b:c d"), "a%2Fb%3Ac%20d");
+        assert_eq!(percent_encode("a/b:c d"), "a%2Fb%3Ac%20d");
     }
 }

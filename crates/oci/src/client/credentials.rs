@@ -1,4 +1,4 @@
-//! Who we are to a registry: what docker and podman have written down, and their helpers.
+//! Registry credentials from the auth files of Docker and Podman and from credential helpers.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -10,123 +10,129 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::helper::Helpers;
+use super::credential_helper::CredentialHelpers;
 use crate::reference::DEFAULT_REGISTRY;
 
-/// Why credentials cannot be read or written.
+/// Credentials that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file cannot be read or written.
+    /// An I/O error.
     #[error("{path}: {source}")]
     Io {
-        /// Which.
+        /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// A file is not what it should be.
-    #[error("{path}: {why}")]
-    Form {
-        /// Which.
+    /// An auth file is invalid.
+    #[error("{path}: {reason}")]
+    Invalid {
+        /// The file.
         path: String,
-        /// What is wrong.
-        why: String,
+        /// What is invalid.
+        reason: String,
     },
-    /// A helper failed.
-    #[error("the credential helper docker-credential-{name} failed: {why}")]
+    /// A credential helper failed.
+    #[error("the credential helper docker-credential-{name} failed: {reason}")]
     Helper {
-        /// Which.
+        /// The helper.
         name: String,
-        /// What it said.
-        why: String,
+        /// Its message.
+        reason: String,
     },
-    /// There is no place to write to.
-    #[error("there is no place for credentials: set HOME, DOCKER_CONFIG or REGISTRY_AUTH_FILE")]
-    NoPlace,
+    /// There is no auth file to write to.
+    #[error("there is no auth file for credentials: set HOME, DOCKER_CONFIG or REGISTRY_AUTH_FILE")]
+    NoAuthFile,
 }
 
 const MAX_FILE: u64 = 4 << 20;
 
-/// What proves who we are.
+/// A registry credential.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Credential {
-    /// A name and a password.
+    /// User name and password.
     Basic(String, String),
-    /// A token that others are got with.
-    Identity(String),
-    /// A token that is shown as it is.
+    /// Identity token, exchanged for bearer tokens.
+    IdentityToken(String),
+    /// Registry token, sent as bearer token.
     Bearer(String),
 }
 
 impl std::fmt::Debug for Credential {
-    /// Secrets are not shown.
+    /// Omits secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Basic(..) => "Basic(…)",
-            Self::Identity(_) => "Identity(…)",
+            Self::IdentityToken(_) => "IdentityToken(…)",
             Self::Bearer(_) => "Bearer(…)",
         })
     }
 }
 
-/// Where credentials are looked for.
+/// The sources of credentials.
 #[derive(Clone, Debug, Default)]
 pub struct Keyring {
-    /// Files in the order in which they are asked.
+    /// Auth files in lookup order.
     files: Vec<PathBuf>,
-    /// The file that new ones are written to.
-    home: Option<PathBuf>,
-    /// For one registry, or for all if it is empty; before all files.
-    given: Option<(String, Credential)>,
-    helpers: Helpers,
+    /// The auth file for new credentials.
+    auth_file: Option<PathBuf>,
+    /// Credential of one registry that takes precedence over all files.
+    override_credential: Option<(String, Credential)>,
+    helpers: CredentialHelpers,
 }
 
 impl Keyring {
-    /// The files of docker and podman, in podman's order: `REGISTRY_AUTH_FILE` alone if it is set; otherwise podman's in
-    /// the runtime and the configuration directory, then docker's.
+    /// The auth files of Docker and Podman in Podman's order: only `REGISTRY_AUTH_FILE` if set; otherwise Podman's
+    /// runtime and config directories, then Docker's.
     pub fn from_environment(variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let path = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let helpers = Helpers { path: variable("PATH"), ..Helpers::default() };
+        let helpers = CredentialHelpers { path: variable("PATH"), ..CredentialHelpers::default() };
         if let Some(file) = path("REGISTRY_AUTH_FILE") {
-            return Self { files: vec![file.clone()], home: Some(file), given: None, helpers };
+            return Self {
+                files: vec![file.clone()],
+                auth_file: Some(file),
+                override_credential: None,
+                helpers,
+            };
         }
         let home = path("HOME");
         let docker = path("DOCKER_CONFIG").or_else(|| Some(home.as_ref()?.join(".docker")));
-        let docker = docker.map(|folder| folder.join("config.json"));
+        let docker = docker.map(|directory| directory.join("config.json"));
         let config = path("XDG_CONFIG_HOME").or_else(|| Some(home.as_ref()?.join(".config")));
         let podman = [path("XDG_RUNTIME_DIR"), config].into_iter().flatten();
-        let podman = podman.map(|folder| folder.join("containers/auth.json"));
+        let podman = podman.map(|directory| directory.join("containers/auth.json"));
         let files = podman.chain(docker.clone()).chain(home.map(|home| home.join(".dockercfg"))).collect();
-        Self { files, home: docker, given: None, helpers }
+        Self { files, auth_file: docker, override_credential: None, helpers }
     }
 
-    /// One file and no other.
+    /// Uses a single auth file.
     pub fn from_file(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
-        Self { files: vec![path.clone()], home: Some(path), ..Self::default() }
+        Self { files: vec![path.clone()], auth_file: Some(path), ..Self::default() }
     }
 
-    /// How long a helper may take; two minutes unless it is said.
-    pub fn with_patience(mut self, patience: Duration) -> Self {
-        self.helpers.patience = patience;
+    /// Sets the timeout of credential helpers; two minutes by default.
+    pub fn with_helper_timeout(mut self, timeout: Duration) -> Self {
+        self.helpers.timeout = timeout;
         self
     }
 
-    /// Shows this one to a registry (its host), whatever the files say.
-    pub fn with(mut self, registry: &str, credential: Credential) -> Self {
-        self.given = Some((registry.to_owned(), credential));
+    /// Sets the credential of a registry host, with precedence over auth files.
+    pub fn with_credential(mut self, registry: &str, credential: Credential) -> Self {
+        self.override_credential = Some((registry.to_owned(), credential));
         self
     }
 
-    /// For a repository of a registry. May start a helper, and wait for it.
+    /// Finds the credential for a repository. May run a credential helper and block.
     pub fn find(&self, registry: &str, repository: &str) -> Result<Option<Credential>, Error> {
-        if let Some((_, credential)) = self.given.as_ref().filter(|(host, _)| host == registry) {
+        if let Some((_, credential)) = self.override_credential.as_ref().filter(|(host, _)| host == registry)
+        {
             return Ok(Some(credential.clone()));
         }
         for file in &self.files {
-            let Some(value) = read(file)? else { continue };
+            let Some(value) = read_auth_file(file)? else { continue };
             let legacy = file.ends_with(".dockercfg");
-            let auths = Auths { path: file, value: &value, legacy, helpers: &self.helpers };
+            let auths = AuthFile { path: file, value: &value, legacy, helpers: &self.helpers };
             if let Some(found) = auths.find(registry, repository)? {
                 return Ok(Some(found));
             }
@@ -134,145 +140,146 @@ impl Keyring {
         Ok(None)
     }
 
-    /// Where [`Keyring::store`] writes.
-    pub fn home(&self) -> Option<&Path> {
-        self.home.as_deref()
+    /// The file written by [`Keyring::store`].
+    pub fn auth_file(&self) -> Option<&Path> {
+        self.auth_file.as_deref()
     }
 
-    /// Writes one down, with the helper of the file if it names one.
+    /// Stores a credential in the auth file or its credential helper.
     pub fn store(&self, registry: &str, user: &str, password: &str) -> Result<(), Error> {
-        let path = self.home.as_deref().ok_or(Error::NoPlace)?;
-        let mut value = read(path)?.unwrap_or_else(|| json!({}));
-        if let Some(helper) = helper_of(&value, registry) {
-            let request = json!({ "ServerURL": key(registry), "Username": user, "Secret": password });
-            self.helpers.ask(&helper, "store", request.to_string().as_bytes())?;
+        let path = self.auth_file.as_deref().ok_or(Error::NoAuthFile)?;
+        let mut value = read_auth_file(path)?.unwrap_or_else(|| json!({}));
+        if let Some(helper) = helper_for(&value, registry) {
+            let request = json!({ "ServerURL": server_url(registry), "Username": user, "Secret": password });
+            self.helpers.run(&helper, "store", request.to_string().as_bytes())?;
             return Ok(());
         }
         let auth = STANDARD.encode(format!("{user}:{password}"));
-        change(path, &mut value, |auths| {
-            auths.insert(key(registry), json!({ "auth": auth }));
+        update_auths(path, &mut value, |auths| {
+            auths.insert(server_url(registry), json!({ "auth": auth }));
         })
     }
 
-    /// Takes one away; whether there was one.
+    /// Removes a credential; returns whether it existed.
     pub fn remove(&self, registry: &str) -> Result<bool, Error> {
-        let path = self.home.as_deref().ok_or(Error::NoPlace)?;
-        let Some(mut value) = read(path)? else { return Ok(false) };
-        if let Some(helper) = helper_of(&value, registry) {
-            return Ok(self.helpers.ask(&helper, "erase", key(registry).as_bytes())?.is_some());
+        let path = self.auth_file.as_deref().ok_or(Error::NoAuthFile)?;
+        let Some(mut value) = read_auth_file(path)? else { return Ok(false) };
+        if let Some(helper) = helper_for(&value, registry) {
+            return Ok(self.helpers.run(&helper, "erase", server_url(registry).as_bytes())?.is_some());
         }
         let mut found = false;
-        let there = value.get("auths").and_then(Value::as_object);
-        if !there.is_some_and(|auths| auths.keys().any(|name| host_of(name) == registry)) {
+        let existing = value.get("auths").and_then(Value::as_object);
+        if !existing.is_some_and(|auths| auths.keys().any(|name| entry_host(name) == registry)) {
             return Ok(false);
         }
-        change(path, &mut value, |auths| {
+        update_auths(path, &mut value, |auths| {
             let before = auths.len();
-            auths.retain(|name, _| host_of(name) != registry);
+            auths.retain(|name, _| entry_host(name) != registry);
             found = auths.len() < before;
         })?;
         Ok(found)
     }
 }
 
-/// How docker's files call a registry.
-fn key(registry: &str) -> String {
+/// The key of a registry in Docker's auth files.
+fn server_url(registry: &str) -> String {
     if registry == DEFAULT_REGISTRY { "https://index.docker.io/v1/".to_owned() } else { registry.to_owned() }
 }
 
-/// The host that an entry is for: some are written as addresses.
-fn host_of(name: &str) -> &str {
+/// The host of an entry; some keys are URLs.
+fn entry_host(name: &str) -> &str {
     let rest = name.strip_prefix("https://").or_else(|| name.strip_prefix("http://")).unwrap_or(name);
     let host = rest.split('/').next().unwrap_or_default();
     if matches!(host, "index.docker.io" | "registry-1.docker.io") { DEFAULT_REGISTRY } else { host }
 }
 
-/// The path of an entry: podman has entries for repositories too.
-fn path_of(name: &str) -> &str {
+/// The repository path of an entry; Podman supports entries per repository.
+fn entry_path(name: &str) -> &str {
     if name.starts_with("https://") || name.starts_with("http://") {
         return "";
     }
     let path = name.split_once('/').map_or("", |(_, path)| path);
-    // Addresses of the first version of the API are for the whole host.
+    // API version paths apply to the whole host.
     if matches!(path.trim_end_matches('/'), "v1" | "v2") { "" } else { path.trim_end_matches('/') }
 }
 
-struct Auths<'f> {
+struct AuthFile<'f> {
     path: &'f Path,
     value: &'f Value,
     legacy: bool,
-    helpers: &'f Helpers,
+    helpers: &'f CredentialHelpers,
 }
 
-impl Auths<'_> {
+impl AuthFile<'_> {
     fn find(&self, registry: &str, repository: &str) -> Result<Option<Credential>, Error> {
-        if let Some(helper) = helper_of(self.value, registry)
-            && let Some(found) = from_helper(self.helpers, &helper, registry)?
+        if let Some(helper) = helper_for(self.value, registry)
+            && let Some(found) = credential_from_helper(self.helpers, &helper, registry)?
         {
             return Ok(Some(found));
         }
         let auths = if self.legacy { Some(self.value) } else { self.value.get("auths") };
         let Some(auths) = auths.and_then(Value::as_object) else { return Ok(None) };
-        let within = |path: &str| {
+        let path_matches = |path: &str| {
             let rest = repository.strip_prefix(path);
             path.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        let mut best: Option<(&str, &Value)> = None;
+        let mut longest: Option<(&str, &Value)> = None;
         for (name, entry) in auths {
-            let path = path_of(name);
-            let fits = host_of(name) == registry && within(path);
-            if fits && best.is_none_or(|(other, _)| path.len() > other.len()) {
-                best = Some((path, entry));
+            let path = entry_path(name);
+            let matches = entry_host(name) == registry && path_matches(path);
+            if matches && longest.is_none_or(|(other, _)| path.len() > other.len()) {
+                longest = Some((path, entry));
             }
         }
-        match best {
-            Some((_, entry)) => self.entry(registry, entry),
+        match longest {
+            Some((_, entry)) => self.parse_entry(registry, entry),
             None => Ok(None),
         }
     }
 
-    fn entry(&self, registry: &str, entry: &Value) -> Result<Option<Credential>, Error> {
+    fn parse_entry(&self, registry: &str, entry: &Value) -> Result<Option<Credential>, Error> {
         let text = |key: &str| entry.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
         if let Some(token) = text("registrytoken") {
             return Ok(Some(Credential::Bearer(token.to_owned())));
         }
         if let Some(token) = text("identitytoken") {
-            return Ok(Some(Credential::Identity(token.to_owned())));
+            return Ok(Some(Credential::IdentityToken(token.to_owned())));
         }
         if let (Some(user), Some(password)) = (text("username"), text("password")) {
             return Ok(Some(Credential::Basic(user.to_owned(), password.to_owned())));
         }
         let Some(auth) = text("auth") else { return Ok(None) };
-        let wrong = || Error::Form {
+        let invalid = || Error::Invalid {
             path: self.path.display().to_string(),
-            why: format!("the auth of {registry} is not base64 of USER:PASSWORD"),
+            reason: format!("the auth of {registry} is not base64 of USER:PASSWORD"),
         };
-        let plain = STANDARD.decode(auth.trim()).map_err(|_| wrong())?;
-        let plain = String::from_utf8(plain).map_err(|_| wrong())?;
-        let (user, password) = plain.split_once(':').ok_or_else(wrong)?;
-        // Docker pads what it writes.
+        let decoded = STANDARD.decode(auth.trim()).map_err(|_| invalid())?;
+        let decoded = String::from_utf8(decoded).map_err(|_| invalid())?;
+        let (user, password) = decoded.split_once(':').ok_or_else(invalid)?;
+        // Docker pads passwords with NUL bytes.
         Ok(Some(Credential::Basic(user.to_owned(), password.trim_end_matches('\0').to_owned())))
     }
 }
 
-/// Reads an auth file of any of the kinds; for tests and fuzzing.
-pub fn parse(data: &[u8], registry: &str, repository: &str) -> Result<Option<Credential>, Error> {
+/// Finds a credential in the content of an auth file; for tests and fuzzing.
+pub fn find_in_auth_file(data: &[u8], registry: &str, repository: &str) -> Result<Option<Credential>, Error> {
     let path = Path::new("auth.json");
-    let value: Value = serde_json::from_slice(data).map_err(|e| form(path, e))?;
-    // Programs are not started for what is only looked at.
+    let value: Value = serde_json::from_slice(data).map_err(|e| invalid_file(path, e))?;
+    // Do not run helpers.
     let mut value = value;
     if let Some(map) = value.as_object_mut() {
         map.remove("credsStore");
         map.remove("credHelpers");
     }
-    Auths { path, value: &value, legacy: false, helpers: &Helpers::default() }.find(registry, repository)
+    AuthFile { path, value: &value, legacy: false, helpers: &CredentialHelpers::default() }
+        .find(registry, repository)
 }
 
-fn form(path: &Path, why: impl std::fmt::Display) -> Error {
-    Error::Form { path: path.display().to_string(), why: why.to_string() }
+fn invalid_file(path: &Path, reason: impl std::fmt::Display) -> Error {
+    Error::Invalid { path: path.display().to_string(), reason: reason.to_string() }
 }
 
-fn read(path: &Path) -> Result<Option<Value>, Error> {
+fn read_auth_file(path: &Path) -> Result<Option<Value>, Error> {
     let failed = |source| Error::Io { path: path.display().to_string(), source };
     let file = match File::open(path) {
         Ok(file) => file,
@@ -283,60 +290,69 @@ fn read(path: &Path) -> Result<Option<Value>, Error> {
     };
     let mut data = Vec::new();
     if file.take(MAX_FILE + 1).read_to_end(&mut data).map_err(failed)? as u64 > MAX_FILE {
-        return Err(form(path, "it is larger than 4 MiB"));
+        return Err(invalid_file(path, "it is larger than 4 MiB"));
     }
     if data.iter().all(u8::is_ascii_whitespace) {
         return Ok(None);
     }
-    let value: Value = serde_json::from_slice(&data).map_err(|e| form(path, e))?;
-    if value.is_object() { Ok(Some(value)) } else { Err(form(path, "it is not a JSON object")) }
+    let value: Value = serde_json::from_slice(&data).map_err(|e| invalid_file(path, e))?;
+    if value.is_object() { Ok(Some(value)) } else { Err(invalid_file(path, "it is not a JSON object")) }
 }
 
-fn change(path: &Path, value: &mut Value, edit: impl FnOnce(&mut Map<String, Value>)) -> Result<(), Error> {
+fn update_auths(
+    path: &Path,
+    value: &mut Value,
+    edit: impl FnOnce(&mut Map<String, Value>),
+) -> Result<(), Error> {
     let failed = |source| Error::Io { path: path.display().to_string(), source };
-    let map = value.as_object_mut().ok_or_else(|| form(path, "it is not a JSON object"))?;
+    let map = value.as_object_mut().ok_or_else(|| invalid_file(path, "it is not a JSON object"))?;
     let mut auths = match map.remove("auths") {
         Some(Value::Object(auths)) => auths,
         _ => Map::new(),
     };
     edit(&mut auths);
     map.insert("auths".to_owned(), Value::Object(auths));
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(failed)?;
-    let beside = folder.join(format!(".{}.new", crate::disk::unique().map_err(failed)?));
+    let directory = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(directory).map_err(failed)?;
+    let temporary = directory.join(format!(".{}.new", crate::disk::random_name().map_err(failed)?));
     let write = || {
         use std::os::unix::fs::OpenOptionsExt;
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
         file.write_all(format!("{value:#}\n").as_bytes())?;
         file.sync_all()?;
-        // A link to the file stays a link.
-        fs::rename(&beside, fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))
+        // Write through a symlink to the auth file.
+        fs::rename(&temporary, fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))
     };
     write().map_err(|source| {
-        let _ = fs::remove_file(&beside);
+        let _ = fs::remove_file(&temporary);
         failed(source)
     })
 }
 
-fn helper_of(value: &Value, registry: &str) -> Option<String> {
+fn helper_for(value: &Value, registry: &str) -> Option<String> {
     let helpers = value.get("credHelpers").and_then(Value::as_object);
-    let own = helpers.and_then(|map| map.iter().find(|(name, _)| host_of(name) == registry));
-    let own = own.and_then(|(_, helper)| helper.as_str());
-    let name = own.or_else(|| value.get("credsStore")?.as_str()).filter(|name| !name.is_empty())?;
-    // The name becomes part of a program's name: no path may hide in it.
-    let fine = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
-    fine.then(|| name.to_owned())
+    let registry_helper = helpers.and_then(|map| map.iter().find(|(name, _)| entry_host(name) == registry));
+    let registry_helper = registry_helper.and_then(|(_, helper)| helper.as_str());
+    let name =
+        registry_helper.or_else(|| value.get("credsStore")?.as_str()).filter(|name| !name.is_empty())?;
+    // The name becomes part of a program name and must not contain a path.
+    let valid = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    valid.then(|| name.to_owned())
 }
 
-fn from_helper(helpers: &Helpers, helper: &str, registry: &str) -> Result<Option<Credential>, Error> {
-    let Some(answer) = helpers.ask(helper, "get", key(registry).as_bytes())? else { return Ok(None) };
-    let wrong = |why: &str| Error::Helper { name: helper.to_owned(), why: why.to_owned() };
-    let value: Value = serde_json::from_slice(&answer).map_err(|_| wrong("its answer is not JSON"))?;
+fn credential_from_helper(
+    helpers: &CredentialHelpers,
+    helper: &str,
+    registry: &str,
+) -> Result<Option<Credential>, Error> {
+    let Some(output) = helpers.run(helper, "get", server_url(registry).as_bytes())? else { return Ok(None) };
+    let invalid = |reason: &str| Error::Helper { name: helper.to_owned(), reason: reason.to_owned() };
+    let value: Value = serde_json::from_slice(&output).map_err(|_| invalid("its answer is not JSON"))?;
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (user, secret) = (text("Username"), text("Secret"));
     Ok(match (user.as_str(), secret.is_empty()) {
         (_, true) => None,
-        ("<token>", _) => Some(Credential::Identity(secret)),
+        ("<token>", _) => Some(Credential::IdentityToken(secret)),
         _ => Some(Credential::Basic(user, secret)),
     })
 }
@@ -344,7 +360,7 @@ fn from_helper(helpers: &Helpers, helper: &str, registry: &str) -> Result<Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Scratch;
+    use crate::test_util::TempDir;
 
     fn basic(user: &str) -> Option<Credential> {
         Some(Credential::Basic(user.to_owned(), "p:w".to_owned()))
@@ -355,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_specific_entry_wins_and_others_are_not_shown() {
+    fn longest_matching_entry_wins() {
         let text = json!({"auths": {
             "host.example": {"auth": auth("host")}, "host.example/team": {"auth": auth("team")},
             "host.example/team/app": {"auth": auth("app")}, "https://old.example/v1/": {"auth": auth("old")},
@@ -363,25 +379,30 @@ mod tests {
             "host.example.evil": {"auth": auth("evil")}, "empty.example": {}, "bad.example": {"auth": "!"},
         }})
         .to_string();
-        let find = |registry: &str, repository: &str| parse(text.as_bytes(), registry, repository).unwrap();
+        let find = |registry: &str, repository: &str| {
+            find_in_auth_file(text.as_bytes(), registry, repository).unwrap()
+        };
         assert_eq!(find("host.example", "x"), basic("host"));
         assert_eq!(find("host.example", "team/other"), basic("team"));
         assert_eq!(find("host.example", "team/app"), basic("app"));
         assert_eq!(find("host.example", "teamster"), basic("host"));
         assert_eq!(find("old.example", "x"), basic("old"));
         assert_eq!(find("docker.io", "library/x"), basic("hub"));
-        assert_eq!(find("t.example", "x"), Some(Credential::Identity("t".to_owned())));
+        assert_eq!(find("t.example", "x"), Some(Credential::IdentityToken("t".to_owned())));
         for host in ["example", "host.example:5000", "ost.example", "empty.example", ""] {
             assert_eq!(find(host, "x"), None, "{host}");
         }
-        assert!(parse(text.as_bytes(), "bad.example", "x").is_err());
-        assert!(parse(b"[", "x", "y").is_err() && parse(b"[]", "x", "y").unwrap().is_none());
+        assert!(find_in_auth_file(text.as_bytes(), "bad.example", "x").is_err());
+        assert!(
+            find_in_auth_file(b"[", "x", "y").is_err()
+                && find_in_auth_file(b"[]", "x", "y").unwrap().is_none()
+        );
         assert!(!format!("{:?}", basic("secret")).contains("p:w"));
     }
 
     #[test]
-    fn files_are_asked_in_order_and_written_with_care() {
-        let scratch = Scratch::new();
+    fn auth_files_follow_podman_order_and_are_updated_in_place() {
+        let scratch = TempDir::new();
         let (home, run) = (scratch.path("home"), scratch.path("run"));
         let write = |path: &Path, user: &str, host: &str| {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -397,9 +418,13 @@ mod tests {
         assert_eq!(keyring.find("h.example", "x").unwrap(), basic("docker"));
         write(&run.join("containers/auth.json"), "podman", "h.example");
         assert_eq!(keyring.find("h.example", "x").unwrap(), basic("podman"));
-        let given = keyring.clone().with("h.example", Credential::Bearer("b".to_owned()));
-        assert_eq!(given.find("h.example", "x").unwrap(), Some(Credential::Bearer("b".to_owned())));
-        assert_eq!(given.find("other.example", "x").unwrap(), None);
+        let override_credential =
+            keyring.clone().with_credential("h.example", Credential::Bearer("b".to_owned()));
+        assert_eq!(
+            override_credential.find("h.example", "x").unwrap(),
+            Some(Credential::Bearer("b".to_owned()))
+        );
+        assert_eq!(override_credential.find("other.example", "x").unwrap(), None);
 
         keyring.store("new.example:5000", "me", "p:w").unwrap();
         keyring.store("docker.io", "hub", "p:w").unwrap();
@@ -422,10 +447,10 @@ mod tests {
     }
 
     #[test]
-    fn helpers_have_plain_names() {
+    fn rejects_helper_names_with_paths() {
         let value = json!({"credsStore": "../../evil", "credHelpers": {"a.example": "ecr-login", "b.example": "x/y"}});
-        assert_eq!(helper_of(&value, "a.example").unwrap(), "ecr-login");
-        assert_eq!(helper_of(&value, "b.example"), None);
-        assert_eq!(helper_of(&value, "c.example"), None);
+        assert_eq!(helper_for(&value, "a.example").unwrap(), "ecr-login");
+        assert_eq!(helper_for(&value, "b.example"), None);
+        assert_eq!(helper_for(&value, "c.example"), None);
     }
 }

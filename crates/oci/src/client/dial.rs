@@ -1,4 +1,4 @@
-//! Connections: directly or through a proxy.
+//! Connections, direct or through a proxy.
 
 use std::ffi::OsString;
 use std::io;
@@ -17,18 +17,18 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-use super::trust::{Asked, Trust, config};
+use super::tls::{ClientCertRequest, TlsOptions, client_config};
 use crate::reference::is_loopback;
 
-/// How long a connection may take.
-const CONNECT: Duration = Duration::from_secs(15);
+/// Timeout for establishing a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Which proxies stand before whom.
+/// Proxies by destination.
 #[derive(Clone, Default)]
-pub struct Proxies(Option<Arc<Matcher>>);
+pub struct ProxyConfig(Option<Arc<Matcher>>);
 
-impl Proxies {
-    /// `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in capitals or not.
+impl ProxyConfig {
+    /// Reads `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in upper or lower case.
     pub fn from_environment(variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let text = |name: &str| {
             let value = variable(name).or_else(|| variable(&name.to_lowercase()))?;
@@ -51,27 +51,27 @@ impl Proxies {
         Self(Some(Arc::new(builder.build())))
     }
 
-    /// What a proxy wants to be shown with a request that it passes on itself.
+    /// The `Proxy-Authorization` header for requests that a proxy forwards.
     pub(super) fn authorization(&self, uri: &Uri) -> Option<HeaderValue> {
-        let matcher = self.0.as_ref().filter(|_| uri.scheme_str() == Some("http") && !local(uri))?;
+        let matcher = self.0.as_ref().filter(|_| uri.scheme_str() == Some("http") && !is_local(uri))?;
         matcher.intercept(uri)?.basic_auth().cloned()
     }
 }
 
-/// This machine is never behind a proxy.
-fn local(uri: &Uri) -> bool {
+/// Loopback hosts never use a proxy.
+fn is_local(uri: &Uri) -> bool {
     uri.host().is_some_and(is_loopback)
 }
 
-/// Makes connections.
+/// Opens connections.
 #[derive(Clone)]
 pub(super) struct Dialer {
     tcp: HttpConnector,
-    proxies: Proxies,
+    proxies: ProxyConfig,
 }
 
-/// A connection; requests over some go to a proxy that passes them on.
-pub(super) struct Stream {
+/// A TCP connection to a host or a forwarding proxy.
+pub(super) struct DialedStream {
     inner: TokioIo<TcpStream>,
     proxied: bool,
 }
@@ -79,9 +79,9 @@ pub(super) struct Stream {
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
 impl Service<Uri> for Dialer {
-    type Response = Stream;
+    type Response = DialedStream;
     type Error = Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Stream, Error>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<DialedStream, Error>> + Send>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
         self.tcp.poll_ready(context).map_err(Into::into)
@@ -90,33 +90,33 @@ impl Service<Uri> for Dialer {
     fn call(&mut self, uri: Uri) -> Self::Future {
         let mut tcp = self.tcp.clone();
         let proxy =
-            self.proxies.0.as_ref().filter(|_| !local(&uri)).and_then(|matcher| matcher.intercept(&uri));
+            self.proxies.0.as_ref().filter(|_| !is_local(&uri)).and_then(|matcher| matcher.intercept(&uri));
         Box::pin(async move {
             let Some(proxy) = proxy else {
-                return Ok(Stream { inner: tcp.call(uri).await?, proxied: false });
+                return Ok(DialedStream { inner: tcp.call(uri).await?, proxied: false });
             };
-            let named = |e: Error| -> Error { format!("through the proxy {}: {e}", proxy.uri()).into() };
+            let with_proxy = |e: Error| -> Error { format!("through the proxy {}: {e}", proxy.uri()).into() };
             if uri.scheme_str() == Some("https") {
                 let mut tunnel = Tunnel::new(proxy.uri().clone(), tcp);
                 if let Some(auth) = proxy.basic_auth() {
                     tunnel = tunnel.with_auth(auth.clone());
                 }
-                let inner = tunnel.call(uri).await.map_err(|e| named(e.into()))?;
-                return Ok(Stream { inner, proxied: false });
+                let inner = tunnel.call(uri).await.map_err(|e| with_proxy(e.into()))?;
+                return Ok(DialedStream { inner, proxied: false });
             }
-            let inner = tcp.call(proxy.uri().clone()).await.map_err(|e| named(e.into()))?;
-            Ok(Stream { inner, proxied: true })
+            let inner = tcp.call(proxy.uri().clone()).await.map_err(|e| with_proxy(e.into()))?;
+            Ok(DialedStream { inner, proxied: true })
         })
     }
 }
 
-impl Connection for Stream {
+impl Connection for DialedStream {
     fn connected(&self) -> Connected {
         self.inner.connected().proxy(self.proxied)
     }
 }
 
-impl Read for Stream {
+impl Read for DialedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -126,7 +126,7 @@ impl Read for Stream {
     }
 }
 
-impl Write for Stream {
+impl Write for DialedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -156,20 +156,20 @@ impl Write for Stream {
     }
 }
 
-/// What makes connections to one host; without anybody to believe, only such that are not encrypted.
+/// The connector for a host; without TLS options it only connects in plaintext.
 pub(super) fn connector(
     host: &str,
-    trust: Option<&Trust>,
-    proxies: &Proxies,
-    asked: &Arc<Asked>,
+    tls_options: Option<&TlsOptions>,
+    proxies: &ProxyConfig,
+    client_cert_request: &Arc<ClientCertRequest>,
 ) -> Result<HttpsConnector<Dialer>, String> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
-    tcp.set_connect_timeout(Some(CONNECT));
+    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
     tcp.set_nodelay(true);
     let dialer = Dialer { tcp, proxies: proxies.clone() };
     Ok(HttpsConnectorBuilder::new()
-        .with_tls_config(config(host, trust, asked)?)
+        .with_tls_config(client_config(host, tls_options, client_cert_request)?)
         .https_or_http()
         .enable_http1()
         .wrap_connector(dialer))

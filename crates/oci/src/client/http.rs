@@ -1,4 +1,4 @@
-//! Requests to registries: known by name, answered with patience, never shown to strangers.
+//! HTTP requests to registries: authentication, retries, redirects, timeouts.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,89 +19,89 @@ use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use super::auth::{Challenge, Scope, Token, escape};
+use super::auth::{Challenge, Scope, Token, percent_encode};
 use super::credentials::Credential;
 use super::dial::{Dialer, connector};
-use super::trust::{Asked, advice, turned_away};
+use super::tls::{ClientCertRequest, explain_missing_client_certificate, explain_tls_error};
 use super::{Client, Error};
 use crate::reference::{api_host, is_loopback};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
-pub(super) type Body = UnsyncBoxBody<Bytes, BoxError>;
+pub(super) type BoxBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// Somebody to whom connections are made.
-pub(super) struct Peer {
-    client: legacy::Client<HttpsConnector<Dialer>, Body>,
-    asked: Arc<Asked>,
-    /// That it has ever answered.
-    answered: AtomicBool,
+/// The connection pool of an authority.
+pub(super) struct Endpoint {
+    client: legacy::Client<HttpsConnector<Dialer>, BoxBody>,
+    client_cert_request: Arc<ClientCertRequest>,
+    /// Whether the host has ever responded.
+    responded: AtomicBool,
 }
 
-/// How long the head of an answer may take.
-const ANSWER: Duration = Duration::from_secs(120);
-/// How long a large upload may take beside that, for each byte of it: 50 kB a second at least.
-const PER_BYTE: Duration = Duration::from_micros(20);
-/// How long nothing may come of a body.
-pub(super) const SILENCE: Duration = Duration::from_secs(60);
-/// How much is read at a time: more does not fit into the processor's cache until it is hashed and written.
-const READ: usize = 256 << 10;
-pub(super) const MAX_HOPS: usize = 5;
+/// Timeout for the response head.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(120);
+/// Additional timeout per uploaded byte: at least 50 kB/s.
+const UPLOAD_TIMEOUT_PER_BYTE: Duration = Duration::from_micros(20);
+/// Maximum time between two frames of a response body.
+pub(super) const BODY_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Read buffer size; larger buffers leave the CPU cache before they are hashed and written.
+const READ_BUFFER_SIZE: usize = 256 << 10;
+pub(super) const MAX_REDIRECTS: usize = 5;
 const MAX_TOKEN: usize = 1 << 20;
-const MAX_MESSAGE: usize = 64 << 10;
+const MAX_ERROR_BODY: usize = 64 << 10;
 
-/// What is sent.
-pub(super) enum Payload {
-    /// What can be sent again.
+/// A request body.
+pub(super) enum RequestBody {
+    /// Bytes that can be sent again.
     Bytes(Bytes),
-    /// What cannot, and how long it is.
-    Stream(Body, u64),
+    /// A stream that can be sent once, and its length.
+    Stream(BoxBody, u64),
 }
 
-impl Payload {
+impl RequestBody {
     pub(super) fn none() -> Self {
         Self::Bytes(Bytes::new())
     }
 }
 
-/// A request.
-pub(super) struct Call {
+/// A request to a registry.
+pub(super) struct RegistryRequest {
     pub method: Method,
     pub uri: Uri,
     pub headers: HeaderMap,
-    pub payload: Payload,
+    pub body: RequestBody,
     pub scope: Scope,
 }
 
-impl Call {
+impl RegistryRequest {
     pub(super) fn new(method: Method, uri: Uri, scope: Scope) -> Self {
-        Self { method, uri, headers: HeaderMap::new(), payload: Payload::none(), scope }
+        Self { method, uri, headers: HeaderMap::new(), body: RequestBody::none(), scope }
     }
 }
 
-/// A registry that is talked to.
-pub(super) struct Host {
-    /// As references name it.
+/// A registry and its authentication state.
+pub(super) struct RegistryHost {
+    /// The registry as written in references.
     pub registry: String,
-    /// `https://HOST`.
+    /// Base URL, `https://HOST`.
     pub base: String,
     authority: String,
-    state: Mutex<State>,
-    /// What was found for a repository: a helper is a program, and asking it for each request takes long.
-    found: tokio::sync::Mutex<HashMap<String, Credential>>,
+    auth_state: Mutex<AuthState>,
+    /// Credentials by repository, cached because a credential helper is a program.
+    credentials: tokio::sync::Mutex<HashMap<String, Credential>>,
 }
 
 #[derive(Default)]
-struct State {
+struct AuthState {
     challenge: Option<Challenge>,
     tokens: HashMap<String, Token>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An address without what may be secret in it.
-pub(super) fn shown(uri: &Uri) -> String {
+/// The URI without query, which may contain secrets.
+pub(super) fn display_uri(uri: &Uri) -> String {
     format!(
         "{}://{}{}",
         uri.scheme_str().unwrap_or_default(),
@@ -110,8 +110,8 @@ pub(super) fn shown(uri: &Uri) -> String {
     )
 }
 
-/// The causes of an error, the last one last.
-fn causes(error: &dyn std::error::Error) -> String {
+/// An error with its chain of sources.
+fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
@@ -125,45 +125,45 @@ fn causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-impl Host {
+impl RegistryHost {
     pub(super) fn uri(&self, path: &str) -> Result<Uri, Error> {
         let text = format!("{}{path}", self.base);
-        text.parse().map_err(|_| Error::Address(text))
+        text.parse().map_err(|_| Error::InvalidUrl(text))
     }
 }
 
 impl Client {
-    /// The one who makes connections to an authority.
-    fn peer(&self, authority: &str, secure: bool) -> Result<Arc<Peer>, Error> {
-        let mut peers = locked(&self.inner.peers);
-        let key = (authority.to_owned(), secure);
-        if let Some(peer) = peers.get(&key) {
-            return Ok(peer.clone());
+    /// The connection pool of an authority.
+    fn endpoint(&self, authority: &str, tls_enabled: bool) -> Result<Arc<Endpoint>, Error> {
+        let mut endpoints = lock(&self.inner.endpoints);
+        let key = (authority.to_owned(), tls_enabled);
+        if let Some(endpoint) = endpoints.get(&key) {
+            return Ok(endpoint.clone());
         }
-        // Reading all authorities of this machine takes longer than a small answer: only who speaks TLS needs them.
-        let trust = secure.then_some(&self.inner.options.trust);
-        let asked = Arc::default();
-        let made = connector(authority, trust, &self.inner.options.proxies, &asked);
+        // Loading the system's root certificates is slow, so plaintext endpoints skip it.
+        let tls = tls_enabled.then_some(&self.inner.options.tls);
+        let client_cert_request = Arc::default();
+        let connector = connector(authority, tls, &self.inner.options.proxies, &client_cert_request);
         let client = legacy::Client::builder(TokioExecutor::new())
             .pool_idle_timeout(Duration::from_secs(30))
             .pool_timer(TokioTimer::new())
-            .http1_max_buf_size(READ)
-            .build(made.map_err(Error::Tls)?);
-        let peer = Arc::new(Peer { client, asked, answered: AtomicBool::new(false) });
-        peers.insert(key, peer.clone());
-        Ok(peer)
+            .http1_max_buf_size(READ_BUFFER_SIZE)
+            .build(connector.map_err(Error::Tls)?);
+        let endpoint = Arc::new(Endpoint { client, client_cert_request, responded: AtomicBool::new(false) });
+        endpoints.insert(key, endpoint.clone());
+        Ok(endpoint)
     }
 
-    /// A registry. With one of this machine it is tried whether it speaks TLS; with others it has to, unless the user
-    /// said otherwise.
-    pub(super) async fn host(&self, registry: &str) -> Result<Arc<Host>, Error> {
-        let known = || locked(&self.inner.hosts).get(registry).cloned();
-        if let Some(host) = known() {
+    /// The host of a registry. Loopback registries are probed for TLS; others use TLS unless plain HTTP is
+    /// configured.
+    pub(super) async fn registry_host(&self, registry: &str) -> Result<Arc<RegistryHost>, Error> {
+        let cached = || lock(&self.inner.hosts).get(registry).cloned();
+        if let Some(host) = cached() {
             return Ok(host);
         }
-        // One tries, and all others who want to know wait.
-        let _trying = self.inner.trying.lock().await;
-        if let Some(host) = known() {
+        // Concurrent requests wait for one probe.
+        let _probe_guard = self.inner.probe_lock.lock().await;
+        if let Some(host) = cached() {
             return Ok(host);
         }
         let authority = api_host(registry).to_owned();
@@ -174,34 +174,35 @@ impl Client {
         } else {
             "https"
         };
-        let host = Arc::new(Host {
+        let host = Arc::new(RegistryHost {
             registry: registry.to_owned(),
             base: format!("{scheme}://{authority}"),
             authority,
-            state: Mutex::default(),
-            found: tokio::sync::Mutex::default(),
+            auth_state: Mutex::default(),
+            credentials: tokio::sync::Mutex::default(),
         });
-        Ok(locked(&self.inner.hosts).entry(registry.to_owned()).or_insert(host).clone())
+        Ok(lock(&self.inner.hosts).entry(registry.to_owned()).or_insert(host).clone())
     }
 
-    /// How a registry of this machine is talked to. Nothing secret is sent to find out.
+    /// Probes whether a loopback registry uses TLS. Sends no credentials.
     async fn probe(&self, authority: &str) -> Result<&'static str, Error> {
         let address = |scheme: &str| {
             let text = format!("{scheme}://{authority}/v2/");
-            text.parse::<Uri>().map_err(|_| Error::Address(text))
+            text.parse::<Uri>().map_err(|_| Error::InvalidUrl(text))
         };
-        let ask = async |uri: &Uri| self.send_once(Method::GET, uri, HeaderMap::new(), Payload::none()).await;
-        if let Ok(response) = ask(&address("http")?).await
-            // Servers that speak TLS say something else to those who do not, if anything.
+        let get =
+            async |uri: &Uri| self.send_once(Method::GET, uri, HeaderMap::new(), RequestBody::none()).await;
+        if let Ok(response) = get(&address("http")?).await
+            // TLS servers answer plaintext requests with another status or not at all.
             && matches!(response.status().as_u16(), 200 | 401)
         {
-            // A connection can be used again when all was read.
-            let _ = bounded(response.into_body(), MAX_MESSAGE).await;
+            // Read the body so that the connection is reused.
+            let _ = read_body(response.into_body(), MAX_ERROR_BODY).await;
             return Ok("http");
         }
-        match ask(&address("https")?).await {
+        match get(&address("https")?).await {
             Ok(_) => Ok("https"),
-            // Who shows a certificate speaks TLS, whatever we think of the certificate.
+            // A certificate error proves that the server uses TLS.
             Err(error @ Error::Certificate { .. }) => Err(error),
             Err(_) => Ok("http"),
         }
@@ -212,20 +213,24 @@ impl Client {
         method: Method,
         uri: &Uri,
         headers: HeaderMap,
-        payload: Payload,
+        body: RequestBody,
     ) -> Result<Response<Incoming>, Error> {
         let authority = uri.authority().map(|authority| authority.as_str().to_owned()).unwrap_or_default();
-        let peer = self.peer(&authority, uri.scheme_str() == Some("https"))?;
-        let (body, patience) = match payload {
-            Payload::Bytes(data) if data.is_empty() => {
-                (Empty::new().map_err(|e| match e {}).boxed_unsync(), ANSWER)
+        let endpoint = self.endpoint(&authority, uri.scheme_str() == Some("https"))?;
+        let (body, timeout) = match body {
+            RequestBody::Bytes(data) if data.is_empty() => {
+                (Empty::new().map_err(|e| match e {}).boxed_unsync(), RESPONSE_TIMEOUT)
             }
-            Payload::Bytes(data) => (Full::new(data).map_err(|e| match e {}).boxed_unsync(), ANSWER),
-            Payload::Stream(body, size) => {
-                (body, ANSWER + PER_BYTE.saturating_mul(u32::try_from(size).unwrap_or(u32::MAX)))
+            RequestBody::Bytes(data) => {
+                (Full::new(data).map_err(|e| match e {}).boxed_unsync(), RESPONSE_TIMEOUT)
             }
+            RequestBody::Stream(body, size) => (
+                body,
+                RESPONSE_TIMEOUT
+                    + UPLOAD_TIMEOUT_PER_BYTE.saturating_mul(u32::try_from(size).unwrap_or(u32::MAX)),
+            ),
         };
-        let failed = |why: String| Error::Connect { host: authority.clone(), why };
+        let failed = |reason: String| Error::Connect { host: authority.clone(), reason };
         let mut request =
             Request::builder().method(method).uri(uri).body(body).map_err(|e| failed(e.to_string()))?;
         *request.headers_mut() = headers;
@@ -235,208 +240,224 @@ impl Client {
         if let Some(proxy) = self.inner.options.proxies.authorization(uri) {
             request.headers_mut().insert(PROXY_AUTHORIZATION, proxy);
         }
-        match tokio::time::timeout(patience, peer.client.request(request)).await {
+        match tokio::time::timeout(timeout, endpoint.client.request(request)).await {
             Ok(Ok(response)) => {
-                peer.answered.store(true, Ordering::Relaxed);
+                endpoint.responded.store(true, Ordering::Relaxed);
                 Ok(response)
             }
             Ok(Err(e)) => {
-                let why = causes(&e);
-                let turned = peer.asked.in_vain() && !peer.answered.load(Ordering::Relaxed);
-                match advice(&why).or_else(|| turned.then(|| turned_away(&why))) {
-                    Some(why) => Err(Error::Certificate { host: authority.clone(), why }),
-                    None => Err(failed(why)),
+                let reason = error_chain(&e);
+                let rejected_without_certificate = endpoint.client_cert_request.was_requested()
+                    && !endpoint.responded.load(Ordering::Relaxed);
+                match explain_tls_error(&reason).or_else(|| {
+                    rejected_without_certificate.then(|| explain_missing_client_certificate(&reason))
+                }) {
+                    Some(reason) => Err(Error::Certificate { host: authority.clone(), reason }),
+                    None => Err(failed(reason)),
                 }
             }
-            Err(_) => Err(failed(format!("no answer in {} s", patience.as_secs()))),
+            Err(_) => Err(failed(format!("no response within {} s", timeout.as_secs()))),
         }
     }
 
-    /// Sends a request to a registry: with what it wants to be shown, again when that may help, and after redirections.
-    /// What cannot be sent twice is sent once.
-    pub(super) async fn send(&self, host: &Host, mut call: Call) -> Result<Response<Incoming>, Error> {
+    /// Sends a request with authentication, retries and redirects. A streamed body is sent only once.
+    pub(super) async fn send(
+        &self,
+        host: &RegistryHost,
+        mut request: RegistryRequest,
+    ) -> Result<Response<Incoming>, Error> {
         let mut attempt = 0;
-        let mut asked = false;
-        let mut hops = 0;
-        // Credentials are for this place and no other.
-        let mut home = call.uri.authority().is_some_and(|authority| authority.as_str() == host.authority)
-            && call.uri.scheme_str() == host.base.split(':').next();
+        let mut challenged = false;
+        let mut redirects = 0;
+        // Credentials are sent to the registry's origin only.
+        let mut same_origin =
+            request.uri.authority().is_some_and(|authority| authority.as_str() == host.authority)
+                && request.uri.scheme_str() == host.base.split(':').next();
         loop {
-            let mut headers = call.headers.clone();
-            let mut known = false;
-            if home && let Some(value) = self.authorization(host, &call.scope).await? {
+            let mut headers = request.headers.clone();
+            let mut authenticated = false;
+            if same_origin && let Some(value) = self.authorization(host, &request.scope).await? {
                 headers.insert(AUTHORIZATION, value);
-                known = true;
+                authenticated = true;
             }
-            let (payload, again) = match &mut call.payload {
-                Payload::Bytes(data) => (Payload::Bytes(data.clone()), true),
-                stream => (std::mem::replace(stream, Payload::none()), false),
+            let (body, replayable) = match &mut request.body {
+                RequestBody::Bytes(data) => (RequestBody::Bytes(data.clone()), true),
+                stream => (std::mem::replace(stream, RequestBody::none()), false),
             };
-            let sent = self.send_once(call.method.clone(), &call.uri, headers, payload).await;
-            let pause = match &sent {
+            let sent = self.send_once(request.method.clone(), &request.uri, headers, body).await;
+            let retry = match &sent {
                 Ok(response) => match response.status().as_u16() {
-                    401 if home && !asked => {
-                        asked = true;
-                        if known {
-                            // It may have been changed since it was looked up.
-                            host.found.lock().await.remove(repository(&call.scope));
+                    401 if same_origin && !challenged => {
+                        challenged = true;
+                        if authenticated {
+                            // The cached credential may be outdated.
+                            host.credentials.lock().await.remove(repository_name(&request.scope));
                         }
-                        self.challenged(host, &call.scope, response.headers());
-                        if again {
+                        self.store_challenge(host, &request.scope, response.headers());
+                        if replayable {
                             continue;
                         }
                         None
                     }
                     301 | 302 | 303 | 307 | 308
-                        if again && matches!(call.method, Method::GET | Method::HEAD) =>
+                        if replayable && matches!(request.method, Method::GET | Method::HEAD) =>
                     {
-                        hops += 1;
-                        let to = location(&call.uri, response.headers())?;
-                        if hops > MAX_HOPS {
+                        redirects += 1;
+                        let target = redirect_location(&request.uri, response.headers())?;
+                        if redirects > MAX_REDIRECTS {
                             return Err(Error::Redirect {
-                                from: shown(&call.uri),
-                                why: "there are too many".to_owned(),
+                                from: display_uri(&request.uri),
+                                reason: "too many redirects".to_owned(),
                             });
                         }
-                        home = home && to.authority() == call.uri.authority();
-                        call.uri = to;
+                        same_origin = same_origin && target.authority() == request.uri.authority();
+                        request.uri = target;
                         continue;
                     }
-                    408 | 429 | 500 | 502..=504 if again => Some(retry_after(response.headers())),
+                    408 | 429 | 500 | 502..=504 if replayable => Some(retry_after(response.headers())),
                     _ => None,
                 },
-                Err(Error::Connect { .. }) if again => Some(None),
+                Err(Error::Connect { .. }) if replayable => Some(None),
                 Err(_) => None,
             };
-            match pause {
-                Some(asked) if attempt < self.inner.options.retries => {
-                    let pause = asked.unwrap_or_else(|| self.pause(attempt));
+            match retry {
+                Some(delay) if attempt < self.inner.options.retries => {
+                    let delay = delay.unwrap_or_else(|| self.backoff(attempt));
                     attempt += 1;
-                    tokio::time::sleep(pause).await;
+                    tokio::time::sleep(delay).await;
                 }
                 _ => return sent,
             }
         }
     }
 
-    /// How long to wait after the n-th failure: longer each time, and not all at the same moment.
-    pub(super) fn pause(&self, attempt: u32) -> Duration {
-        let whole = Duration::from_millis(200).saturating_mul(1 << attempt.min(6));
+    /// Exponential backoff with jitter.
+    pub(super) fn backoff(&self, attempt: u32) -> Duration {
+        let delay = Duration::from_millis(200).saturating_mul(1 << attempt.min(6));
         let mut byte = [0];
         let _ = getrandom::fill(&mut byte);
-        whole / 2 + whole / 2 * u32::from(byte[0]) / 255
+        delay / 2 + delay / 2 * u32::from(byte[0]) / 255
     }
 
-    fn challenged(&self, host: &Host, scope: &Scope, headers: &HeaderMap) {
+    fn store_challenge(&self, host: &RegistryHost, scope: &Scope, headers: &HeaderMap) {
         let texts = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
-        let mut state = locked(&host.state);
-        state.challenge = Challenge::parse(texts);
-        state.tokens.remove(&scope.texts().join(" "));
+        let mut auth_state = lock(&host.auth_state);
+        auth_state.challenge = Challenge::parse(texts);
+        auth_state.tokens.remove(&scope.to_strings().join(" "));
     }
 
-    async fn credential(&self, host: &Host, scope: &Scope) -> Result<Option<Credential>, Error> {
-        // Others who want the same wait for the first one.
-        let mut all = host.found.lock().await;
-        if let Some(found) = all.get(repository(scope)) {
-            return Ok(Some(found.clone()));
+    async fn credential(&self, host: &RegistryHost, scope: &Scope) -> Result<Option<Credential>, Error> {
+        // Concurrent requests wait for the first lookup.
+        let mut all = host.credentials.lock().await;
+        if let Some(credential) = all.get(repository_name(scope)) {
+            return Ok(Some(credential.clone()));
         }
         let keyring = self.inner.options.keyring.clone();
-        let (registry, name) = (host.registry.clone(), repository(scope).to_owned());
-        let found = tokio::task::spawn_blocking(move || keyring.find(&registry, &name)).await;
-        let found = found.map_err(|e| Error::Wrong(e.to_string()))??;
-        // Where there is none, there may be one after a login.
-        if let Some(found) = &found {
-            all.insert(repository(scope).to_owned(), found.clone());
+        let (registry, name) = (host.registry.clone(), repository_name(scope).to_owned());
+        let credential = tokio::task::spawn_blocking(move || keyring.find(&registry, &name)).await;
+        let credential = credential.map_err(|e| Error::Unexpected(e.to_string()))??;
+        // Do not cache a miss: the user may log in later.
+        if let Some(credential) = &credential {
+            all.insert(repository_name(scope).to_owned(), credential.clone());
         }
-        Ok(found)
+        Ok(credential)
     }
 
-    /// What is shown with a request.
-    async fn authorization(&self, host: &Host, scope: &Scope) -> Result<Option<HeaderValue>, Error> {
-        let key = scope.texts().join(" ");
+    /// The `Authorization` header of a request.
+    async fn authorization(&self, host: &RegistryHost, scope: &Scope) -> Result<Option<HeaderValue>, Error> {
+        let key = scope.to_strings().join(" ");
         let challenge = {
-            let state = locked(&host.state);
-            let Some(challenge) = state.challenge.clone() else { return Ok(None) };
-            if let Some(token) = state.tokens.get(&key).filter(|token| token.until > Instant::now()) {
-                return Ok(Some(secret(&format!("Bearer {}", token.text))?));
+            let auth_state = lock(&host.auth_state);
+            let Some(challenge) = auth_state.challenge.clone() else { return Ok(None) };
+            if let Some(token) = auth_state.tokens.get(&key).filter(|token| token.expires_at > Instant::now())
+            {
+                return Ok(Some(sensitive_header(&format!("Bearer {}", token.value))?));
             }
             challenge
         };
         let credential = self.credential(host, scope).await?;
         match (challenge, credential) {
-            (_, Some(Credential::Bearer(token))) => Ok(Some(secret(&format!("Bearer {token}"))?)),
-            (Challenge::Basic, Some(Credential::Basic(user, password))) => Ok(Some(basic(&user, &password)?)),
+            (_, Some(Credential::Bearer(token))) => Ok(Some(sensitive_header(&format!("Bearer {token}"))?)),
+            (Challenge::Basic, Some(Credential::Basic(user, password))) => {
+                Ok(Some(basic_auth(&user, &password)?))
+            }
             (Challenge::Basic, _) => Ok(None),
-            (Challenge::Bearer { realm, service, scope: said }, credential) => {
-                let token = self.token(host, &realm, service.as_deref(), said, scope, credential).await?;
-                let value = secret(&format!("Bearer {}", token.text))?;
-                locked(&host.state).tokens.insert(key, token);
+            (Challenge::Bearer { realm, service, scope: declared }, credential) => {
+                let token =
+                    self.fetch_token(host, &realm, service.as_deref(), declared, scope, credential).await?;
+                let value = sensitive_header(&format!("Bearer {}", token.value))?;
+                lock(&host.auth_state).tokens.insert(key, token);
                 Ok(Some(value))
             }
         }
     }
 
-    async fn token(
+    async fn fetch_token(
         &self,
-        host: &Host,
+        host: &RegistryHost,
         realm: &str,
         service: Option<&str>,
-        said: Option<String>,
+        declared: Option<String>,
         scope: &Scope,
         credential: Option<Credential>,
     ) -> Result<Token, Error> {
         let from: Uri = host.uri("/v2/")?;
-        let realm: Uri = realm.parse().map_err(|_| Error::Address(realm.to_owned()))?;
-        check_hop(&from, &realm)?;
+        let realm: Uri = realm.parse().map_err(|_| Error::InvalidUrl(realm.to_owned()))?;
+        check_redirect(&from, &realm)?;
         let mut pairs: Vec<(&str, String)> =
             service.map(|service| ("service", service.to_owned())).into_iter().collect();
-        let mut scopes = scope.texts();
-        // The registry knows best what it wants, where it speaks of the same repository.
-        if let Some(said) =
-            said.filter(|said| scope.repository.is_none() || !scopes.iter().any(|own| own == said))
+        let mut scopes = scope.to_strings();
+        // Add the challenge's scope if it is for the same repository.
+        if let Some(declared) = declared
+            .filter(|declared| scope.repository.is_none() || !scopes.iter().any(|own| own == declared))
         {
-            let same =
-                scope.repository.as_ref().is_none_or(|name| said.starts_with(&format!("repository:{name}:")));
-            if same && !scopes.iter().any(|own| said.ends_with(":pull") && own.starts_with(&said)) {
-                scopes.push(said);
+            let same = scope
+                .repository
+                .as_ref()
+                .is_none_or(|name| declared.starts_with(&format!("repository:{name}:")));
+            if same && !scopes.iter().any(|own| declared.ends_with(":pull") && own.starts_with(&declared)) {
+                scopes.push(declared);
             }
         }
         pairs.extend(scopes.into_iter().map(|scope| ("scope", scope)));
         let mut headers = HeaderMap::new();
-        let (method, uri, payload) = match &credential {
-            Some(Credential::Identity(token)) => {
+        let (method, uri, body) = match &credential {
+            Some(Credential::IdentityToken(token)) => {
                 pairs.push(("grant_type", "refresh_token".to_owned()));
                 pairs.push(("client_id", "podium".to_owned()));
                 pairs.push(("refresh_token", token.clone()));
                 headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
-                (Method::POST, realm, Payload::Bytes(query(&pairs, true).into()))
+                (Method::POST, realm, RequestBody::Bytes(form_encode(&pairs).into()))
             }
             _ => {
                 if let Some(Credential::Basic(user, password)) = &credential {
-                    headers.insert(AUTHORIZATION, basic(user, password)?);
+                    headers.insert(AUTHORIZATION, basic_auth(user, password)?);
                 }
                 let text = realm.to_string();
                 let joined =
-                    format!("{text}{}{}", if text.contains('?') { "&" } else { "?" }, query(&pairs, false));
-                (Method::GET, joined.parse().map_err(|_| Error::Address(text))?, Payload::none())
+                    format!("{text}{}{}", if text.contains('?') { "&" } else { "?" }, form_encode(&pairs));
+                (Method::GET, joined.parse().map_err(|_| Error::InvalidUrl(text))?, RequestBody::none())
             }
         };
-        let response = self.send_once(method, &uri, headers, payload).await?;
+        let response = self.send_once(method, &uri, headers, body).await?;
         if !response.status().is_success() {
             if matches!(response.status().as_u16(), 400 | 401 | 403) {
-                return Err(Error::Login { registry: host.registry.clone(), known: credential.is_some() });
+                return Err(Error::LoginRequired {
+                    registry: host.registry.clone(),
+                    credentials_sent: credential.is_some(),
+                });
             }
-            return Err(self.refusal("GET", &uri, response).await);
+            return Err(self.status_error("GET", &uri, response).await);
         }
-        let data = bounded(response.into_body(), MAX_TOKEN).await?;
+        let data = read_body(response.into_body(), MAX_TOKEN).await?;
         Token::parse(&data, Instant::now())
-            .ok_or_else(|| Error::Wrong(format!("{} gave no token", shown(&uri))))
+            .ok_or_else(|| Error::Unexpected(format!("{}: the response has no token", display_uri(&uri))))
     }
 
-    /// The error of an answer that is none that was hoped for.
-    pub(super) async fn refusal(&self, method: &str, uri: &Uri, response: Response<Incoming>) -> Error {
+    /// Converts an unexpected response to an error.
+    pub(super) async fn status_error(&self, method: &str, uri: &Uri, response: Response<Incoming>) -> Error {
         let status = response.status();
-        let data = bounded(response.into_body(), MAX_MESSAGE).await.unwrap_or_default();
+        let data = read_body(response.into_body(), MAX_ERROR_BODY).await.unwrap_or_default();
         let value: serde_json::Value = serde_json::from_slice(&data).unwrap_or_default();
         let first = value.get("errors").and_then(|errors| errors.get(0));
         let text =
@@ -448,47 +469,48 @@ impl Client {
             (false, true) => plain(code),
             _ => status.canonical_reason().unwrap_or("no reason").to_owned(),
         };
-        Error::Status { method: method.to_owned(), url: shown(uri), status, message }
+        Error::Status { method: method.to_owned(), url: display_uri(uri), status, message }
     }
 
-    /// As [`Client::send`]; every answer but these is an error.
-    pub(super) async fn expect(
+    /// Like [`Client::send`]; any other status is an error.
+    pub(super) async fn send_expecting(
         &self,
-        host: &Host,
-        call: Call,
-        hoped: &[u16],
+        host: &RegistryHost,
+        request: RegistryRequest,
+        expected: &[u16],
     ) -> Result<Response<Incoming>, Error> {
-        let (method, uri) = (call.method.to_string(), call.uri.clone());
-        let scope = call.scope.clone();
-        let response = self.send(host, call).await?;
-        if hoped.contains(&response.status().as_u16()) {
+        let (method, uri) = (request.method.to_string(), request.uri.clone());
+        let scope = request.scope.clone();
+        let response = self.send(host, request).await?;
+        if expected.contains(&response.status().as_u16()) {
             return Ok(response);
         }
         if response.status() == StatusCode::UNAUTHORIZED {
-            let known = self.credential(host, &scope).await?.is_some();
-            return Err(Error::Login { registry: host.registry.clone(), known });
+            let credentials_sent = self.credential(host, &scope).await?.is_some();
+            return Err(Error::LoginRequired { registry: host.registry.clone(), credentials_sent });
         }
-        Err(self.refusal(&method, &uri, response).await)
+        Err(self.status_error(&method, &uri, response).await)
     }
 }
 
-fn repository(scope: &Scope) -> &str {
+fn repository_name(scope: &Scope) -> &str {
     scope.repository.as_deref().unwrap_or_default()
 }
 
-fn secret(text: &str) -> Result<HeaderValue, Error> {
-    let mut value = HeaderValue::from_str(text)
-        .map_err(|_| Error::Wrong("a credential has characters that no header can have".to_owned()))?;
+fn sensitive_header(text: &str) -> Result<HeaderValue, Error> {
+    let mut value = HeaderValue::from_str(text).map_err(|_| {
+        Error::Unexpected("the credential contains characters that are invalid in a header".to_owned())
+    })?;
     value.set_sensitive(true);
     Ok(value)
 }
 
-pub(super) fn basic(user: &str, password: &str) -> Result<HeaderValue, Error> {
-    secret(&format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))))
+pub(super) fn basic_auth(user: &str, password: &str) -> Result<HeaderValue, Error> {
+    sensitive_header(&format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))))
 }
 
-fn query(pairs: &[(&str, String)], _form: bool) -> String {
-    pairs.iter().map(|(key, value)| format!("{key}={}", escape(value))).collect::<Vec<_>>().join("&")
+fn form_encode(pairs: &[(&str, String)]) -> String {
+    pairs.iter().map(|(key, value)| format!("{key}={}", percent_encode(value))).collect::<Vec<_>>().join("&")
 }
 
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
@@ -496,29 +518,35 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(seconds.min(30)))
 }
 
-/// Whether one may go from one place to another: never from TLS to none, and never from elsewhere to this machine.
-pub(super) fn check_hop(from: &Uri, to: &Uri) -> Result<(), Error> {
-    let wrong = |why: &str| Error::Redirect { from: shown(from), why: format!("to {}, {why}", shown(to)) };
+/// Rejects redirects from TLS to plaintext and from other hosts to loopback.
+pub(super) fn check_redirect(from: &Uri, target: &Uri) -> Result<(), Error> {
+    let invalid = |reason: &str| Error::Redirect {
+        from: display_uri(from),
+        reason: format!("to {}, {reason}", display_uri(target)),
+    };
     let host = |uri: &Uri| uri.authority().map(|authority| authority.as_str().to_owned()).unwrap_or_default();
-    match to.scheme_str() {
+    match target.scheme_str() {
         Some("https") => {}
         Some("http") if from.scheme_str() == Some("http") => {}
-        Some("http") => return Err(wrong("which is not encrypted")),
-        _ => return Err(wrong("which is no address of the web")),
+        Some("http") => return Err(invalid("which is not encrypted")),
+        _ => return Err(invalid("which is not an HTTP URL")),
     }
-    if host(to).contains('@') {
-        return Err(wrong("which has a name in it"));
+    if host(target).contains('@') {
+        return Err(invalid("which contains credentials"));
     }
-    if is_loopback(&host(to)) && !is_loopback(&host(from)) {
-        return Err(wrong("which is this machine"));
+    if is_loopback(&host(target)) && !is_loopback(&host(from)) {
+        return Err(invalid("which is a loopback address"));
     }
     Ok(())
 }
 
-/// Where an answer says to go on.
-pub(super) fn location(from: &Uri, headers: &HeaderMap) -> Result<Uri, Error> {
-    let wrong = || Error::Redirect { from: shown(from), why: "it does not say where to".to_owned() };
-    let text = headers.get(LOCATION).and_then(|value| value.to_str().ok()).ok_or_else(wrong)?;
+/// The target of a `Location` header.
+pub(super) fn redirect_location(from: &Uri, headers: &HeaderMap) -> Result<Uri, Error> {
+    let invalid = || Error::Redirect {
+        from: display_uri(from),
+        reason: "the Location header is missing or invalid".to_owned(),
+    };
+    let text = headers.get(LOCATION).and_then(|value| value.to_str().ok()).ok_or_else(invalid)?;
     let whole = if text.contains("://") {
         text.to_owned()
     } else if text.starts_with("//") {
@@ -530,26 +558,27 @@ pub(super) fn location(from: &Uri, headers: &HeaderMap) -> Result<Uri, Error> {
             from.authority().map_or("", |a| a.as_str())
         )
     } else {
-        return Err(wrong());
+        return Err(invalid());
     };
-    let to: Uri = whole.parse().map_err(|_| wrong())?;
-    check_hop(from, &to)?;
-    Ok(to)
+    let target: Uri = whole.parse().map_err(|_| invalid())?;
+    check_redirect(from, &target)?;
+    Ok(target)
 }
 
-/// A body that has to be small.
-pub(super) async fn bounded(mut body: Incoming, limit: usize) -> Result<Vec<u8>, Error> {
+/// Reads a response body of limited size.
+pub(super) async fn read_body(mut body: Incoming, limit: usize) -> Result<Vec<u8>, Error> {
     let mut data = Vec::new();
     loop {
-        let frame = tokio::time::timeout(SILENCE, body.frame()).await;
-        let frame = frame.map_err(|_| Error::Wrong("the answer did not end".to_owned()))?;
+        let frame = tokio::time::timeout(BODY_IDLE_TIMEOUT, body.frame()).await;
+        let frame = frame.map_err(|_| Error::Unexpected("the response body timed out".to_owned()))?;
         let Some(frame) = frame else { return Ok(data) };
-        let frame = frame.map_err(|e| Error::Wrong(format!("the answer broke off: {}", causes(&e))))?;
-        if let Ok(part) = frame.into_data() {
-            if data.len() + part.len() > limit {
-                return Err(Error::Wrong(format!("the answer is larger than {limit} bytes")));
+        let frame = frame
+            .map_err(|e| Error::Unexpected(format!("the response was interrupted: {}", error_chain(&e))))?;
+        if let Ok(chunk) = frame.into_data() {
+            if data.len() + chunk.len() > limit {
+                return Err(Error::Unexpected(format!("the response is larger than {limit} bytes")));
             }
-            data.extend_from_slice(&part);
+            data.extend_from_slice(&chunk);
         }
     }
 }

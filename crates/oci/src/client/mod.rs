@@ -1,4 +1,4 @@
-//! A client of registries: OCI's and docker's.
+//! A registry client for OCI and Docker images.
 //!
 //! ```no_run
 //! # async fn example(layout: podium_oci::Layout) -> Result<(), Box<dyn std::error::Error>> {
@@ -6,116 +6,116 @@
 //!
 //! let client = Client::new(Options::default());
 //! let name = Reference::parse("localhost:5000/team/app:1.0")?;
-//! let image = client.pull(&name, &layout, &Platforms::One(Platform::here()), &podium_oci::quiet()).await?;
-//! client.push(&layout, &image, &name.with_tag("copy")?, &podium_oci::quiet()).await?;
+//! let image = client.pull(&name, &layout, &Platforms::One(Platform::host()), &podium_oci::no_progress()).await?;
+//! client.push(&layout, &image, &name.with_tag("copy")?, &podium_oci::no_progress()).await?;
 //! # Ok(())
 //! # }
 //! ```
 
+mod api;
 pub mod auth;
+mod credential_helper;
 pub mod credentials;
 pub mod dial;
 pub mod fetch;
-mod helper;
 mod http;
 mod pull;
 mod push;
-mod registry;
 pub mod remote;
-pub mod trust;
+pub mod tls;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use crate::digest::Digest;
-use crate::model::{Descriptor, Document, Platform};
-use crate::{blobs, layout, model, reference};
+use crate::model::{Descriptor, ManifestOrIndex, Platform};
+use crate::{blob_source, layout, model, reference};
 
-pub use remote::Remote;
+pub use remote::RemoteImage;
 
-/// Why a registry could not be used.
+/// A failed registry operation.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There was no answer.
-    #[error("{host} cannot be reached: {why}")]
+    /// The host cannot be reached.
+    #[error("{host} cannot be reached: {reason}")]
     Connect {
-        /// Who was asked.
+        /// The host.
         host: String,
-        /// Why.
-        why: String,
+        /// The cause.
+        reason: String,
     },
-    /// There is an answer, and who gives it is not believed, or does not believe us. To ask again is no help.
-    #[error("{host} cannot be talked to: {why}")]
+    /// TLS certificate verification failed, on either side. Not retried.
+    #[error("TLS to {host} failed: {reason}")]
     Certificate {
-        /// Who was asked.
+        /// The host.
         host: String,
-        /// Why.
-        why: String,
+        /// The cause.
+        reason: String,
     },
-    /// The answer was no.
+    /// The registry answered with an unexpected status.
     #[error("{method} {url}: {status}: {message}")]
     Status {
-        /// What was asked.
+        /// HTTP method.
         method: String,
-        /// Of whom.
+        /// Requested URL.
         url: String,
-        /// The answer.
+        /// HTTP status.
         status: ::http::StatusCode,
-        /// What it said.
+        /// Error message of the registry.
         message: String,
     },
-    /// The registry wants to know who we are.
-    #[error("{registry} {}: podium registry login {registry} --username NAME", if *known { "does not accept these credentials; log in again" } else { "wants credentials; log in" })]
-    Login {
-        /// Which.
+    /// The registry requires authentication.
+    #[error("{registry} {}: podium registry login {registry} --username NAME", if *credentials_sent { "does not accept these credentials; log in again" } else { "wants credentials; log in" })]
+    LoginRequired {
+        /// The registry.
         registry: String,
-        /// Whether it was shown some.
-        known: bool,
+        /// Whether credentials were sent.
+        credentials_sent: bool,
     },
-    /// It is not there.
-    #[error("{0} is not there")]
+    /// The image or blob does not exist.
+    #[error("{0} not found")]
     NotFound(String),
-    /// An answer is not what was asked for.
+    /// An unexpected response or an internal failure.
     #[error("{0}")]
-    Wrong(String),
-    /// Somebody wants us to go where we do not go.
-    #[error("{from} redirects, and that is not followed: {why}")]
+    Unexpected(String),
+    /// A redirect that is not followed.
+    #[error("redirect from {from} rejected: {reason}")]
     Redirect {
-        /// Who.
+        /// The URL that redirects.
         from: String,
-        /// Where, and why not.
-        why: String,
+        /// The target and the violated rule.
+        reason: String,
     },
-    /// An address is none.
-    #[error("{0:?} is not an address")]
-    Address(String),
-    /// No connection can be prepared.
-    #[error("connections cannot be prepared: {0}")]
+    /// The URL is invalid.
+    #[error("invalid URL {0:?}")]
+    InvalidUrl(String),
+    /// The TLS configuration is invalid.
+    #[error("TLS configuration: {0}")]
     Tls(String),
-    /// Credentials.
+    /// Credentials cannot be read or written.
     #[error(transparent)]
     Credentials(#[from] credentials::Error),
-    /// A name.
+    /// The reference is invalid.
     #[error(transparent)]
     Reference(#[from] reference::Error),
-    /// A document.
-    #[error("{place}: {source}")]
-    Model {
-        /// Whose.
-        place: String,
-        /// Why.
+    /// A manifest or index is invalid.
+    #[error("{location}: {source}")]
+    Manifest {
+        /// Where it was read.
+        location: String,
+        /// The cause.
         source: model::Error,
     },
-    /// The layout.
+    /// The layout cannot be used.
     #[error(transparent)]
     Layout(#[from] layout::Error),
-    /// What is read from.
+    /// The blob source cannot be read.
     #[error(transparent)]
-    Blobs(#[from] blobs::Error),
+    BlobSource(#[from] blob_source::Error),
 }
 
 impl Error {
-    /// Whether it says that something is not there.
+    /// Whether the error means that the content does not exist.
     pub fn is_not_found(&self) -> bool {
         match self {
             Self::NotFound(_) => true,
@@ -125,29 +125,29 @@ impl Error {
     }
 }
 
-/// How a client works.
+/// Client settings.
 #[derive(Clone)]
 pub struct Options {
-    /// Whom to believe.
-    pub trust: trust::Trust,
-    /// Who we are.
+    /// TLS settings.
+    pub tls: tls::TlsOptions,
+    /// Registry credentials.
     pub keyring: credentials::Keyring,
-    /// Which proxies stand before whom.
-    pub proxies: dial::Proxies,
-    /// No TLS for any registry. Those of this machine need none anyway.
+    /// Proxies.
+    pub proxies: dial::ProxyConfig,
+    /// Use plain HTTP for all registries. Loopback registries may always use it.
     pub plain_http: bool,
-    /// How many blobs are under way at a time.
+    /// Number of parallel blob transfers.
     pub jobs: usize,
-    /// How often something is tried again.
+    /// Number of retries of a failed request.
     pub retries: u32,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
-            trust: trust::Trust::default(),
+            tls: tls::TlsOptions::default(),
             keyring: credentials::Keyring::default(),
-            proxies: dial::Proxies::default(),
+            proxies: dial::ProxyConfig::default(),
             plain_http: false,
             jobs: 4,
             retries: 4,
@@ -155,46 +155,46 @@ impl Default for Options {
     }
 }
 
-/// A client of registries. Clones share connections and tokens.
+/// A registry client. Clones share connections and tokens.
 #[derive(Clone)]
 pub struct Client {
-    inner: Arc<Inner>,
+    inner: Arc<ClientInner>,
 }
 
-struct Inner {
+struct ClientInner {
     options: Options,
-    peers: Mutex<HashMap<(String, bool), Arc<http::Peer>>>,
-    hosts: Mutex<HashMap<String, Arc<http::Host>>>,
-    trying: tokio::sync::Mutex<()>,
+    endpoints: Mutex<HashMap<(String, bool), Arc<http::Endpoint>>>,
+    hosts: Mutex<HashMap<String, Arc<http::RegistryHost>>>,
+    probe_lock: tokio::sync::Mutex<()>,
 }
 
 impl Client {
-    /// One that works so. Connections are made when they are needed.
+    /// Creates a client. Connects on demand.
     pub fn new(options: Options) -> Self {
         Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(ClientInner {
                 options,
-                peers: Mutex::default(),
+                endpoints: Mutex::default(),
                 hosts: Mutex::default(),
-                trying: tokio::sync::Mutex::default(),
+                probe_lock: tokio::sync::Mutex::default(),
             }),
         }
     }
 }
 
-/// Which images of an index are meant.
+/// The platforms of an index to transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Platforms {
-    /// All, and the index.
+    /// All platforms, and the index itself.
     All,
-    /// The one for a platform.
+    /// One platform.
     One(Platform),
 }
 
-/// The blobs of some documents, each once, the largest first: nobody waits for it at the end.
-fn blobs_of<'d>(documents: impl Iterator<Item = &'d Document>) -> Vec<Descriptor> {
+/// The blobs of all manifests without duplicates, largest first, so that no large blob is left for the end.
+fn unique_blobs<'d>(documents: impl Iterator<Item = &'d ManifestOrIndex>) -> Vec<Descriptor> {
     let mut blobs: Vec<Descriptor> = Vec::new();
-    for blob in documents.flat_map(Document::blobs) {
+    for blob in documents.flat_map(ManifestOrIndex::blobs) {
         if !blobs.iter().any(|other| other.digest == blob.digest) {
             blobs.push(blob.clone());
         }
@@ -203,32 +203,32 @@ fn blobs_of<'d>(documents: impl Iterator<Item = &'d Document>) -> Vec<Descriptor
     blobs
 }
 
-/// How a transfer goes on.
+/// Progress of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// A blob of this size begins, with so much of it there already.
-    Begin(Digest, u64, u64),
-    /// So many bytes more.
-    Moved(Digest, u64),
-    /// It is there; how it came there.
-    Done(Digest, How),
+    /// A blob transfer started: digest, size and bytes already present.
+    Started(Digest, u64, u64),
+    /// Bytes transferred since the last event.
+    Transferred(Digest, u64),
+    /// A blob transfer finished.
+    Finished(Digest, TransferOutcome),
 }
 
-/// How a blob came to where it is.
+/// How a blob reached its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
-    /// It was there before.
-    Existed,
-    /// From another repository of the same registry.
+pub enum TransferOutcome {
+    /// The blob existed already.
+    AlreadyExists,
+    /// The blob was mounted from another repository of the registry.
     Mounted,
-    /// It was moved.
-    Moved,
+    /// The blob was transferred.
+    Transferred,
 }
 
-/// Who is told of progress.
-pub type Listener = Arc<dyn Fn(Progress) + Send + Sync>;
+/// Receives progress events.
+pub type ProgressReporter = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// Nobody is told.
-pub fn quiet() -> Listener {
+/// Ignores progress events.
+pub fn no_progress() -> ProgressReporter {
     Arc::new(|_| {})
 }

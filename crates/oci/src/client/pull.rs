@@ -1,100 +1,100 @@
-//! From a registry into a layout.
+//! Pulling images into a layout.
 
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::{Client, Error, How, Listener, Platforms, Progress, blobs_of};
-use crate::layout::{Layout, Receiver};
+use super::{Client, Error, Platforms, Progress, ProgressReporter, TransferOutcome, unique_blobs};
+use crate::layout::{BlobIngest, Layout};
 use crate::model::Descriptor;
 use crate::reference::Reference;
 
 impl Client {
-    /// Gets an image: blobs side by side, each compared with its digest, what is there already not again. The
-    /// descriptor is that of the image for one platform, or of all. It gets no name in the layout.
+    /// Pulls an image: downloads missing blobs in parallel and verifies their digests. Returns the descriptor of the
+    /// selected image or of the index; adds no tag to the layout.
     pub async fn pull(
         &self,
         reference: &Reference,
         layout: &Layout,
         platforms: &Platforms,
-        listener: &Listener,
+        progress: &ProgressReporter,
     ) -> Result<Descriptor, Error> {
-        crate::disk::keep_memory();
+        crate::disk::raise_mmap_threshold();
         let remote = self.open(reference, platforms).await?;
-        let blobs = blobs_of(remote.documents().map(|(_, document, _)| document));
-        let places = Arc::new(Semaphore::new(self.inner.options.jobs.max(1)));
+        let blobs = unique_blobs(remote.documents().map(|(_, document, _)| document));
+        let permits = Arc::new(Semaphore::new(self.inner.options.jobs.max(1)));
         let mut tasks = JoinSet::new();
         for blob in blobs {
-            if layout.has(&blob) {
-                listener(Progress::Done(blob.digest, How::Existed));
+            if layout.has_blob(&blob) {
+                progress(Progress::Finished(blob.digest, TransferOutcome::AlreadyExists));
                 continue;
             }
             let (client, reference, layout) = (self.clone(), reference.clone(), layout.clone());
-            let (places, listener) = (places.clone(), listener.clone());
+            let (permits, progress) = (permits.clone(), progress.clone());
             tasks.spawn(async move {
-                let _place = places.acquire_owned().await;
-                client.receive(reference, layout, blob, listener).await
+                let _permit = permits.acquire_owned().await;
+                client.download_blob(reference, layout, blob, progress).await
             });
         }
         while let Some(done) = tasks.join_next().await {
-            done.map_err(|e| Error::Wrong(e.to_string()))??;
+            done.map_err(|e| Error::Unexpected(e.to_string()))??;
         }
         let root = remote.root.clone();
         for (digest, document, data) in remote.documents() {
-            let kept = Descriptor::new(document.media_type(), digest.clone(), data.len() as u64);
-            // Of an index that only led to one image nothing is kept.
-            let needed = *platforms == Platforms::All || *digest == root.digest || root.is_index();
-            if needed && !layout.has(&kept) {
-                let mut receiver = layout.receive(&kept)?;
-                receiver.restart()?;
-                receiver.write(data)?;
-                receiver.finish()?;
+            let descriptor = Descriptor::new(document.media_type(), digest.clone(), data.len() as u64);
+            // An index that was only used to select an image is not stored.
+            let required = *platforms == Platforms::All || *digest == root.digest || root.is_index();
+            if required && !layout.has_blob(&descriptor) {
+                let mut ingest = layout.ingest(&descriptor)?;
+                ingest.restart()?;
+                ingest.write(data)?;
+                ingest.finish()?;
             }
         }
         Ok(root)
     }
 
-    async fn receive(
+    async fn download_blob(
         &self,
         reference: Reference,
         layout: Layout,
         blob: Descriptor,
-        listener: Listener,
+        progress: ProgressReporter,
     ) -> Result<(), Error> {
         let (client, handle) = (self.clone(), tokio::runtime::Handle::current());
         let work = move || {
-            let fill = |mut receiver: Receiver| {
+            let download = |mut ingest: BlobIngest| {
                 let mut stream =
-                    client.stream(&handle, &reference, &blob.digest, blob.size, receiver.offset());
-                let mut parts = Vec::new();
+                    client.blob_stream(&handle, &reference, &blob.digest, blob.size, ingest.offset());
+                let mut batch = Vec::new();
                 loop {
-                    // What came before it broke off is kept for the next try.
-                    let came = stream.gather(&mut parts);
-                    receiver.append(&parts)?;
-                    came?;
-                    if parts.is_empty() {
+                    // Keep what was received before the interruption.
+                    let received = stream.next_batch(&mut batch);
+                    ingest.append(&batch)?;
+                    received?;
+                    if batch.is_empty() {
                         break;
                     }
-                    let size = parts.iter().map(|part| part.len() as u64).sum();
-                    listener(Progress::Moved(blob.digest.clone(), size));
+                    let size = batch.iter().map(|chunk| chunk.len() as u64).sum();
+                    progress(Progress::Transferred(blob.digest.clone(), size));
                 }
-                Ok::<(), Error>(receiver.finish()?)
+                Ok::<(), Error>(ingest.finish()?)
             };
-            let receiver = layout.receive(&blob)?;
-            let resumed = receiver.offset();
-            listener(Progress::Begin(blob.digest.clone(), blob.size, resumed));
-            if let Err(error) = fill(receiver) {
-                // What an earlier try has left may be what is wrong: then it is gone now.
-                let receiver = layout.receive(&blob)?;
-                if resumed == 0 || receiver.offset() > 0 {
+            let ingest = layout.ingest(&blob)?;
+            let resumed = ingest.offset();
+            progress(Progress::Started(blob.digest.clone(), blob.size, resumed));
+            if let Err(error) = download(ingest) {
+                // The resumed content was corrupt and has been discarded; download it again.
+                let ingest = layout.ingest(&blob)?;
+                if resumed == 0 || ingest.offset() > 0 {
                     return Err(error);
                 }
-                fill(receiver)?;
+                download(ingest)?;
             }
-            listener(Progress::Done(blob.digest.clone(), How::Moved));
+            progress(Progress::Finished(blob.digest.clone(), TransferOutcome::Transferred));
             Ok(())
         };
-        tokio::task::spawn_blocking(work).await.map_err(|e| Error::Wrong(e.to_string()))?
+        tokio::task::spawn_blocking(work).await.map_err(|e| Error::Unexpected(e.to_string()))?
     }
 }

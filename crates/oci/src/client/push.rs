@@ -1,4 +1,4 @@
-//! From anywhere into a registry.
+//! Pushing images to a registry.
 
 use std::io::Read;
 use std::pin::Pin;
@@ -14,73 +14,72 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 use super::auth::Scope;
-use super::http::{Call, Host, Payload, location};
-use super::{Client, Error, How, Listener, Platforms, Progress, blobs_of};
-use crate::blobs::Blobs;
-use crate::buffers::Buffers;
+use super::http::{RegistryHost, RegistryRequest, RequestBody, redirect_location};
+use super::{Client, Error, Platforms, Progress, ProgressReporter, TransferOutcome, unique_blobs};
+use crate::blob_source::BlobSource;
+use crate::buffer_pool::BufferPool;
 use crate::digest::Hasher;
-use crate::model::{Descriptor, Document, MAX_MANIFEST};
+use crate::model::{Descriptor, MAX_MANIFEST, ManifestOrIndex};
 use crate::reference::Reference;
 
-/// Blobs up to this size are sent with one request, and again if that fails.
-const SMALL: u64 = 1 << 20;
-/// How much is read at a time, and how many parts wait for the network.
-const PART: usize = 256 << 10;
-const WAITING: usize = 8;
+/// Blobs up to this size are uploaded monolithically, with retries.
+const MAX_MONOLITHIC: u64 = 1 << 20;
+/// Read size, and number of chunks in the channel.
+const CHUNK_SIZE: usize = 256 << 10;
+const CHANNEL_CAPACITY: usize = 8;
 const MAX_DEPTH: usize = 3;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Client {
-    /// Sends an image, or an index with all its images: blobs side by side, those that are there already not again, and
-    /// at the end the name.
+    /// Pushes an image or an index with its manifests: missing blobs in parallel, then the manifests and the tag.
     pub async fn push(
         &self,
-        from: &(impl Blobs + Clone + 'static),
+        from: &(impl BlobSource + Clone + 'static),
         image: &Descriptor,
         to: &Reference,
-        listener: &Listener,
+        progress: &ProgressReporter,
     ) -> Result<Descriptor, Error> {
-        self.push_from(Arc::new(from.clone()), image, to, None, listener).await
+        self.push_from(Arc::new(from.clone()), image, to, None, progress).await
     }
 
-    /// As [`Client::push`], from blobs that somebody else has too. Blobs of `sibling`, a repository of the same registry,
-    /// need not be sent.
+    /// Like [`Client::push`], from a shared source. Blobs of `mount_from`, another repository of the registry, are
+    /// mounted.
     pub async fn push_from(
         &self,
-        from: Arc<dyn Blobs>,
+        from: Arc<dyn BlobSource>,
         image: &Descriptor,
         to: &Reference,
-        sibling: Option<&str>,
-        listener: &Listener,
+        mount_from: Option<&str>,
+        progress: &ProgressReporter,
     ) -> Result<Descriptor, Error> {
-        let host = self.host(&to.registry).await?;
+        let host = self.registry_host(&to.registry).await?;
         let (source, root) = (from.clone(), image.clone());
-        let documents = tokio::task::spawn_blocking(move || collect(source.as_ref(), &root)).await;
-        let documents = documents.map_err(|e| Error::Wrong(e.to_string()))??;
-        let blobs = blobs_of(documents.iter().map(|(_, document, _)| document));
-        let places = Arc::new(Semaphore::new(self.inner.options.jobs.max(1)));
+        let documents = tokio::task::spawn_blocking(move || collect_manifests(source.as_ref(), &root)).await;
+        let documents = documents.map_err(|e| Error::Unexpected(e.to_string()))??;
+        let blobs = unique_blobs(documents.iter().map(|(_, document, _)| document));
+        let permits = Arc::new(Semaphore::new(self.inner.options.jobs.max(1)));
         let mut tasks = JoinSet::new();
         for blob in blobs {
-            let upload = Upload {
+            let upload = BlobUpload {
                 client: self.clone(),
                 host: host.clone(),
                 repository: to.repository.clone(),
-                sibling: sibling.filter(|sibling| *sibling != to.repository).map(str::to_owned),
+                mount_from: mount_from.filter(|mount_from| *mount_from != to.repository).map(str::to_owned),
                 from: from.clone(),
                 blob,
-                listener: listener.clone(),
+                progress: progress.clone(),
             };
-            let places = places.clone();
+            let permits = permits.clone();
             tasks.spawn(async move {
-                let _place = places.acquire_owned().await;
+                let _permit = permits.acquire_owned().await;
                 upload.run().await
             });
         }
         while let Some(done) = tasks.join_next().await {
-            done.map_err(|e| Error::Wrong(e.to_string()))??;
+            done.map_err(|e| Error::Unexpected(e.to_string()))??;
         }
-        // Those that others list come first: a registry refuses an index of what it does not have.
+        // Push children first: registries reject an index with unknown manifests.
         for (descriptor, _, data) in documents.iter().rev() {
             let name = if descriptor.digest == image.digest {
                 to.clone()
@@ -97,80 +96,83 @@ impl Client {
         Ok(image.clone())
     }
 
-    /// Copies an image from one registry to another, or inside of one; nothing is kept on the way.
+    /// Copies an image between or within registries without storing it locally.
     pub async fn copy(
         &self,
         from: &Reference,
         to: &Reference,
         platforms: &Platforms,
-        listener: &Listener,
+        progress: &ProgressReporter,
     ) -> Result<Descriptor, Error> {
         let remote = Arc::new(self.open(from, platforms).await?);
-        let sibling = (from.registry == to.registry).then(|| remote.repository().repository.clone());
+        let mount_from = (from.registry == to.registry).then(|| remote.reference().repository.clone());
         let root = remote.root.clone();
-        self.push_from(remote, &root, to, sibling.as_deref(), listener).await
+        self.push_from(remote, &root, to, mount_from.as_deref(), progress).await
     }
 }
 
-/// The manifests that an image needs, those that list others before those that are listed.
-fn collect(from: &dyn Blobs, root: &Descriptor) -> Result<Vec<(Descriptor, Document, Bytes)>, Error> {
-    let mut found: Vec<(Descriptor, Document, Bytes)> = Vec::new();
-    let mut level = vec![root.clone()];
+/// Collects the manifests of an image, parents before children.
+fn collect_manifests(
+    from: &dyn BlobSource,
+    root: &Descriptor,
+) -> Result<Vec<(Descriptor, ManifestOrIndex, Bytes)>, Error> {
+    let mut manifests: Vec<(Descriptor, ManifestOrIndex, Bytes)> = Vec::new();
+    let mut current = vec![root.clone()];
     for _ in 0..MAX_DEPTH {
         let mut next = Vec::new();
-        for descriptor in level {
-            if found.iter().any(|(other, ..)| other.digest == descriptor.digest) {
+        for descriptor in current {
+            if manifests.iter().any(|(other, ..)| other.digest == descriptor.digest) {
                 continue;
             }
             let data = from.read(&descriptor, MAX_MANIFEST)?;
-            let wrong = |source| Error::Model { place: from.place(), source };
-            let document = Document::parse(&data, Some(&descriptor.media_type)).map_err(wrong)?;
+            let invalid = |source| Error::Manifest { location: from.location(), source };
+            let document = ManifestOrIndex::parse(&data, Some(&descriptor.media_type)).map_err(invalid)?;
             next.extend(document.manifests().iter().cloned());
-            found.push((descriptor, document, data.into()));
+            manifests.push((descriptor, document, data.into()));
         }
-        level = next;
-        if level.is_empty() {
-            return Ok(found);
+        current = next;
+        if current.is_empty() {
+            return Ok(manifests);
         }
     }
-    Err(Error::Wrong(format!("{}: indexes are nested too deeply", from.place())))
+    Err(Error::Unexpected(format!("{}: indexes are nested too deeply", from.location())))
 }
 
-/// One blob on its way.
-struct Upload {
+/// The upload of one blob.
+struct BlobUpload {
     client: Client,
-    host: Arc<Host>,
+    host: Arc<RegistryHost>,
     repository: String,
-    sibling: Option<String>,
-    from: Arc<dyn Blobs>,
+    mount_from: Option<String>,
+    from: Arc<dyn BlobSource>,
     blob: Descriptor,
-    listener: Listener,
+    progress: ProgressReporter,
 }
 
-/// What has been read of a blob, in order.
-struct Seen {
+/// Incremental digest of the source.
+struct SourceHash {
     hasher: Option<Hasher>,
     hashed: u64,
 }
 
-impl Upload {
+impl BlobUpload {
     async fn run(self) -> Result<(), Error> {
         let digest = self.blob.digest.clone();
         if self.client.has_blob(&self.host, &self.repository, &self.blob).await? {
-            (self.listener)(Progress::Done(digest, How::Existed));
+            (self.progress)(Progress::Finished(digest, TransferOutcome::AlreadyExists));
             return Ok(());
         }
-        let Some(at) = self.begin(self.sibling.as_deref()).await? else {
-            (self.listener)(Progress::Done(digest, How::Mounted));
+        let Some(upload_url) = self.start_upload(self.mount_from.as_deref()).await? else {
+            (self.progress)(Progress::Finished(digest, TransferOutcome::Mounted));
             return Ok(());
         };
-        (self.listener)(Progress::Begin(digest.clone(), self.blob.size, 0));
-        if self.blob.size <= SMALL {
-            self.whole(at).await?;
+        (self.progress)(Progress::Started(digest.clone(), self.blob.size, 0));
+        if self.blob.size <= MAX_MONOLITHIC {
+            self.upload_monolithic(upload_url).await?;
         } else {
-            self.parts(at).await?;
+            self.upload_streamed(upload_url).await?;
         }
-        (self.listener)(Progress::Done(digest, How::Moved));
+        (self.progress)(Progress::Finished(digest, TransferOutcome::Transferred));
         Ok(())
     }
 
@@ -178,43 +180,49 @@ impl Upload {
         Scope::new(&self.repository, "pull,push")
     }
 
-    /// Where to send it; nothing if it was found in the other repository.
-    async fn begin(&self, sibling: Option<&str>) -> Result<Option<Uri>, Error> {
+    /// Starts an upload and returns its URL; `None` if the blob was mounted.
+    async fn start_upload(&self, mount_from: Option<&str>) -> Result<Option<Uri>, Error> {
         let mut path = format!("/v2/{}/blobs/uploads/", self.repository);
         let mut scope = self.scope();
-        if let Some(sibling) = sibling {
-            path.push_str(&format!("?mount={}&from={}", self.blob.digest, super::auth::escape(sibling)));
-            scope.from = Some(sibling.to_owned());
+        if let Some(mount_from) = mount_from {
+            path.push_str(&format!(
+                "?mount={}&from={}",
+                self.blob.digest,
+                super::auth::percent_encode(mount_from)
+            ));
+            scope.mount_from = Some(mount_from.to_owned());
         }
         let uri = self.host.uri(&path)?;
-        let response =
-            self.client.expect(&self.host, Call::new(Method::POST, uri.clone(), scope), &[201, 202]).await?;
+        let response = self
+            .client
+            .send_expecting(&self.host, RegistryRequest::new(Method::POST, uri.clone(), scope), &[201, 202])
+            .await?;
         if response.status() == 201 {
             return Ok(None);
         }
-        location(&uri, response.headers()).map(Some)
+        redirect_location(&uri, response.headers()).map(Some)
     }
 
-    /// With one request, all of it again when it fails.
-    async fn whole(&self, mut at: Uri) -> Result<(), Error> {
+    /// Uploads the blob with a single PUT; restarts on failure.
+    async fn upload_monolithic(&self, mut upload_url: Uri) -> Result<(), Error> {
         let (from, blob) = (self.from.clone(), self.blob.clone());
-        let data = tokio::task::spawn_blocking(move || from.read(&blob, SMALL)).await;
-        let data = Bytes::from(data.map_err(|e| Error::Wrong(e.to_string()))??);
+        let data = tokio::task::spawn_blocking(move || from.read(&blob, MAX_MONOLITHIC)).await;
+        let data = Bytes::from(data.map_err(|e| Error::Unexpected(e.to_string()))??);
         let mut attempt = 0;
         loop {
-            let mut call = self.call(Method::PUT, with_digest(&at, &self.blob)?);
-            call.payload = Payload::Bytes(data.clone());
-            match self.client.expect(&self.host, call, &[201, 204]).await {
+            let mut request = self.request(Method::PUT, with_digest_query(&upload_url, &self.blob)?);
+            request.body = RequestBody::Bytes(data.clone());
+            match self.client.send_expecting(&self.host, request, &[201, 204]).await {
                 Ok(_) => {
-                    (self.listener)(Progress::Moved(self.blob.digest.clone(), self.blob.size));
+                    (self.progress)(Progress::Transferred(self.blob.digest.clone(), self.blob.size));
                     return Ok(());
                 }
-                // The place to send it to may be gone.
-                Err(error) if attempt < self.client.inner.options.retries && may_help(&error) => {
-                    tokio::time::sleep(self.client.pause(attempt)).await;
+                // The upload session may have expired.
+                Err(error) if attempt < self.client.inner.options.retries && is_retryable(&error) => {
+                    tokio::time::sleep(self.client.backoff(attempt)).await;
                     attempt += 1;
-                    match self.begin(None).await? {
-                        Some(new) => at = new,
+                    match self.start_upload(None).await? {
+                        Some(new) => upload_url = new,
                         None => return Ok(()),
                     }
                 }
@@ -223,164 +231,179 @@ impl Upload {
         }
     }
 
-    fn call(&self, method: Method, uri: Uri) -> Call {
-        let mut call = Call::new(method, uri, self.scope());
-        call.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
-        call
+    fn request(&self, method: Method, uri: Uri) -> RegistryRequest {
+        let mut request = RegistryRequest::new(method, uri, self.scope());
+        request.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+        request
     }
 
-    /// As a stream; when it breaks off, the registry is asked how much it has, and the rest is sent.
-    async fn parts(&self, mut at: Uri) -> Result<(), Error> {
-        let read = Arc::new(Mutex::new(Seen {
-            hasher: (!self.from.compared()).then(|| Hasher::new(self.blob.digest.algorithm())),
+    /// Uploads the blob as a stream; after a failure, asks for the received offset and resumes.
+    async fn upload_streamed(&self, mut upload_url: Uri) -> Result<(), Error> {
+        let source_hash = Arc::new(Mutex::new(SourceHash {
+            hasher: (!self.from.is_verified()).then(|| Hasher::new(self.blob.digest.algorithm())),
             hashed: 0,
         }));
         let (mut offset, mut failures) = (0, 0);
         while offset < self.blob.size {
             let before = offset;
-            let mut call = self.call(Method::PATCH, at.clone());
+            let mut request = self.request(Method::PATCH, upload_url.clone());
             let rest = self.blob.size - offset;
-            call.headers.insert(CONTENT_LENGTH, HeaderValue::from(rest));
+            request.headers.insert(CONTENT_LENGTH, HeaderValue::from(rest));
             if offset > 0 {
                 let range = format!("{offset}-{}", self.blob.size - 1);
-                call.headers.insert(
+                request.headers.insert(
                     CONTENT_RANGE,
-                    HeaderValue::from_str(&range).map_err(|e| Error::Wrong(e.to_string()))?,
+                    HeaderValue::from_str(&range).map_err(|e| Error::Unexpected(e.to_string()))?,
                 );
             }
-            let (body, trouble) = self.body(offset, read.clone());
-            call.payload = Payload::Stream(body, rest);
-            let uri = call.uri.clone();
-            let error = match self.client.expect(&self.host, call, &[201, 202, 204]).await {
+            let (body, read_error) = self.stream_body(offset, source_hash.clone());
+            request.body = RequestBody::Stream(body, rest);
+            let uri = request.uri.clone();
+            let error = match self.client.send_expecting(&self.host, request, &[201, 202, 204]).await {
                 Ok(response) => {
-                    at = location(&uri, response.headers()).unwrap_or(at);
-                    // How much came is what the registry says, if it says it.
-                    offset = received(response.headers()).unwrap_or(self.blob.size);
+                    upload_url = redirect_location(&uri, response.headers()).unwrap_or(upload_url);
+                    // Trust the offset reported by the registry, if any.
+                    offset = received_bytes(response.headers()).unwrap_or(self.blob.size);
                     if offset >= self.blob.size {
                         break;
                     }
-                    Error::Wrong(format!("{}: only {offset} bytes came", self.blob.digest))
+                    Error::Unexpected(format!(
+                        "{}: the registry received only {offset} bytes",
+                        self.blob.digest
+                    ))
                 }
                 Err(error) => {
-                    // What is wrong with what was read is no fault of the registry.
-                    if let Some(trouble) = trouble.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                        return Err(Error::Wrong(trouble));
+                    // A source error is not the registry's fault and is not retried.
+                    if let Some(read_error) = read_error.lock().unwrap_or_else(PoisonError::into_inner).take()
+                    {
+                        return Err(Error::Unexpected(read_error));
                     }
                     error
                 }
             };
-            if failures >= self.client.inner.options.retries || !may_help(&error) {
+            if failures >= self.client.inner.options.retries || !is_retryable(&error) {
                 return Err(error);
             }
-            tokio::time::sleep(self.client.pause(failures)).await;
+            tokio::time::sleep(self.client.backoff(failures)).await;
             failures += 1;
-            let asked = self.client.expect(&self.host, self.call(Method::GET, at.clone()), &[204, 200]).await;
-            match asked {
+            let status = self
+                .client
+                .send_expecting(&self.host, self.request(Method::GET, upload_url.clone()), &[204, 200])
+                .await;
+            match status {
                 Ok(response) => {
-                    offset = received(response.headers()).unwrap_or(0).min(self.blob.size);
-                    at = location(&at, response.headers()).unwrap_or(at);
+                    offset = received_bytes(response.headers()).unwrap_or(0).min(self.blob.size);
+                    upload_url = redirect_location(&upload_url, response.headers()).unwrap_or(upload_url);
                     if offset > before {
                         failures = 0;
                     }
                 }
                 Err(_) => {
                     offset = 0;
-                    match self.begin(None).await? {
-                        Some(new) => at = new,
+                    match self.start_upload(None).await? {
+                        Some(new) => upload_url = new,
                         None => return Ok(()),
                     }
                 }
             }
         }
-        let call = self.call(Method::PUT, with_digest(&at, &self.blob)?);
-        self.client.expect(&self.host, call, &[201, 204]).await?;
+        let request = self.request(Method::PUT, with_digest_query(&upload_url, &self.blob)?);
+        self.client.send_expecting(&self.host, request, &[201, 204]).await?;
         Ok(())
     }
 
-    /// The blob from some byte on, read and compared on the way; and where trouble with reading is told.
-    fn body(&self, offset: u64, read: Arc<Mutex<Seen>>) -> (super::http::Body, Arc<Mutex<Option<String>>>) {
-        let (sender, receiver) = mpsc::channel(WAITING);
-        let (from, blob, listener) = (self.from.clone(), self.blob.clone(), self.listener.clone());
-        let trouble = Arc::new(Mutex::new(None));
-        let told = trouble.clone();
+    /// The body from an offset, verified while it is read, and the slot for a source error.
+    fn stream_body(
+        &self,
+        offset: u64,
+        source_hash: Arc<Mutex<SourceHash>>,
+    ) -> (super::http::BoxBody, Arc<Mutex<Option<String>>>) {
+        let (sender, receiver) = mpsc::channel(CHANNEL_CAPACITY);
+        let (from, blob, progress) = (self.from.clone(), self.blob.clone(), self.progress.clone());
+        let read_error = Arc::new(Mutex::new(None));
+        let read_error_slot = read_error.clone();
         tokio::task::spawn_blocking(move || {
-            if let Err(error) = feed(from.as_ref(), &blob, offset, &read, &sender, &listener) {
-                *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
+            if let Err(error) = read_source(from.as_ref(), &blob, offset, &source_hash, &sender, &progress) {
+                *read_error_slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
                 let _ = sender.blocking_send(Err(error.into()));
             }
         });
-        (Outgoing { receiver, left: self.blob.size - offset }.boxed_unsync(), trouble)
+        (UploadBody { receiver, remaining: self.blob.size - offset }.boxed_unsync(), read_error)
     }
 }
 
-fn feed(
-    from: &dyn Blobs,
+fn read_source(
+    from: &dyn BlobSource,
     blob: &Descriptor,
     offset: u64,
-    read: &Mutex<Seen>,
+    source_hash: &Mutex<SourceHash>,
     to: &mpsc::Sender<Result<Bytes, BoxError>>,
-    listener: &Listener,
+    progress: &ProgressReporter,
 ) -> Result<(), String> {
-    let place = |e: std::io::Error| format!("{}: {e}", from.place());
-    let mut stream = from.open_at(&blob.digest, offset).map_err(place)?;
-    let mut at = offset;
-    let mut buffers = Buffers::default();
-    while at < blob.size {
-        let room = usize::try_from(blob.size - at).unwrap_or(usize::MAX).min(PART);
-        let mut part = buffers.take(room);
+    let read_failed = |e: std::io::Error| format!("{}: {e}", from.location());
+    let mut stream = from.open_at(&blob.digest, offset).map_err(read_failed)?;
+    let mut position = offset;
+    let mut buffers = BufferPool::default();
+    while position < blob.size {
+        let chunk_len = usize::try_from(blob.size - position).unwrap_or(usize::MAX).min(CHUNK_SIZE);
+        let mut chunk = buffers.acquire(chunk_len);
         let mut filled = 0;
-        while filled < room {
-            match stream.read(part.get_mut(filled..).unwrap_or_default()) {
-                Ok(0) => return Err(format!("{}: {} ends too early", from.place(), blob.digest)),
+        while filled < chunk_len {
+            match stream.read(chunk.get_mut(filled..).unwrap_or_default()) {
+                Ok(0) => return Err(format!("{}: {} ends too early", from.location(), blob.digest)),
                 Ok(more) => filled += more,
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(place(e)),
+                Err(e) => return Err(read_failed(e)),
             }
         }
-        at += room as u64;
+        position += chunk_len as u64;
         {
-            let mut read = read.lock().unwrap_or_else(PoisonError::into_inner);
-            // What is sent again was looked at before.
-            let new = usize::try_from(at.saturating_sub(read.hashed)).unwrap_or(usize::MAX).min(room);
-            if let Some(hasher) = &mut read.hasher {
-                hasher.update(part.get(room - new..).unwrap_or_default());
+            let mut source_hash = source_hash.lock().unwrap_or_else(PoisonError::into_inner);
+            // Bytes that are sent again have been hashed already.
+            let new = usize::try_from(position.saturating_sub(source_hash.hashed))
+                .unwrap_or(usize::MAX)
+                .min(chunk_len);
+            if let Some(hasher) = &mut source_hash.hasher {
+                hasher.update(chunk.get(chunk_len - new..).unwrap_or_default());
             }
-            read.hashed = read.hashed.max(at);
-            if read.hashed == blob.size
-                && let Some(hasher) = read.hasher.take()
+            source_hash.hashed = source_hash.hashed.max(position);
+            if source_hash.hashed == blob.size
+                && let Some(hasher) = source_hash.hasher.take()
             {
-                let is = hasher.finish();
-                if is != blob.digest {
+                let actual = hasher.finish();
+                if actual != blob.digest {
                     return Err(format!(
-                        "{}: the content should be {} and is {is}",
-                        from.place(),
+                        "{}: the content should be {} and is {actual}",
+                        from.location(),
                         blob.digest
                     ));
                 }
             }
         }
-        if to.blocking_send(Ok(buffers.send(part))).is_err() {
-            // Whoever sent it has gone.
+        if to.blocking_send(Ok(buffers.freeze(chunk))).is_err() {
+            // The request was dropped.
             return Ok(());
         }
-        listener(Progress::Moved(blob.digest.clone(), room as u64));
+        progress(Progress::Transferred(blob.digest.clone(), chunk_len as u64));
     }
     Ok(())
 }
 
-/// `Range: 0-N` of an upload: how many bytes there are.
-fn received(headers: &HeaderMap) -> Option<u64> {
+/// The number of received bytes in `Range: 0-N`.
+fn received_bytes(headers: &HeaderMap) -> Option<u64> {
     let text = headers.get(RANGE)?.to_str().ok()?.trim();
     let text = text.strip_prefix("bytes=").unwrap_or(text);
     let (begin, end) = text.split_once('-')?;
     let end: u64 = end.parse().ok()?;
-    // Nothing and one byte are written the same way; what is sent again does no harm to the registry, it refuses it.
+    // `0-0` stands for zero bytes or one. Assume zero: the registry rejects an overlapping chunk.
     (begin == "0").then_some(if end == 0 { 0 } else { end + 1 })
 }
 
-fn may_help(error: &Error) -> bool {
+fn is_retryable(error: &Error) -> bool {
     match error {
-        Error::Connect { .. } | Error::Wrong(_) | Error::Login { known: true, .. } => true,
+        Error::Connect { .. }
+        | Error::Unexpected(_)
+        | Error::LoginRequired { credentials_sent: true, .. } => true,
         Error::Status { status, .. } => {
             matches!(status.as_u16(), 401 | 404 | 408 | 409 | 416 | 429) || status.is_server_error()
         }
@@ -388,23 +411,23 @@ fn may_help(error: &Error) -> bool {
     }
 }
 
-fn with_digest(at: &Uri, blob: &Descriptor) -> Result<Uri, Error> {
-    let text = at.to_string();
+fn with_digest_query(upload_url: &Uri, blob: &Descriptor) -> Result<Uri, Error> {
+    let text = upload_url.to_string();
     let text = format!(
         "{text}{}digest={}",
         if text.contains('?') { "&" } else { "?" },
-        super::auth::escape(&blob.digest.to_string())
+        super::auth::percent_encode(&blob.digest.to_string())
     );
-    text.parse().map_err(|_| Error::Address(text))
+    text.parse().map_err(|_| Error::InvalidUrl(text))
 }
 
-/// A body whose parts somebody else brings.
-struct Outgoing {
+/// A request body fed by a blocking task.
+struct UploadBody {
     receiver: mpsc::Receiver<Result<Bytes, BoxError>>,
-    left: u64,
+    remaining: u64,
 }
 
-impl Body for Outgoing {
+impl Body for UploadBody {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -412,22 +435,22 @@ impl Body for Outgoing {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        self.receiver.poll_recv(context).map(|part| match part {
-            Some(Ok(part)) => {
-                self.left = self.left.saturating_sub(part.len() as u64);
-                Some(Ok(Frame::data(part)))
+        self.receiver.poll_recv(context).map(|chunk| match chunk {
+            Some(Ok(chunk)) => {
+                self.remaining = self.remaining.saturating_sub(chunk.len() as u64);
+                Some(Ok(Frame::data(chunk)))
             }
             Some(Err(error)) => Some(Err(error)),
-            None if self.left > 0 => Some(Err("the content ended too early".into())),
+            None if self.remaining > 0 => Some(Err("the content ended too early".into())),
             None => None,
         })
     }
 
     fn is_end_stream(&self) -> bool {
-        self.left == 0
+        self.remaining == 0
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.left)
+        SizeHint::with_exact(self.remaining)
     }
 }

@@ -1,4 +1,4 @@
-//! An image in a registry, read like one on disk: blobs come as they are asked for, and go on where they broke off.
+//! Images in a registry as a blob source: blobs are downloaded on demand and resumed after interruptions.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -11,297 +11,308 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::auth::Scope;
-use super::http::{Call, SILENCE, shown};
+use super::http::{BODY_IDLE_TIMEOUT, RegistryRequest, display_uri};
 use super::{Client, Error, Platforms};
-use crate::blobs::Blobs;
+use crate::blob_source::BlobSource;
 use crate::digest::Digest;
-use crate::disk::{GATHER, MANY};
-use crate::files::{Files, Limits};
-use crate::model::{Config, Descriptor, Document, Manifest, Platform};
+use crate::disk::{WRITE_BATCH_BUFFERS, WRITE_BATCH_BYTES};
+use crate::files::{ExtractLimits, ImageFiles};
+use crate::model::{Config, Descriptor, Manifest, ManifestOrIndex, Platform};
 use crate::reference::Reference;
 
-/// How many parts wait between the network and whoever reads.
-const WAITING: usize = 16;
-/// How deep indexes may be in each other, and how many images an index may bring.
+/// Number of chunks between network and reader.
+const CHANNEL_CAPACITY: usize = 16;
+/// Maximum nesting of indexes, and maximum number of manifests.
 const MAX_DEPTH: usize = 3;
-const MAX_IMAGES: usize = 1000;
+const MAX_MANIFESTS: usize = 1000;
 
-/// An image in a registry: its manifests are here, its blobs are got when they are read.
-pub struct Remote {
+/// An image in a registry. Manifests are in memory; blobs are downloaded when they are read.
+pub struct RemoteImage {
     client: Client,
     reference: Reference,
-    /// What the name means.
-    pub named: Descriptor,
-    /// What was asked for: the image for one platform, or all.
+    /// The descriptor of the reference.
+    pub resolved: Descriptor,
+    /// The selected image, or the index if all platforms are selected.
     pub root: Descriptor,
-    documents: HashMap<Digest, (Bytes, Document)>,
+    documents: HashMap<Digest, (Bytes, ManifestOrIndex)>,
     sizes: HashMap<Digest, u64>,
-    handle: Handle,
+    runtime: Handle,
 }
 
-/// What an image has under some paths.
+/// Files of an image under selected paths.
 #[derive(Clone, Debug)]
-pub struct Contents {
-    /// The image, for the platform that was asked for.
+pub struct ImageContents {
+    /// The image for the selected platform.
     pub image: Descriptor,
-    /// What the name means: the image, or an index that has it.
+    /// The descriptor of the reference: the image or its index.
     pub root: Descriptor,
-    /// Its configuration, with labels and command.
+    /// The image config.
     pub config: Config,
     /// The files.
-    pub files: Files,
+    pub files: ImageFiles,
 }
 
 impl Client {
-    /// Gets the manifests of an image, and no blob yet.
-    pub async fn open(&self, reference: &Reference, platforms: &Platforms) -> Result<Remote, Error> {
+    /// Opens an image: gets its manifests, but no blobs.
+    pub async fn open(&self, reference: &Reference, platforms: &Platforms) -> Result<RemoteImage, Error> {
         let (root, data, document) = self.manifest(reference).await?;
-        let place = reference.to_string();
-        let mut remote = Remote {
+        let location = reference.to_string();
+        let mut remote = RemoteImage {
             client: self.clone(),
             reference: reference.clone(),
-            named: root.clone(),
+            resolved: root.clone(),
             root: root.clone(),
             documents: HashMap::new(),
             sizes: HashMap::new(),
-            handle: Handle::current(),
+            runtime: Handle::current(),
         };
-        let mut todo = vec![(root, data, document, 1)];
-        while let Some((descriptor, data, document, depth)) = todo.pop() {
+        let mut pending = vec![(root, data, document, 1)];
+        while let Some((descriptor, data, document, depth)) = pending.pop() {
             let children = match (&document, platforms) {
-                (Document::Index(index), Platforms::One(platform)) => {
-                    let chosen = index
-                        .choose(platform)
-                        .map_err(|source| Error::Model { place: place.clone(), source })?;
-                    // Whoever asks for one image gets that one.
-                    remote.root = chosen.clone();
-                    vec![chosen.clone()]
+                (ManifestOrIndex::Index(index), Platforms::One(platform)) => {
+                    let selected = index
+                        .select(platform)
+                        .map_err(|source| Error::Manifest { location: location.clone(), source })?;
+                    // For a single platform, the selected manifest becomes the root.
+                    remote.root = selected.clone();
+                    vec![selected.clone()]
                 }
                 (document, _) => document.manifests().to_vec(),
             };
             remote.sizes.extend(document.blobs().into_iter().map(|blob| (blob.digest.clone(), blob.size)));
             remote.documents.insert(descriptor.digest, (data, document));
-            if remote.documents.len() + children.len() > MAX_IMAGES {
-                return Err(Error::Wrong(format!("{place} has more than {MAX_IMAGES} images")));
+            if remote.documents.len() + children.len() > MAX_MANIFESTS {
+                return Err(Error::Unexpected(format!("{location} has more than {MAX_MANIFESTS} manifests")));
             }
             for child in children {
                 if remote.documents.contains_key(&child.digest) {
                     continue;
                 }
                 if depth >= MAX_DEPTH {
-                    return Err(Error::Wrong(format!("{place}: indexes are nested too deeply")));
+                    return Err(Error::Unexpected(format!("{location}: indexes are nested too deeply")));
                 }
-                let (got, data, document) = self.manifest(&reference.with_digest(&child.digest)).await?;
-                if got.size != child.size || document.media_type() != child.media_type {
-                    return Err(Error::Wrong(format!(
-                        "{place}: {} is not what the index says",
+                let (fetched, data, document) = self.manifest(&reference.with_digest(&child.digest)).await?;
+                if fetched.size != child.size || document.media_type() != child.media_type {
+                    return Err(Error::Unexpected(format!(
+                        "{location}: {} does not match its descriptor in the index",
                         child.digest
                     )));
                 }
-                todo.push((child, data, document, depth + 1));
+                pending.push((child, data, document, depth + 1));
             }
         }
         Ok(remote)
     }
 
-    /// The files of an image under some paths, without keeping anything else: what tools that look into images need.
+    /// Collects the files of an image under the given paths, without storing anything else.
     pub async fn files(
         &self,
         reference: &Reference,
         platform: &Platform,
         paths: &[&str],
-        limits: Limits,
-    ) -> Result<Contents, Error> {
+        limits: ExtractLimits,
+    ) -> Result<ImageContents, Error> {
         let remote = self.open(reference, &Platforms::One(platform.clone())).await?;
-        let (image, named) = (remote.root.clone(), remote.named.clone());
+        let (image, resolved) = (remote.root.clone(), remote.resolved.clone());
         let paths: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
         let done = tokio::task::spawn_blocking(move || {
-            let blobs: &dyn Blobs = &remote;
-            let (_, manifest) = blobs.image(&remote.root, &Platform::here())?;
+            let blobs: &dyn BlobSource = &remote;
+            let (_, manifest) = blobs.select_image(&remote.root, &Platform::host())?;
             let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-            Ok::<_, crate::blobs::Error>((blobs.config(&manifest)?, blobs.files(&manifest, &paths, limits)?))
+            Ok::<_, crate::blob_source::Error>((
+                blobs.config(&manifest)?,
+                blobs.files(&manifest, &paths, limits)?,
+            ))
         });
-        let (config, files) = done.await.map_err(|e| Error::Wrong(e.to_string()))??;
-        Ok(Contents { image, root: named, config, files })
+        let (config, files) = done.await.map_err(|e| Error::Unexpected(e.to_string()))??;
+        Ok(ImageContents { image, root: resolved, config, files })
     }
 
-    /// Begins to get a blob from some byte on. Has to be read outside of asynchronous code.
-    pub(super) fn stream(
+    /// Starts the download of a blob at an offset. The stream has to be read from blocking code.
+    pub(super) fn blob_stream(
         &self,
-        handle: &Handle,
+        runtime: &Handle,
         reference: &Reference,
         digest: &Digest,
         size: u64,
         offset: u64,
-    ) -> Stream {
-        let (sender, receiver) = mpsc::channel(WAITING);
+    ) -> BlobStream {
+        let (sender, receiver) = mpsc::channel(CHANNEL_CAPACITY);
         let (client, reference, digest) = (self.clone(), reference.clone(), digest.clone());
-        handle.spawn(async move {
-            if let Err(error) = client.feed(&reference, &digest, size, offset, &sender).await {
+        runtime.spawn(async move {
+            if let Err(error) = client.download(&reference, &digest, size, offset, &sender).await {
                 let _ = sender.send(Err(error)).await;
             }
         });
-        Stream { receiver, part: Bytes::new() }
+        BlobStream { receiver, chunk: Bytes::new() }
     }
 
-    /// Gets a blob and passes it on, again from where it broke off.
-    async fn feed(
+    /// Downloads a blob and resumes after interruptions.
+    async fn download(
         &self,
         reference: &Reference,
         digest: &Digest,
         size: u64,
-        mut at: u64,
-        to: &mpsc::Sender<Result<Bytes, Error>>,
+        mut offset: u64,
+        sender: &mpsc::Sender<Result<Bytes, Error>>,
     ) -> Result<(), Error> {
-        let host = self.host(&reference.registry).await?;
+        let host = self.registry_host(&reference.registry).await?;
         let uri = host.uri(&format!("/v2/{}/blobs/{digest}", reference.repository))?;
         let mut failures = 0;
-        while at < size {
-            let mut call = Call::new(Method::GET, uri.clone(), Scope::new(&reference.repository, "pull"));
-            if at > 0 {
-                let range = HeaderValue::from_str(&format!("bytes={at}-{}", size - 1));
-                call.headers.insert(RANGE, range.map_err(|e| Error::Wrong(e.to_string()))?);
+        while offset < size {
+            let mut request =
+                RegistryRequest::new(Method::GET, uri.clone(), Scope::new(&reference.repository, "pull"));
+            if offset > 0 {
+                let range = HeaderValue::from_str(&format!("bytes={offset}-{}", size - 1));
+                request.headers.insert(RANGE, range.map_err(|e| Error::Unexpected(e.to_string()))?);
             }
-            let response = match self.expect(&host, call, &[200, 206]).await {
+            let response = match self.send_expecting(&host, request, &[200, 206]).await {
                 Err(e) if e.is_not_found() => {
                     return Err(Error::NotFound(format!("{digest} of {}", reference.name())));
                 }
                 other => other?,
             };
             let headers = response.headers();
-            let text =
+            let header_text =
                 |value: Option<&HeaderValue>| value.and_then(|value| value.to_str().ok()).map(str::to_owned);
             let mut skip = 0;
             if response.status() == 206 {
-                let from = format!("bytes {at}-");
-                if !text(headers.get(CONTENT_RANGE)).is_some_and(|range| range.starts_with(&from)) {
-                    return Err(Error::Wrong(format!(
-                        "{}: another part came than was asked for",
-                        shown(&uri)
+                let from = format!("bytes {offset}-");
+                if !header_text(headers.get(CONTENT_RANGE)).is_some_and(|range| range.starts_with(&from)) {
+                    return Err(Error::Unexpected(format!(
+                        "{}: the registry returned another range than requested",
+                        display_uri(&uri)
                     )));
                 }
             } else {
-                // The server does not know parts: what is there already is passed over.
-                skip = at;
-                let length = text(headers.get(CONTENT_LENGTH)).and_then(|length| length.parse::<u64>().ok());
+                // The server ignores ranges: skip what was received before.
+                skip = offset;
+                let length =
+                    header_text(headers.get(CONTENT_LENGTH)).and_then(|length| length.parse::<u64>().ok());
                 if let Some(length) = length.filter(|length| *length != size) {
-                    let what =
-                        format!("{}: it is said to have {length} bytes and should have {size}", shown(&uri));
-                    return Err(Error::Wrong(what));
+                    let message =
+                        format!("{}: Content-Length is {length}, expected {size}", display_uri(&uri));
+                    return Err(Error::Unexpected(message));
                 }
             }
-            let before = at;
+            let before = offset;
             let mut body = response.into_body();
-            let broke = loop {
-                let frame = match tokio::time::timeout(SILENCE, body.frame()).await {
+            let interruption = loop {
+                let frame = match tokio::time::timeout(BODY_IDLE_TIMEOUT, body.frame()).await {
                     Ok(Some(Ok(frame))) => frame,
                     Ok(Some(Err(e))) => break e.to_string(),
-                    Ok(None) => break "it ended".to_owned(),
-                    Err(_) => break format!("nothing came for {} s", SILENCE.as_secs()),
+                    Ok(None) => break "the connection was closed".to_owned(),
+                    Err(_) => break format!("no data for {} s", BODY_IDLE_TIMEOUT.as_secs()),
                 };
-                let Ok(mut part) = frame.into_data() else { continue };
-                let passed = skip.min(part.len() as u64);
-                part.advance(passed as usize);
-                skip -= passed;
-                at += part.len() as u64;
-                if at > size {
-                    return Err(Error::Wrong(format!("{}: it is longer than its size says", shown(&uri))));
+                let Ok(mut chunk) = frame.into_data() else { continue };
+                let skipped = skip.min(chunk.len() as u64);
+                chunk.advance(skipped as usize);
+                skip -= skipped;
+                offset += chunk.len() as u64;
+                if offset > size {
+                    return Err(Error::Unexpected(format!(
+                        "{}: the blob is longer than its declared size",
+                        display_uri(&uri)
+                    )));
                 }
-                if !part.is_empty() && to.send(Ok(part)).await.is_err() {
-                    // Whoever read has gone.
+                if !chunk.is_empty() && sender.send(Ok(chunk)).await.is_err() {
+                    // The reader was dropped.
                     return Ok(());
                 }
             };
-            if at < size {
-                failures = if at > before { 0 } else { failures + 1 };
+            if offset < size {
+                failures = if offset > before { 0 } else { failures + 1 };
                 if failures > self.inner.options.retries {
-                    let what = format!("{}: it broke off after {at} of {size} bytes: {broke}", shown(&uri));
-                    return Err(Error::Wrong(what));
+                    let message = format!(
+                        "{}: interrupted after {offset} of {size} bytes: {interruption}",
+                        display_uri(&uri)
+                    );
+                    return Err(Error::Unexpected(message));
                 }
-                tokio::time::sleep(self.pause(failures)).await;
+                tokio::time::sleep(self.backoff(failures)).await;
             }
         }
         Ok(())
     }
 }
 
-/// A blob on its way.
-pub(super) struct Stream {
+/// A blob being downloaded.
+pub(super) struct BlobStream {
     receiver: mpsc::Receiver<Result<Bytes, Error>>,
-    part: Bytes,
+    chunk: Bytes,
 }
 
-impl Stream {
-    /// The next part; nothing at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Bytes>, Error> {
+impl BlobStream {
+    /// The next chunk; `None` at the end.
+    pub(super) fn next_chunk(&mut self) -> Result<Option<Bytes>, Error> {
         self.receiver.blocking_recv().transpose()
     }
 
-    /// The next parts, enough to be worth a write; none at the end. What came before an error is there too.
-    pub(super) fn gather(&mut self, parts: &mut Vec<Bytes>) -> Result<(), Error> {
-        parts.clear();
+    /// Collects chunks for one batched write; empty at the end. On error, `batch` has what was received before.
+    pub(super) fn next_batch(&mut self, batch: &mut Vec<Bytes>) -> Result<(), Error> {
+        batch.clear();
         let mut size = 0;
-        while size < GATHER
-            && parts.len() < MANY
-            && let Some(part) = self.next()?
+        while size < WRITE_BATCH_BYTES
+            && batch.len() < WRITE_BATCH_BUFFERS
+            && let Some(chunk) = self.next_chunk()?
         {
-            size += part.len();
-            parts.push(part);
+            size += chunk.len();
+            batch.push(chunk);
         }
         Ok(())
     }
 }
 
-impl Read for Stream {
+impl Read for BlobStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.part.is_empty() {
-            match self.next() {
-                Ok(Some(part)) => self.part = part,
+        if self.chunk.is_empty() {
+            match self.next_chunk() {
+                Ok(Some(chunk)) => self.chunk = chunk,
                 Ok(None) => return Ok(0),
                 Err(error) => return Err(io::Error::other(error)),
             }
         }
-        let read = self.part.len().min(buffer.len());
-        self.part.split_to(read).copy_to_slice(buffer.get_mut(..read).unwrap_or_default());
+        let read = self.chunk.len().min(buffer.len());
+        self.chunk.split_to(read).copy_to_slice(buffer.get_mut(..read).unwrap_or_default());
         Ok(read)
     }
 }
 
-impl Remote {
-    /// The manifests, by digest.
-    pub fn documents(&self) -> impl Iterator<Item = (&Digest, &Document, &Bytes)> {
+impl RemoteImage {
+    /// The manifests by digest.
+    pub fn documents(&self) -> impl Iterator<Item = (&Digest, &ManifestOrIndex, &Bytes)> {
         self.documents.iter().map(|(digest, (data, document))| (digest, document, data))
     }
 
-    /// The image for a platform.
-    pub fn image(&self, platform: &Platform) -> Result<(Descriptor, Manifest), Error> {
-        Ok((self as &dyn Blobs).image(&self.root, platform)?)
+    /// Selects the image for a platform.
+    pub fn select_image(&self, platform: &Platform) -> Result<(Descriptor, Manifest), Error> {
+        Ok((self as &dyn BlobSource).select_image(&self.root, platform)?)
     }
 
-    /// The configuration of an image of it.
+    /// Reads the config of an image.
     pub async fn config(self: &std::sync::Arc<Self>, manifest: &Manifest) -> Result<Config, Error> {
         let (remote, manifest) = (self.clone(), manifest.clone());
         let read =
-            tokio::task::spawn_blocking(move || (remote.as_ref() as &dyn Blobs).config(&manifest)).await;
-        Ok(read.map_err(|e| Error::Wrong(e.to_string()))??)
+            tokio::task::spawn_blocking(move || (remote.as_ref() as &dyn BlobSource).config(&manifest)).await;
+        Ok(read.map_err(|e| Error::Unexpected(e.to_string()))??)
     }
 
-    pub(super) fn repository(&self) -> &Reference {
+    pub(super) fn reference(&self) -> &Reference {
         &self.reference
     }
 }
 
-impl Blobs for Remote {
+impl BlobSource for RemoteImage {
     fn open_at(&self, digest: &Digest, offset: u64) -> io::Result<Box<dyn Read + Send>> {
         if let Some((data, _)) = self.documents.get(digest) {
             let offset = usize::try_from(offset).unwrap_or(usize::MAX).min(data.len());
             return Ok(Box::new(data.slice(offset..).reader()));
         }
         let size = self.sizes.get(digest).copied().ok_or(io::ErrorKind::NotFound)?;
-        Ok(Box::new(self.client.stream(&self.handle, &self.reference, digest, size, offset)))
+        Ok(Box::new(self.client.blob_stream(&self.runtime, &self.reference, digest, size, offset)))
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         self.reference.to_string()
     }
 }

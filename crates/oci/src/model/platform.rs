@@ -1,4 +1,4 @@
-//! What a program runs on.
+//! Platforms of images.
 
 use std::fmt;
 
@@ -6,20 +6,20 @@ use serde_json::{Value, json};
 
 use super::Error;
 
-/// What a program runs on.
+/// A platform: operating system, CPU architecture and variant.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Platform {
-    /// The system, as Go names it: `linux`.
+    /// Operating system (GOOS), for example `linux`.
     pub os: String,
-    /// The processor, as Go names it: `amd64`, `arm64`.
+    /// CPU architecture (GOARCH), for example `amd64` or `arm64`.
     pub architecture: String,
-    /// The processor's generation, for example `v7`.
+    /// CPU variant, for example `v7`.
     pub variant: Option<String>,
 }
 
 impl Platform {
-    /// Linux on this machine's processor.
-    pub fn here() -> Self {
+    /// Linux on the host's CPU architecture.
+    pub fn host() -> Self {
         let architecture = match std::env::consts::ARCH {
             "x86_64" => "amd64",
             "aarch64" => "arm64",
@@ -31,43 +31,43 @@ impl Platform {
         Self { os: "linux".to_owned(), architecture: architecture.to_owned(), variant: None }
     }
 
-    /// Reads `OS/ARCHITECTURE[/VARIANT]`.
+    /// Parses `OS/ARCHITECTURE[/VARIANT]`.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let wrong = || Error::Platform(text.chars().take(100).collect());
-        let fine = |part: &&str| {
+        let invalid = || Error::InvalidPlatform(text.chars().take(100).collect());
+        let valid = |part: &&str| {
             !part.is_empty()
                 && part.len() <= 64
                 && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
         };
         let parts: Vec<&str> = text.split('/').collect();
-        if !parts.iter().all(fine) {
-            return Err(wrong());
+        if !parts.iter().all(valid) {
+            return Err(invalid());
         }
         match parts.as_slice() {
             [os, architecture] => Ok(Self::new(os, architecture, None)),
             [os, architecture, variant] => Ok(Self::new(os, architecture, Some(variant))),
-            _ => Err(wrong()),
+            _ => Err(invalid()),
         }
     }
 
     fn new(os: &str, architecture: &str, variant: Option<&str>) -> Self {
-        // Every arm64 is at least v8: the two spellings mean the same.
+        // arm64 implies v8, so both spellings are normalized to one.
         let variant = variant.filter(|variant| !(architecture == "arm64" && *variant == "v8"));
         Self { os: os.to_owned(), architecture: architecture.to_owned(), variant: variant.map(str::to_owned) }
     }
 
-    /// Whether what is for `other` runs here.
-    pub fn runs(&self, other: &Self) -> bool {
+    /// Whether an image for `other` runs on this platform.
+    pub fn can_run(&self, other: &Self) -> bool {
         let variant = self.variant.is_none() || other.variant.is_none() || self.variant == other.variant;
         self.os == other.os && self.architecture == other.architecture && variant
     }
 
-    pub(super) fn read(value: &Value) -> Option<Self> {
+    pub(super) fn from_json(value: &Value) -> Option<Self> {
         let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| text.len() <= 64);
         Some(Self::new(text("os")?, text("architecture")?, text("variant").filter(|text| !text.is_empty())))
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let mut value = json!({ "architecture": self.architecture, "os": self.os });
         if let (Some(variant), Some(map)) = (&self.variant, value.as_object_mut()) {
             map.insert("variant".to_owned(), variant.as_str().into());

@@ -1,10 +1,11 @@
-//! A registry for one machine: pull, push in one or many parts, mounts, tags, referrers, deletion, garbage collection.
+//! A registry for one machine (OCI distribution API): pull, monolithic and chunked push, mounts, tags, referrers,
+//! deletion, garbage collection.
 
-mod answer;
 mod blobs;
-mod path;
+pub mod htpasswd;
+mod response;
+mod route;
 pub mod store;
-pub mod users;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -19,17 +20,17 @@ use hyper::body::Incoming;
 use serde_json::json;
 
 use crate::digest::Digest;
-use crate::model::{INDEX, Index, MAX_MANIFEST, is_media_type};
+use crate::model::{Index, MAX_MANIFEST, MEDIA_TYPE_INDEX, is_media_type};
 use crate::reference::is_tag;
-use answer::{Answer, Refusal, json_answer, plain};
-use path::{Route, parameter};
+use htpasswd::Htpasswd;
+use response::{ApiError, HttpResponse, empty_response, json_response};
+use route::{Route, query_parameter};
 use store::Store;
-use users::Users;
 
-pub use answer::Outgoing;
+pub use response::ResponseBody;
 
 /// Limits that suit a registry: connections last as long as a large push, and may pause between requests.
-pub fn limits() -> podium_serve::ConnectionLimits {
+pub fn server_limits() -> podium_serve::ConnectionLimits {
     podium_serve::ConnectionLimits {
         max_connections: 512,
         // Bodies are read in parts of this size, too.
@@ -45,82 +46,87 @@ pub fn limits() -> podium_serve::ConnectionLimits {
 #[derive(Clone)]
 pub struct Registry {
     store: Arc<Store>,
-    users: Option<Arc<Users>>,
-    /// Headers of those who were let in, hashed: passwords take long to check, on purpose.
-    known: Arc<Mutex<BTreeSet<Digest>>>,
+    htpasswd: Option<Arc<Htpasswd>>,
+    /// Digests of `Authorization` headers that passed: bcrypt is slow by design.
+    authenticated: Arc<Mutex<BTreeSet<Digest>>>,
     read_only: bool,
 }
 
-const MAX_KNOWN: usize = 1000;
-/// How many names a page has at most.
-const PAGE: usize = 1000;
+const MAX_AUTHENTICATED: usize = 1000;
+/// Maximum number of entries per page.
+const MAX_PAGE_SIZE: usize = 1000;
 
-type Answering = Pin<Box<dyn Future<Output = Result<Answer, Infallible>> + Send>>;
+type ResponseFuture = Pin<Box<dyn Future<Output = Result<HttpResponse, Infallible>> + Send>>;
 
 impl Registry {
-    /// Over a store, for everybody.
+    /// Creates a registry without authentication.
     pub fn new(store: Arc<Store>) -> Self {
-        Self { store, users: None, known: Arc::default(), read_only: false }
+        Self { store, htpasswd: None, authenticated: Arc::default(), read_only: false }
     }
 
-    /// Only for these users.
-    pub fn with_users(self, users: Users) -> Self {
-        Self { users: Some(Arc::new(users)), ..self }
+    /// Requires the credentials of an htpasswd user.
+    pub fn with_htpasswd(self, htpasswd: Htpasswd) -> Self {
+        Self { htpasswd: Some(Arc::new(htpasswd)), ..self }
     }
 
-    /// Nobody may change anything.
+    /// Rejects all writes.
     pub fn read_only(self) -> Self {
         Self { read_only: true, ..self }
     }
 
-    /// As what [`podium_serve::Server::run`] takes.
-    pub fn service(self) -> impl Fn(Request<Incoming>) -> Answering + Clone + Send + 'static {
+    /// The handler for [`podium_serve::Server::run`].
+    pub fn service(self) -> impl Fn(Request<Incoming>) -> ResponseFuture + Clone + Send + 'static {
         move |request| {
             let registry = self.clone();
             Box::pin(async move {
                 let (head, body) = request.into_parts();
-                let mut answer = match registry.answer(&head, body).await {
-                    Ok(answer) => answer,
-                    Err(refusal) => refusal.answer(),
+                let mut response = match registry.handle(&head, body).await {
+                    Ok(response) => response,
+                    Err(error) => error.into_response(),
                 };
-                let headers = answer.headers_mut();
+                let headers = response.headers_mut();
                 headers.insert("docker-distribution-api-version", HeaderValue::from_static("registry/2.0"));
                 headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
-                Ok(answer)
+                Ok(response)
             })
         }
     }
 
-    async fn let_in(&self, head: &Parts) -> bool {
-        let Some(users) = self.users.clone() else { return true };
+    async fn authenticate(&self, head: &Parts) -> bool {
+        let Some(htpasswd) = self.htpasswd.clone() else { return true };
         let Some(header) = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()) else {
             return false;
         };
-        let digest = Digest::of(header.as_bytes());
-        if self.known.lock().unwrap_or_else(PoisonError::into_inner).contains(&digest) {
+        let digest = Digest::sha256(header.as_bytes());
+        if self.authenticated.lock().unwrap_or_else(PoisonError::into_inner).contains(&digest) {
             return true;
         }
         let header = header.to_owned();
-        let fine = tokio::task::spawn_blocking(move || users.know(&header)).await.unwrap_or(false);
-        if fine {
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            if known.len() >= MAX_KNOWN {
-                known.clear();
+        let accepted =
+            tokio::task::spawn_blocking(move || htpasswd.authenticate(&header)).await.unwrap_or(false);
+        if accepted {
+            let mut authenticated = self.authenticated.lock().unwrap_or_else(PoisonError::into_inner);
+            if authenticated.len() >= MAX_AUTHENTICATED {
+                authenticated.clear();
             }
-            known.insert(digest);
+            authenticated.insert(digest);
         }
-        fine
+        accepted
     }
 
-    async fn answer(&self, head: &Parts, body: Incoming) -> Result<Answer, Refusal> {
-        if !self.let_in(head).await {
-            let mut answer = Refusal::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", "who are you?").answer();
-            answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"podium\""));
-            return Ok(answer);
+    async fn handle(&self, head: &Parts, body: Incoming) -> Result<HttpResponse, ApiError> {
+        if !self.authenticate(head).await {
+            let mut response =
+                ApiError::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", "authentication required")
+                    .into_response();
+            response
+                .headers_mut()
+                .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"podium\""));
+            return Ok(response);
         }
         let reads = matches!(head.method, Method::GET | Method::HEAD);
         if self.read_only && !reads {
-            return Err(Refusal::new(
+            return Err(ApiError::new(
                 StatusCode::METHOD_NOT_ALLOWED,
                 "UNSUPPORTED",
                 "this registry is read only",
@@ -128,38 +134,39 @@ impl Registry {
         }
         let route = Route::parse(head.uri.path())?;
         match route {
-            Route::Base if reads => Ok(json_answer(StatusCode::OK, "application/json", b"{}".to_vec())),
+            Route::Base if reads => Ok(json_response(StatusCode::OK, "application/json", b"{}".to_vec())),
             Route::Catalog if reads => self.catalog(head).await,
             Route::Tags(name) if reads => self.tags(head, &name).await,
-            Route::Manifest(name, version) => self.manifest(head, body, name, version).await,
+            Route::Manifest(name, tag_or_digest) => self.manifest(head, body, name, tag_or_digest).await,
             Route::Blob(name, digest) => self.blob(head, name, digest).await,
-            Route::Uploads(name) if head.method == Method::POST => self.begin_upload(head, body, name).await,
+            Route::Uploads(name) if head.method == Method::POST => self.start_upload(head, body, name).await,
             Route::Upload(name, id) => self.upload(head, body, name, id).await,
             Route::Referrers(name, digest) if reads => self.referrers(head, name, digest).await,
-            _ => Err(Refusal::method()),
+            _ => Err(ApiError::method_not_allowed()),
         }
     }
 
-    /// Runs something that waits for the disk.
-    async fn on_disk<T: Send + 'static>(
+    /// Runs a blocking store operation on the blocking pool.
+    async fn with_store<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Store) -> Result<T, store::Error> + Send + 'static,
-    ) -> Result<T, Refusal> {
+        operation: impl FnOnce(&Store) -> Result<T, store::Error> + Send + 'static,
+    ) -> Result<T, ApiError> {
         let store = self.store.clone();
-        let done = tokio::task::spawn_blocking(move || work(&store)).await;
-        Ok(done.map_err(|e| Refusal::inner(&e))??)
+        let result = tokio::task::spawn_blocking(move || operation(&store)).await;
+        Ok(result.map_err(|e| ApiError::internal(&e))??)
     }
 
-    async fn catalog(&self, head: &Parts) -> Result<Answer, Refusal> {
-        let all = self.on_disk(|store| Ok(store.repositories())).await?;
-        page(head, "/v2/_catalog", all, |names| json!({ "repositories": names }))
+    async fn catalog(&self, head: &Parts) -> Result<HttpResponse, ApiError> {
+        let all = self.with_store(|store| Ok(store.repositories())).await?;
+        paginate(head, "/v2/_catalog", all, |names| json!({ "repositories": names }))
     }
 
-    async fn tags(&self, head: &Parts, name: &str) -> Result<Answer, Refusal> {
+    async fn tags(&self, head: &Parts, name: &str) -> Result<HttpResponse, ApiError> {
         let repository = name.to_owned();
-        let all = self.on_disk(move |store| store.tags(&repository)).await;
-        let all = all.map_err(|refusal| refusal.named("NAME_UNKNOWN", "there is no such repository"))?;
-        page(head, &format!("/v2/{name}/tags/list"), all, |tags| json!({ "name": name, "tags": tags }))
+        let all = self.with_store(move |store| store.tags(&repository)).await;
+        let all =
+            all.map_err(|error| error.with_not_found_code("NAME_UNKNOWN", "there is no such repository"))?;
+        paginate(head, &format!("/v2/{name}/tags/list"), all, |tags| json!({ "name": name, "tags": tags }))
     }
 
     async fn manifest(
@@ -167,127 +174,137 @@ impl Registry {
         head: &Parts,
         body: Incoming,
         name: String,
-        version: String,
-    ) -> Result<Answer, Refusal> {
-        if Digest::parse(&version).is_err() && !is_tag(&version) {
-            return Err(Refusal::new(
+        tag_or_digest: String,
+    ) -> Result<HttpResponse, ApiError> {
+        if Digest::parse(&tag_or_digest).is_err() && !is_tag(&tag_or_digest) {
+            return Err(ApiError::new(
                 StatusCode::NOT_FOUND,
                 "MANIFEST_UNKNOWN",
-                "it is neither a tag nor a digest",
+                "the reference is neither a tag nor a digest",
             ));
         }
         match head.method {
             Method::GET | Method::HEAD => {
-                let found = self.on_disk(move |store| store.manifest(&name, &version)).await;
-                let (kind, digest, data) = found
-                    .map_err(|refusal| refusal.named("MANIFEST_UNKNOWN", "there is no such manifest"))?;
-                // Whoever asks for certain kinds only cannot read others.
-                let accepts: Vec<&str> =
+                let found = self.with_store(move |store| store.manifest(&name, &tag_or_digest)).await;
+                let (media_type, digest, data) = found.map_err(|error| {
+                    error.with_not_found_code("MANIFEST_UNKNOWN", "there is no such manifest")
+                })?;
+                // A client that lists media types cannot read others.
+                let accept: Vec<&str> =
                     head.headers.get_all(ACCEPT).iter().filter_map(|v| v.to_str().ok()).collect();
-                let takes =
-                    |text: &str| text == kind || matches!(text, "*/*" | "application/*" | "application/json");
-                let words = accepts.iter().flat_map(|text| text.split(','));
-                let mut words = words.map(|word| word.split(';').next().unwrap_or_default().trim());
-                if !accepts.is_empty() && !words.any(takes) {
-                    let text = format!("the manifest is {kind}, which was not asked for");
-                    return Err(Refusal::new(StatusCode::NOT_FOUND, "MANIFEST_UNKNOWN", &text));
+                let accepts_media_type = |text: &str| {
+                    text == media_type || matches!(text, "*/*" | "application/*" | "application/json")
+                };
+                let accepted = accept.iter().flat_map(|text| text.split(','));
+                let mut accepted = accepted.map(|word| word.split(';').next().unwrap_or_default().trim());
+                if !accept.is_empty() && !accepted.any(accepts_media_type) {
+                    let text = format!("the manifest is {media_type}, which the request does not accept");
+                    return Err(ApiError::new(StatusCode::NOT_FOUND, "MANIFEST_UNKNOWN", &text));
                 }
-                let mut answer = json_answer(StatusCode::OK, &kind, data);
-                answer::digest(&mut answer, &digest);
-                Ok(answer)
+                let mut response = json_response(StatusCode::OK, &media_type, data);
+                response::set_digest_headers(&mut response, &digest);
+                Ok(response)
             }
             Method::PUT => {
-                let kind =
+                let media_type =
                     head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-                let kind = kind.split(';').next().unwrap_or_default().trim().to_owned();
-                if !kind.is_empty() && !is_media_type(&kind) {
-                    return Err(Refusal::new(
+                let media_type = media_type.split(';').next().unwrap_or_default().trim().to_owned();
+                if !media_type.is_empty() && !is_media_type(&media_type) {
+                    return Err(ApiError::new(
                         StatusCode::BAD_REQUEST,
                         "MANIFEST_INVALID",
-                        "the media type is none",
+                        "the media type is invalid",
                     ));
                 }
-                let data = small(body).await?;
-                let (repository, wanted) = (name.clone(), version);
-                let put =
-                    self.on_disk(move |store| store.put_manifest(&repository, &wanted, &kind, &data)).await;
+                let data = read_manifest_body(body).await?;
+                let repository = name.clone();
+                let put = self
+                    .with_store(move |store| {
+                        store.put_manifest(&repository, &tag_or_digest, &media_type, &data)
+                    })
+                    .await;
                 let (digest, subject) = put?;
-                let mut answer = plain(StatusCode::CREATED);
-                answer::location(&mut answer, &format!("/v2/{name}/manifests/{digest}"))?;
-                answer::digest(&mut answer, &digest);
+                let mut response = empty_response(StatusCode::CREATED);
+                response::set_location(&mut response, &format!("/v2/{name}/manifests/{digest}"))?;
+                response::set_digest_headers(&mut response, &digest);
                 if let Some(subject) = subject {
-                    answer::header(&mut answer, "oci-subject", &subject.to_string())?;
+                    response::set_header(&mut response, "oci-subject", &subject.to_string())?;
                 }
-                Ok(answer)
+                Ok(response)
             }
             Method::DELETE => {
-                let deleted = self.on_disk(move |store| store.delete_manifest(&name, &version)).await;
-                deleted.map_err(|refusal| refusal.named("MANIFEST_UNKNOWN", "there is no such manifest"))?;
-                Ok(plain(StatusCode::ACCEPTED))
+                let deleted =
+                    self.with_store(move |store| store.delete_manifest(&name, &tag_or_digest)).await;
+                deleted.map_err(|error| {
+                    error.with_not_found_code("MANIFEST_UNKNOWN", "there is no such manifest")
+                })?;
+                Ok(empty_response(StatusCode::ACCEPTED))
             }
-            _ => Err(Refusal::method()),
+            _ => Err(ApiError::method_not_allowed()),
         }
     }
 
-    async fn referrers(&self, head: &Parts, name: String, digest: Digest) -> Result<Answer, Refusal> {
-        let mut found = self.on_disk(move |store| Ok(store.referrers(&name, &digest))).await?;
-        let kind = parameter(head, "artifactType");
-        if let Some(kind) = &kind {
-            found.retain(|descriptor| descriptor.artifact_type.as_ref() == Some(kind));
+    async fn referrers(&self, head: &Parts, name: String, digest: Digest) -> Result<HttpResponse, ApiError> {
+        let mut found = self.with_store(move |store| Ok(store.referrers(&name, &digest))).await?;
+        let media_type = query_parameter(head, "artifactType");
+        if let Some(media_type) = &media_type {
+            found.retain(|descriptor| descriptor.artifact_type.as_ref() == Some(media_type));
         }
-        let mut answer = json_answer(StatusCode::OK, INDEX, Index::new(found).bytes());
-        if kind.is_some() {
-            answer::header(&mut answer, "oci-filters-applied", "artifactType")?;
+        let mut response = json_response(StatusCode::OK, MEDIA_TYPE_INDEX, Index::new(found).to_bytes());
+        if media_type.is_some() {
+            response::set_header(&mut response, "oci-filters-applied", "artifactType")?;
         }
-        Ok(answer)
+        Ok(response)
     }
 }
 
-/// A manifest that somebody sends.
-async fn small(mut body: Incoming) -> Result<Vec<u8>, Refusal> {
+/// Reads the body of a manifest upload.
+async fn read_manifest_body(mut body: Incoming) -> Result<Vec<u8>, ApiError> {
     let mut data = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame =
-            frame.map_err(|_| Refusal::new(StatusCode::BAD_REQUEST, "MANIFEST_INVALID", "it broke off"))?;
-        if let Ok(part) = frame.into_data() {
-            if data.len() + part.len() > MAX_MANIFEST as usize {
+        let frame = frame.map_err(|_| {
+            ApiError::new(StatusCode::BAD_REQUEST, "MANIFEST_INVALID", "the request body was interrupted")
+        })?;
+        if let Ok(chunk) = frame.into_data() {
+            if data.len() + chunk.len() > MAX_MANIFEST as usize {
                 let text = "a manifest has at most 4 MiB";
-                return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "MANIFEST_INVALID", text));
+                return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "MANIFEST_INVALID", text));
             }
-            data.extend_from_slice(&part);
+            data.extend_from_slice(&chunk);
         }
     }
     Ok(data)
 }
 
-/// One page of names, with the way to the next one.
-fn page(
+/// Returns one page of names, with a `Link` to the next one.
+fn paginate(
     head: &Parts,
     path: &str,
     all: Vec<String>,
     show: impl Fn(&[String]) -> serde_json::Value,
-) -> Result<Answer, Refusal> {
-    let many = match parameter(head, "n") {
+) -> Result<HttpResponse, ApiError> {
+    let limit = match query_parameter(head, "n") {
         Some(text) => {
-            let wrong = |_| {
-                Refusal::new(StatusCode::BAD_REQUEST, "PAGINATION_NUMBER_INVALID", "n has to be a number")
+            let invalid = |_| {
+                ApiError::new(StatusCode::BAD_REQUEST, "PAGINATION_NUMBER_INVALID", "n has to be a number")
             };
-            Some(text.parse::<usize>().map_err(wrong)?)
+            Some(text.parse::<usize>().map_err(invalid)?)
         }
         None => None,
     };
-    let begin = parameter(head, "last").map_or(0, |last| all.partition_point(|name| *name <= last));
-    let rest = all.get(begin..).unwrap_or_default();
-    // Who names no number gets all, as from other registries.
-    let count = many.map_or(rest.len(), |many| many.min(PAGE)).min(rest.len());
-    let shown = rest.get(..count).unwrap_or_default();
-    let mut answer = json_answer(StatusCode::OK, "application/json", show(shown).to_string().into_bytes());
+    let start = query_parameter(head, "last").map_or(0, |last| all.partition_point(|name| *name <= last));
+    let rest = all.get(start..).unwrap_or_default();
+    // Without `n`, all names are returned, as other registries do.
+    let count = limit.map_or(rest.len(), |limit| limit.min(MAX_PAGE_SIZE)).min(rest.len());
+    let entries = rest.get(..count).unwrap_or_default();
+    let mut response =
+        json_response(StatusCode::OK, "application/json", show(entries).to_string().into_bytes());
     if count < rest.len()
-        && let (Some(many), Some(last)) = (many.filter(|many| *many > 0), shown.last())
+        && let (Some(limit), Some(last)) = (limit.filter(|limit| *limit > 0), entries.last())
     {
-        let link = format!("<{path}?last={last}&n={}>; rel=\"next\"", many.min(PAGE));
-        let value = HeaderValue::from_str(&link).map_err(|e| Refusal::inner(&e))?;
-        answer.headers_mut().insert(LINK, value);
+        let link = format!("<{path}?last={last}&n={}>; rel=\"next\"", limit.min(MAX_PAGE_SIZE));
+        let value = HeaderValue::from_str(&link).map_err(|e| ApiError::internal(&e))?;
+        response.headers_mut().insert(LINK, value);
     }
-    Ok(answer)
+    Ok(response)
 }

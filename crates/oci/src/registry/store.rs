@@ -1,16 +1,16 @@
-//! What a registry keeps, in a directory.
+//! Storage of the registry, in a directory.
 //!
 //! ```text
-//! blobs/sha256/ab/abcd…          content, by digest, of all repositories
-//! uploads/ID                     content on its way
-//! repositories/NAME/_blobs/sha256/HEX       which content a repository has
-//! repositories/NAME/_manifests/sha256/HEX   which manifests, and of what kind
-//! repositories/NAME/_tags/TAG               which manifest a tag means
-//! repositories/NAME/_referrers/sha256/HEX/sha256-HEX   what is about a manifest
+//! blobs/sha256/ab/abcd…          blobs of all repositories, by digest
+//! uploads/ID                     uploads in progress
+//! repositories/NAME/_blobs/sha256/HEX       links to the blobs of a repository
+//! repositories/NAME/_manifests/sha256/HEX   links to its manifests, with their media types
+//! repositories/NAME/_tags/TAG               the digest of a tag
+//! repositories/NAME/_referrers/sha256/HEX/sha256-HEX   descriptors of the referrers of a manifest
 //! ```
 //!
-//! Every file is written beside its place and moved there, after it is safe on the disk: a registry that is killed or
-//! loses power at any moment has all that it has acknowledged, and nothing half.
+//! Files are written to a temporary path, synced and renamed: a crash or power loss never loses acknowledged content
+//! and never leaves partial files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -22,121 +22,125 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 
 use crate::digest::{Algorithm, Digest, Hasher};
-use crate::disk::{self, Ahead, Draft};
-use crate::hashing::Hashing;
-use crate::model::{Annotations, Descriptor, Document, MAX_MANIFEST};
+use crate::disk::{self, BackgroundSync, TempFile};
+use crate::model::{Annotations, Descriptor, MAX_MANIFEST, ManifestOrIndex};
 use crate::reference::{is_repository, is_tag};
+use crate::threaded_hasher::ThreadedHasher;
 
-/// Why the store says no.
+/// A failed store operation.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The disk.
+    /// An I/O error.
     #[error("{path}: {source}")]
     Io {
-        /// Where.
+        /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// What came is not what was said.
-    #[error("the content is {is} and should be {should}")]
-    Digest {
-        /// What it is.
-        is: String,
-        /// What it was said to be.
-        should: String,
+    /// The content does not match its digest.
+    #[error("the content has digest {actual}, expected {expected}")]
+    DigestMismatch {
+        /// Digest of the content.
+        actual: String,
+        /// Expected digest.
+        expected: String,
     },
-    /// The part does not go on where the last one ended.
-    #[error("the upload has {0} bytes: send the part that follows them")]
-    Range(u64),
-    /// Nobody has begun such an upload.
-    #[error("there is no such upload")]
-    Upload,
-    /// Somebody else is sending to it.
-    #[error("the upload is being sent by somebody else")]
-    Busy,
-    /// A manifest that is none.
+    /// The chunk does not start at the end of the upload.
+    #[error("the upload has {0} bytes: continue at that offset")]
+    OffsetMismatch(u64),
+    /// The upload does not exist.
+    #[error("the upload does not exist")]
+    UploadUnknown,
+    /// Another request is writing to the upload.
+    #[error("another request is writing to the upload")]
+    UploadBusy,
+    /// The manifest is invalid.
     #[error("{0}")]
-    Manifest(String),
-    /// A manifest of what is not there.
+    ManifestInvalid(String),
+    /// The manifest references a blob that the repository does not have.
     #[error("the repository does not have {0}")]
-    Unknown(Digest),
-    /// It is not there.
-    #[error("it is not there")]
-    Missing,
-    /// Another process has the directory.
+    BlobUnknown(Digest),
+    /// The tag, manifest, blob or repository does not exist.
+    #[error("not found")]
+    NotFound,
+    /// Another process serves the directory.
     #[error("the images in {0} are served by another process already")]
-    Taken(String),
+    InUse(String),
 }
 
-fn at(path: &Path) -> impl FnOnce(io::Error) -> Error {
+fn io_error(path: &Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.display().to_string();
     move |source| Error::Io { path, source }
 }
 
-/// What is kept of an upload that goes on: what was hashed of it, so that it need not be read again.
-struct Going {
+/// Hash state of a suspended upload, so that its content is not read again.
+struct UploadHash {
     hasher: Hasher,
     size: u64,
 }
 
-/// A registry's directory.
+/// The storage directory of a registry.
 pub struct Store {
     root: PathBuf,
     durable: bool,
-    going: Mutex<BTreeMap<String, Going>>,
-    /// Held by all who add a link to content, and alone by who removes content.
-    sweep: RwLock<()>,
-    /// Those who change tags and manifests of the store, one at a time.
-    change: Mutex<()>,
-    /// Keeps other processes away as long as it is open.
+    upload_hashes: Mutex<BTreeMap<String, UploadHash>>,
+    /// Read-locked while links to blobs are added, write-locked by garbage collection.
+    gc_lock: RwLock<()>,
+    /// Serializes changes of tags and manifests.
+    manifest_lock: Mutex<()>,
+    /// File lock that excludes other processes.
     #[allow(dead_code)]
-    alone: Option<File>,
+    process_lock: Option<File>,
 }
 
-/// An upload that is being written to; others have to wait.
-pub struct Part<'s> {
+/// An upload that is locked for writing.
+pub struct UploadSession<'s> {
     store: &'s Store,
     id: String,
     file: File,
     path: PathBuf,
-    /// What hashes it, and of how many bytes; nothing if it was not there from the beginning.
-    hashing: Option<(Hashing, u64)>,
-    ahead: Ahead,
+    /// The hasher and the number of hashed bytes; `None` if the start of the upload was not hashed.
+    hasher: Option<(ThreadedHasher, u64)>,
+    sync: BackgroundSync,
 }
 
-/// How many uploads remember what was hashed.
-const MAX_GOING: usize = 1000;
+/// Maximum number of saved hash states.
+const MAX_UPLOAD_HASHES: usize = 1000;
 
 impl Store {
-    /// A directory that is there or is made now.
+    /// Opens or creates a store.
     pub fn open(root: impl Into<PathBuf>, durable: bool) -> Result<Self, Error> {
         let root = root.into();
         for name in ["blobs", "uploads", "repositories"] {
             let path = root.join(name);
-            fs::create_dir_all(&path).map_err(at(&path))?;
+            fs::create_dir_all(&path).map_err(io_error(&path))?;
         }
         Ok(Self {
             root,
             durable,
-            going: Mutex::default(),
-            sweep: RwLock::default(),
-            change: Mutex::default(),
-            alone: None,
+            upload_hashes: Mutex::default(),
+            gc_lock: RwLock::default(),
+            manifest_lock: Mutex::default(),
+            process_lock: None,
         })
     }
 
-    /// As [`Store::open`], for this process alone: two who serve the same directory would take away what the other one
-    /// is about to name.
-    pub fn open_alone(root: impl Into<PathBuf>, durable: bool) -> Result<Self, Error> {
+    /// Like [`Store::open`], but excludes other processes: garbage collection in one process could remove blobs that
+    /// another one is about to link.
+    pub fn open_exclusive(root: impl Into<PathBuf>, durable: bool) -> Result<Self, Error> {
         let mut store = Self::open(root, durable)?;
         let path = store.root.join("lock");
-        let lock =
-            OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(at(&path))?;
+        let lock = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(io_error(&path))?;
         match lock.try_lock() {
-            Ok(()) => store.alone = Some(lock),
-            Err(TryLockError::WouldBlock) => return Err(Error::Taken(store.root.display().to_string())),
-            Err(TryLockError::Error(error)) => return Err(at(&path)(error)),
+            Ok(()) => store.process_lock = Some(lock),
+            Err(TryLockError::WouldBlock) => return Err(Error::InUse(store.root.display().to_string())),
+            Err(TryLockError::Error(error)) => return Err(io_error(&path)(error)),
         }
         Ok(store)
     }
@@ -150,213 +154,229 @@ impl Store {
             .join(hex)
     }
 
-    /// The folder of a repository. Names were checked, and no part of one begins with an underscore.
-    fn repository(&self, name: &str) -> PathBuf {
+    /// The directory of a repository. Names are validated, and no component starts with an underscore.
+    fn repository_dir(&self, name: &str) -> PathBuf {
         self.root.join("repositories").join(name)
     }
 
-    fn link(&self, repository: &str, kind: &str, digest: &Digest) -> PathBuf {
-        self.repository(repository).join(kind).join(digest.algorithm().name()).join(digest.hex())
+    fn link_path(&self, repository: &str, directory: &str, digest: &Digest) -> PathBuf {
+        self.repository_dir(repository).join(directory).join(digest.algorithm().name()).join(digest.hex())
     }
 
     fn write(&self, path: &Path, data: &[u8]) -> Result<(), Error> {
         let parent = path.parent().unwrap_or(&self.root);
         if !parent.is_dir() {
-            fs::create_dir_all(parent).map_err(at(parent))?;
+            fs::create_dir_all(parent).map_err(io_error(parent))?;
         }
-        match disk::write(path, data, self.durable) {
-            // Somebody tidied up the folder that was just made.
+        match disk::write_atomically(path, data, self.durable) {
+            // The new directory was removed concurrently.
             Err(e) if e.kind() == io::ErrorKind::NotFound => fs::create_dir_all(parent)
-                .and_then(|()| disk::write(path, data, self.durable))
-                .map_err(at(path)),
-            other => other.map_err(at(path)),
+                .and_then(|()| disk::write_atomically(path, data, self.durable))
+                .map_err(io_error(path)),
+            other => other.map_err(io_error(path)),
         }
     }
 
-    /// The size of content that a repository has. Asking keeps it from being removed for a while: whoever asks is about
-    /// to build on it.
+    /// The size of a blob in a repository. Also renews the link, so that garbage collection keeps a blob that the
+    /// client is about to reference.
     pub fn blob_size(&self, repository: &str, digest: &Digest) -> Option<u64> {
-        let _held = self.sweep.read().unwrap_or_else(PoisonError::into_inner);
-        let link = self.link(repository, "_blobs", digest);
+        let _gc_guard = self.gc_lock.read().unwrap_or_else(PoisonError::into_inner);
+        let link = self.link_path(repository, "_blobs", digest);
         let meta = fs::metadata(&link).ok()?;
-        if meta.modified().ok()?.elapsed().is_ok_and(|age| age > Duration::from_secs(1)) {
+        if meta.modified().ok()?.elapsed().is_ok_and(|min_age| min_age > Duration::from_secs(1)) {
             let _ =
                 File::options().write(true).open(&link).and_then(|file| file.set_modified(SystemTime::now()));
         }
         Some(fs::metadata(self.blob_path(digest)).ok()?.len())
     }
 
-    /// Content of a repository.
+    /// Opens a blob of a repository.
     pub fn blob(&self, repository: &str, digest: &Digest) -> Option<File> {
-        fs::metadata(self.link(repository, "_blobs", digest)).ok()?;
+        fs::metadata(self.link_path(repository, "_blobs", digest)).ok()?;
         File::open(self.blob_path(digest)).ok()
     }
 
-    /// Gives a repository content that another one has; whether that has it.
+    /// Mounts a blob from another repository; returns whether that repository has it.
     pub fn mount(&self, repository: &str, from: &str, digest: &Digest) -> Result<bool, Error> {
-        let _held = self.sweep.read().unwrap_or_else(PoisonError::into_inner);
+        let _gc_guard = self.gc_lock.read().unwrap_or_else(PoisonError::into_inner);
         if self.blob(from, digest).is_none() {
             return Ok(false);
         }
-        self.write(&self.link(repository, "_blobs", digest), b"")?;
+        self.write(&self.link_path(repository, "_blobs", digest), b"")?;
         Ok(true)
     }
 
-    /// Takes content away from a repository.
+    /// Unlinks a blob from a repository.
     pub fn delete_blob(&self, repository: &str, digest: &Digest) -> Result<(), Error> {
-        remove(&self.link(repository, "_blobs", digest))
+        remove_file(&self.link_path(repository, "_blobs", digest))
     }
 
-    /// Begins an upload; gives its name.
-    pub fn begin(&self) -> Result<String, Error> {
-        let id = disk::unique().map_err(at(&self.root))?;
+    /// Starts an upload and returns its ID.
+    pub fn start_upload(&self) -> Result<String, Error> {
+        let id = disk::random_name().map_err(io_error(&self.root))?;
         let path = self.root.join("uploads").join(&id);
-        File::create_new(&path).map_err(at(&path))?;
+        File::create_new(&path).map_err(io_error(&path))?;
         Ok(id)
     }
 
     fn upload_path(&self, id: &str) -> Result<PathBuf, Error> {
-        let fine = id.len() == 24 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if fine { Ok(self.root.join("uploads").join(id)) } else { Err(Error::Upload) }
+        let valid = id.len() == 24 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if valid { Ok(self.root.join("uploads").join(id)) } else { Err(Error::UploadUnknown) }
     }
 
-    /// How many bytes of an upload there are.
+    /// Number of bytes received by an upload.
     pub fn upload_size(&self, id: &str) -> Result<u64, Error> {
-        Ok(fs::metadata(self.upload_path(id)?).map_err(|_| Error::Upload)?.len())
+        Ok(fs::metadata(self.upload_path(id)?).map_err(|_| Error::UploadUnknown)?.len())
     }
 
-    /// Forgets an upload.
-    pub fn cancel(&self, id: &str) -> Result<(), Error> {
-        self.going.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-        fs::remove_file(self.upload_path(id)?).map_err(|_| Error::Upload)
+    /// Cancels an upload.
+    pub fn cancel_upload(&self, id: &str) -> Result<(), Error> {
+        self.upload_hashes.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        fs::remove_file(self.upload_path(id)?).map_err(|_| Error::UploadUnknown)
     }
 
-    /// Goes on with an upload. `from` is where the next part begins, if the client said it.
-    pub fn part(&self, id: &str, from: Option<u64>) -> Result<Part<'_>, Error> {
+    /// Locks an upload for appending. `from` is the offset of the next chunk, if the client sent one.
+    pub fn resume_upload(&self, id: &str, from: Option<u64>) -> Result<UploadSession<'_>, Error> {
         let path = self.upload_path(id)?;
-        let mut file = OpenOptions::new().read(true).write(true).open(&path).map_err(|_| Error::Upload)?;
-        file.try_lock().map_err(|_| Error::Busy)?;
-        let size = file.seek(SeekFrom::End(0)).map_err(at(&path))?;
+        let mut file =
+            OpenOptions::new().read(true).write(true).open(&path).map_err(|_| Error::UploadUnknown)?;
+        file.try_lock().map_err(|_| Error::UploadBusy)?;
+        let size = file.seek(SeekFrom::End(0)).map_err(io_error(&path))?;
         if from.is_some_and(|from| from != size) {
-            return Err(Error::Range(size));
+            return Err(Error::OffsetMismatch(size));
         }
-        let going = self.going.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-        let going = going.filter(|going| going.size == size);
-        let going =
-            going.or_else(|| (size == 0).then(|| Going { hasher: Hasher::new(Algorithm::Sha256), size: 0 }));
-        let hashing = going.map(|going| (Hashing::new(going.hasher), going.size));
-        Ok(Part { store: self, id: id.to_owned(), file, path, hashing, ahead: Ahead::default() })
+        let saved = self.upload_hashes.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        let saved = saved.filter(|saved| saved.size == size);
+        let saved = saved
+            .or_else(|| (size == 0).then(|| UploadHash { hasher: Hasher::new(Algorithm::Sha256), size: 0 }));
+        let hasher = saved.map(|saved| (ThreadedHasher::new(saved.hasher), saved.size));
+        Ok(UploadSession {
+            store: self,
+            id: id.to_owned(),
+            file,
+            path,
+            hasher,
+            sync: BackgroundSync::default(),
+        })
     }
 
-    /// The manifest of a tag or a digest: its kind, its digest and itself.
-    pub fn manifest(&self, repository: &str, version: &str) -> Result<(String, Digest, Vec<u8>), Error> {
-        let digest = match Digest::parse(version) {
+    /// The media type, digest and content of a manifest, by tag or digest.
+    pub fn manifest(&self, repository: &str, reference: &str) -> Result<(String, Digest, Vec<u8>), Error> {
+        let digest = match Digest::parse(reference) {
             Ok(digest) => digest,
-            Err(_) if is_tag(version) => {
-                let path = self.repository(repository).join("_tags").join(version);
-                let text = read_small(&path, 200).ok_or(Error::Missing)?;
-                Digest::parse(text.trim()).map_err(|_| Error::Missing)?
+            Err(_) if is_tag(reference) => {
+                let path = self.repository_dir(repository).join("_tags").join(reference);
+                let text = read_limited(&path, 200).ok_or(Error::NotFound)?;
+                Digest::parse(text.trim()).map_err(|_| Error::NotFound)?
             }
-            Err(_) => return Err(Error::Missing),
+            Err(_) => return Err(Error::NotFound),
         };
-        let kind = read_small(&self.link(repository, "_manifests", &digest), 300).ok_or(Error::Missing)?;
+        let media_type =
+            read_limited(&self.link_path(repository, "_manifests", &digest), 300).ok_or(Error::NotFound)?;
         let path = self.blob_path(&digest);
         let mut data = Vec::new();
-        let file = File::open(&path).map_err(|_| Error::Missing)?;
-        file.take(MAX_MANIFEST + 1).read_to_end(&mut data).map_err(at(&path))?;
-        Ok((kind, digest, data))
+        let file = File::open(&path).map_err(|_| Error::NotFound)?;
+        file.take(MAX_MANIFEST + 1).read_to_end(&mut data).map_err(io_error(&path))?;
+        Ok((media_type, digest, data))
     }
 
-    /// Keeps a manifest under a tag or its digest; gives its digest and what it is about. All that it needs has to be
-    /// there.
+    /// Stores a manifest under a tag or its digest; returns its digest and that of its subject. All referenced
+    /// content has to exist.
     pub fn put_manifest(
         &self,
         repository: &str,
-        version: &str,
-        kind: &str,
+        reference: &str,
+        media_type: &str,
         data: &[u8],
     ) -> Result<(Digest, Option<Digest>), Error> {
-        let document = Document::parse(data, Some(kind)).map_err(|e| Error::Manifest(e.to_string()))?;
-        let (digest, tag) = match Digest::parse(version) {
+        let manifest = ManifestOrIndex::parse(data, Some(media_type))
+            .map_err(|e| Error::ManifestInvalid(e.to_string()))?;
+        let (digest, tag) = match Digest::parse(reference) {
             Ok(digest) => (digest, None),
-            Err(_) => (Digest::of(data), Some(version)),
+            Err(_) => (Digest::sha256(data), Some(reference)),
         };
-        if !digest.fits(data) {
-            return Err(Error::Digest { is: Digest::of(data).to_string(), should: digest.to_string() });
+        if !digest.matches(data) {
+            return Err(Error::DigestMismatch {
+                actual: Digest::sha256(data).to_string(),
+                expected: digest.to_string(),
+            });
         }
-        let _held = self.sweep.read().unwrap_or_else(PoisonError::into_inner);
-        let _one = self.change.lock().unwrap_or_else(PoisonError::into_inner);
-        for blob in document.blobs() {
-            // Layers that lie elsewhere for good are not kept by anybody.
+        let _gc_guard = self.gc_lock.read().unwrap_or_else(PoisonError::into_inner);
+        let _manifest_guard = self.manifest_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        for blob in manifest.blobs() {
+            // Non-distributable layers are not stored in registries.
             let foreign = blob.media_type.contains("nondistributable") || blob.media_type.contains("foreign");
             if !foreign && self.blob(repository, &blob.digest).is_none() {
-                return Err(Error::Unknown(blob.digest.clone()));
+                return Err(Error::BlobUnknown(blob.digest.clone()));
             }
         }
-        for child in document.manifests() {
-            if fs::metadata(self.link(repository, "_manifests", &child.digest)).is_err() {
-                return Err(Error::Unknown(child.digest.clone()));
+        for child in manifest.manifests() {
+            if fs::metadata(self.link_path(repository, "_manifests", &child.digest)).is_err() {
+                return Err(Error::BlobUnknown(child.digest.clone()));
             }
         }
         let path = self.blob_path(&digest);
         if fs::metadata(&path).is_err() {
             self.write(&path, data)?;
         }
-        if let Some(subject) = document.subject() {
-            let descriptor = referrer(&document, kind, &digest, data);
+        if let Some(subject) = manifest.subject() {
+            let descriptor = referrer_descriptor(&manifest, media_type, &digest, data);
             let name = format!("{}-{}", digest.algorithm().name(), digest.hex());
-            let path = self.link(repository, "_referrers", &subject.digest).join(name);
-            self.write(&path, descriptor.json().to_string().as_bytes())?;
+            let path = self.link_path(repository, "_referrers", &subject.digest).join(name);
+            self.write(&path, descriptor.to_json().to_string().as_bytes())?;
         }
-        self.write(&self.link(repository, "_manifests", &digest), document.media_type().as_bytes())?;
+        self.write(&self.link_path(repository, "_manifests", &digest), manifest.media_type().as_bytes())?;
         if let Some(tag) = tag {
-            self.write(&self.repository(repository).join("_tags").join(tag), digest.to_string().as_bytes())?;
+            self.write(
+                &self.repository_dir(repository).join("_tags").join(tag),
+                digest.to_string().as_bytes(),
+            )?;
         }
-        Ok((digest, document.subject().map(|subject| subject.digest.clone())))
+        Ok((digest, manifest.subject().map(|subject| subject.digest.clone())))
     }
 
-    /// Removes a tag, or a manifest with all its tags.
-    pub fn delete_manifest(&self, repository: &str, version: &str) -> Result<(), Error> {
-        let _one = self.change.lock().unwrap_or_else(PoisonError::into_inner);
-        let tags = self.repository(repository).join("_tags");
-        let Ok(digest) = Digest::parse(version) else {
-            return if is_tag(version) { remove(&tags.join(version)) } else { Err(Error::Missing) };
+    /// Deletes a tag, or by digest a manifest with all its tags.
+    pub fn delete_manifest(&self, repository: &str, reference: &str) -> Result<(), Error> {
+        let _manifest_guard = self.manifest_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let tags = self.repository_dir(repository).join("_tags");
+        let Ok(digest) = Digest::parse(reference) else {
+            return if is_tag(reference) { remove_file(&tags.join(reference)) } else { Err(Error::NotFound) };
         };
-        let (kind, _, data) = self.manifest(repository, version)?;
+        let (media_type, _, data) = self.manifest(repository, reference)?;
         for tag in self.tags(repository)? {
             let path = tags.join(&tag);
-            if read_small(&path, 200).is_some_and(|text| text.trim() == version) {
-                remove(&path)?;
+            if read_limited(&path, 200).is_some_and(|text| text.trim() == reference) {
+                remove_file(&path)?;
             }
         }
-        if let Ok(document) = Document::parse(&data, Some(&kind))
-            && let Some(subject) = document.subject()
+        if let Ok(manifest) = ManifestOrIndex::parse(&data, Some(&media_type))
+            && let Some(subject) = manifest.subject()
         {
             let name = format!("{}-{}", digest.algorithm().name(), digest.hex());
-            let _ = fs::remove_file(self.link(repository, "_referrers", &subject.digest).join(name));
+            let _ = fs::remove_file(self.link_path(repository, "_referrers", &subject.digest).join(name));
         }
-        remove(&self.link(repository, "_manifests", &digest))
+        remove_file(&self.link_path(repository, "_manifests", &digest))
     }
 
-    /// All tags of a repository, sorted; an error if there is no such repository.
+    /// The sorted tags of a repository; an error if the repository does not exist.
     pub fn tags(&self, repository: &str) -> Result<Vec<String>, Error> {
-        if fs::metadata(self.repository(repository).join("_manifests")).is_err() {
-            return Err(Error::Missing);
+        if fs::metadata(self.repository_dir(repository).join("_manifests")).is_err() {
+            return Err(Error::NotFound);
         }
-        let mut tags = names(&self.repository(repository).join("_tags"));
+        let mut tags = list_dir(&self.repository_dir(repository).join("_tags"));
         tags.retain(|tag| is_tag(tag));
         tags.sort();
         Ok(tags)
     }
 
-    /// What is about a manifest.
+    /// The referrers of a manifest.
     pub fn referrers(&self, repository: &str, digest: &Digest) -> Vec<Descriptor> {
-        let folder = self.link(repository, "_referrers", digest);
-        let mut files = names(&folder);
+        let directory = self.link_path(repository, "_referrers", digest);
+        let mut files = list_dir(&directory);
         files.sort();
         let read = |name: &String| {
-            let value = serde_json::from_str(&read_small(&folder.join(name), 1 << 20)?).ok()?;
-            Descriptor::read(&value, "the referrer", "descriptor").ok()
+            let value = serde_json::from_str(&read_limited(&directory.join(name), 1 << 20)?).ok()?;
+            Descriptor::from_json(&value, "the referrer", "descriptor").ok()
         };
         files.iter().filter_map(read).collect()
     }
@@ -365,14 +385,14 @@ impl Store {
     pub fn repositories(&self) -> Vec<String> {
         let root = self.root.join("repositories");
         let mut found = Vec::new();
-        let mut todo = vec![String::new()];
-        while let Some(at) = todo.pop() {
-            for name in names(&root.join(&at)) {
-                let path = if at.is_empty() { name.clone() } else { format!("{at}/{name}") };
+        let mut pending = vec![String::new()];
+        while let Some(io_error) = pending.pop() {
+            for name in list_dir(&root.join(&io_error)) {
+                let path = if io_error.is_empty() { name.clone() } else { format!("{io_error}/{name}") };
                 if name == "_manifests" {
-                    found.push(at.clone());
+                    found.push(io_error.clone());
                 } else if !name.starts_with(['_', '.']) && is_repository(&path) && root.join(&path).is_dir() {
-                    todo.push(path);
+                    pending.push(path);
                 }
             }
         }
@@ -380,82 +400,84 @@ impl Store {
         found
     }
 
-    /// Removes content that no manifest needs, links to such content, and uploads that nobody goes on with; only what
-    /// is older than `age`. Gives how many files and bytes that were.
-    pub fn collect_garbage(&self, age: Duration) -> Result<(usize, u64), Error> {
-        let _alone = self.sweep.write().unwrap_or_else(PoisonError::into_inner);
-        let old = |path: &Path| {
+    /// Removes unreferenced blobs and links and abandoned uploads that are older than `min_age`; returns their number
+    /// and size in bytes.
+    pub fn collect_garbage(&self, min_age: Duration) -> Result<(usize, u64), Error> {
+        let _gc_guard = self.gc_lock.write().unwrap_or_else(PoisonError::into_inner);
+        let expired = |path: &Path| {
             let modified = fs::metadata(path).and_then(|meta| meta.modified());
-            modified.is_ok_and(|time| time.elapsed().is_ok_and(|past| past >= age))
+            modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age >= min_age))
         };
-        let mut needed: BTreeSet<Digest> = BTreeSet::new();
+        let mut referenced: BTreeSet<Digest> = BTreeSet::new();
         for repository in self.repositories() {
-            let mut own = BTreeSet::new();
-            for digest in digests(&self.repository(&repository).join("_manifests")) {
-                let Ok((kind, _, data)) = self.manifest(&repository, &digest.to_string()) else { continue };
-                if let Ok(document) = Document::parse(&data, Some(&kind)) {
-                    own.extend(document.blobs().into_iter().map(|blob| blob.digest.clone()));
+            let mut repository_blobs = BTreeSet::new();
+            for digest in list_digests(&self.repository_dir(&repository).join("_manifests")) {
+                let Ok((media_type, _, data)) = self.manifest(&repository, &digest.to_string()) else {
+                    continue;
+                };
+                if let Ok(manifest) = ManifestOrIndex::parse(&data, Some(&media_type)) {
+                    repository_blobs.extend(manifest.blobs().into_iter().map(|blob| blob.digest.clone()));
                 }
-                needed.insert(digest);
+                referenced.insert(digest);
             }
-            let links = self.repository(&repository).join("_blobs");
-            for digest in digests(&links) {
-                let link = self.link(&repository, "_blobs", &digest);
-                if own.contains(&digest) || !old(&link) {
-                    needed.insert(digest);
+            let links = self.repository_dir(&repository).join("_blobs");
+            for digest in list_digests(&links) {
+                let link = self.link_path(&repository, "_blobs", &digest);
+                if repository_blobs.contains(&digest) || !expired(&link) {
+                    referenced.insert(digest);
                 } else {
                     let _ = fs::remove_file(link);
                 }
             }
         }
-        // Repositories that have content and no manifest yet.
-        needed.extend(self.linked_elsewhere(&old));
+        // Keep blobs of repositories that have no manifest yet.
+        referenced.extend(self.blobs_without_manifest(&expired));
         let (mut count, mut bytes) = (0, 0);
         for algorithm in [Algorithm::Sha256, Algorithm::Sha512] {
-            let folder = self.root.join("blobs").join(algorithm.name());
-            for first in names(&folder) {
-                for hex in names(&folder.join(&first)) {
-                    let path = folder.join(&first).join(&hex);
+            let directory = self.root.join("blobs").join(algorithm.name());
+            for prefix in list_dir(&directory) {
+                for hex in list_dir(&directory.join(&prefix)) {
+                    let path = directory.join(&prefix).join(&hex);
                     let digest = Digest::parse(&format!("{}:{hex}", algorithm.name()));
-                    if digest.is_ok_and(|digest| !needed.contains(&digest)) && old(&path) {
+                    if digest.is_ok_and(|digest| !referenced.contains(&digest)) && expired(&path) {
                         bytes += fs::metadata(&path).map_or(0, |meta| meta.len());
-                        fs::remove_file(&path).map_err(at(&path))?;
+                        fs::remove_file(&path).map_err(io_error(&path))?;
                         count += 1;
                     }
                 }
             }
         }
-        for id in names(&self.root.join("uploads")) {
+        for id in list_dir(&self.root.join("uploads")) {
             let path = self.root.join("uploads").join(&id);
-            let free = || File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
-            if old(&path) && free() {
+            let unlocked = || File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
+            if expired(&path) && unlocked() {
                 bytes += fs::metadata(&path).map_or(0, |meta| meta.len());
                 let _ = fs::remove_file(&path);
-                self.going.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+                self.upload_hashes.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
                 count += 1;
             }
         }
         Ok((count, bytes))
     }
 
-    fn linked_elsewhere(&self, old: &dyn Fn(&Path) -> bool) -> BTreeSet<Digest> {
+    fn blobs_without_manifest(&self, expired: &dyn Fn(&Path) -> bool) -> BTreeSet<Digest> {
         let root = self.root.join("repositories");
         let mut found = BTreeSet::new();
-        let mut todo = vec![root];
-        while let Some(at) = todo.pop() {
-            for name in names(&at) {
-                let path = at.join(&name);
-                if name == "_blobs" && !at.join("_manifests").is_dir() {
-                    for digest in digests(&path) {
+        let mut pending = vec![root];
+        while let Some(io_error) = pending.pop() {
+            for name in list_dir(&io_error) {
+                let path = io_error.join(&name);
+                if name == "_blobs" && !io_error.join("_manifests").is_dir() {
+                    for digest in list_digests(&path) {
                         let link = path.join(digest.algorithm().name()).join(digest.hex());
-                        if old(&link) {
+                        if expired(&link) {
                             let _ = fs::remove_file(link);
                         } else {
                             found.insert(digest);
                         }
                     }
                 } else if !name.starts_with(['_', '.']) && path.is_dir() {
-                    todo.push(path);
+                    pending.push(path);
                 }
             }
         }
@@ -463,113 +485,123 @@ impl Store {
     }
 }
 
-fn referrer(document: &Document, kind: &str, digest: &Digest, data: &[u8]) -> Descriptor {
-    let (artifact_type, annotations): (Option<String>, Annotations) = match document {
-        Document::Manifest(manifest) => {
-            let kind = manifest.artifact_type.clone().or_else(|| Some(manifest.config.media_type.clone()));
-            (kind, manifest.annotations.clone())
+fn referrer_descriptor(
+    manifest: &ManifestOrIndex,
+    media_type: &str,
+    digest: &Digest,
+    data: &[u8],
+) -> Descriptor {
+    let (artifact_type, annotations): (Option<String>, Annotations) = match manifest {
+        ManifestOrIndex::Manifest(manifest) => {
+            let artifact_type =
+                manifest.artifact_type.clone().or_else(|| Some(manifest.config.media_type.clone()));
+            (artifact_type, manifest.annotations.clone())
         }
-        Document::Index(index) => (index.artifact_type.clone(), index.annotations.clone()),
+        ManifestOrIndex::Index(index) => (index.artifact_type.clone(), index.annotations.clone()),
     };
-    Descriptor { artifact_type, annotations, ..Descriptor::new(kind, digest.clone(), data.len() as u64) }
-}
-
-fn remove(path: &Path) -> Result<(), Error> {
-    match fs::remove_file(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Err(Error::Missing),
-        other => other.map_err(at(path)),
+    Descriptor {
+        artifact_type,
+        annotations,
+        ..Descriptor::new(media_type, digest.clone(), data.len() as u64)
     }
 }
 
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+fn remove_file(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Err(Error::NotFound),
+        other => other.map_err(io_error(path)),
+    }
+}
+
+fn list_dir(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
-fn digests(folder: &Path) -> Vec<Digest> {
-    let of = |algorithm: Algorithm| {
-        let all = names(&folder.join(algorithm.name())).into_iter();
+fn list_digests(directory: &Path) -> Vec<Digest> {
+    let list_algorithm = |algorithm: Algorithm| {
+        let all = list_dir(&directory.join(algorithm.name())).into_iter();
         all.filter_map(move |hex| Digest::parse(&format!("{}:{hex}", algorithm.name())).ok())
     };
-    of(Algorithm::Sha256).chain(of(Algorithm::Sha512)).collect()
+    list_algorithm(Algorithm::Sha256).chain(list_algorithm(Algorithm::Sha512)).collect()
 }
 
-fn read_small(path: &Path, limit: u64) -> Option<String> {
+fn read_limited(path: &Path, limit: u64) -> Option<String> {
     let mut text = String::new();
     File::open(path).ok()?.take(limit).read_to_string(&mut text).ok()?;
     Some(text)
 }
 
-impl Part<'_> {
-    /// Takes bytes.
-    pub fn write(&mut self, parts: &[Bytes]) -> Result<(), Error> {
-        let more: u64 = parts.iter().map(|part| part.len() as u64).sum();
-        if let Some((hashing, size)) = &mut self.hashing {
-            hashing.update(parts);
-            *size += more;
+impl UploadSession<'_> {
+    /// Appends chunks.
+    pub fn write(&mut self, chunks: &[Bytes]) -> Result<(), Error> {
+        let added: u64 = chunks.iter().map(|chunk| chunk.len() as u64).sum();
+        if let Some((hasher, size)) = &mut self.hasher {
+            hasher.update(chunks);
+            *size += added;
         }
-        disk::write_parts(&self.file, parts).map_err(at(&self.path))?;
+        disk::write_all_vectored(&self.file, chunks).map_err(io_error(&self.path))?;
         if self.store.durable {
-            self.ahead.wrote(&self.file, more).map_err(at(&self.path))?;
+            self.sync.record_write(&self.file, added).map_err(io_error(&self.path))?;
         }
         Ok(())
     }
 
-    /// How many bytes there are.
+    /// Number of bytes received so far.
     pub fn size(&self) -> Result<u64, Error> {
-        Ok(self.file.metadata().map_err(at(&self.path))?.len())
+        Ok(self.file.metadata().map_err(io_error(&self.path))?.len())
     }
 
-    /// More will come later.
-    pub fn pause(self) -> Result<u64, Error> {
+    /// Suspends the upload and saves its hash state.
+    pub fn suspend(self) -> Result<u64, Error> {
         let size = self.size()?;
-        if let Some((hashing, size)) = self.hashing.filter(|(_, hashed)| *hashed == size)
-            && let Ok(hasher) = hashing.finish()
+        if let Some((hasher, size)) = self.hasher.filter(|(_, hashed)| *hashed == size)
+            && let Ok(hasher) = hasher.finish()
         {
-            let going = Going { hasher, size };
-            let mut all = self.store.going.lock().unwrap_or_else(PoisonError::into_inner);
-            if all.len() < MAX_GOING {
-                all.insert(self.id, going);
+            let saved = UploadHash { hasher, size };
+            let mut all = self.store.upload_hashes.lock().unwrap_or_else(PoisonError::into_inner);
+            if all.len() < MAX_UPLOAD_HASHES {
+                all.insert(self.id, saved);
             }
         }
         Ok(size)
     }
 
-    /// That was all: if it is what it was said to be, the repository has it now.
+    /// Verifies the digest and links the blob to the repository.
     pub fn finish(mut self, repository: &str, digest: &Digest) -> Result<u64, Error> {
         let size = self.size()?;
-        let known = self
-            .hashing
+        let incremental = self
+            .hasher
             .take()
             .filter(|(_, hashed)| *hashed == size && digest.algorithm() == Algorithm::Sha256);
-        let is = match known {
-            Some((hashing, _)) => hashing.finish().map_err(at(&self.path))?.finish(),
+        let actual = match incremental {
+            Some((hasher, _)) => hasher.finish().map_err(io_error(&self.path))?.finish(),
             None => self.hash(digest.algorithm())?,
         };
-        if is != *digest {
+        if actual != *digest {
             let _ = fs::remove_file(&self.path);
-            return Err(Error::Digest { is: is.to_string(), should: digest.to_string() });
+            return Err(Error::DigestMismatch { actual: actual.to_string(), expected: digest.to_string() });
         }
         if self.store.durable {
-            self.ahead.end(&self.file).map_err(at(&self.path))?;
+            self.sync.finish(&self.file).map_err(io_error(&self.path))?;
         }
-        let _held = self.store.sweep.read().unwrap_or_else(PoisonError::into_inner);
-        let place = self.store.blob_path(digest);
-        Draft::new(self.path).publish(&place, self.store.durable).map_err(at(&place))?;
-        self.store.write(&self.store.link(repository, "_blobs", digest), b"")?;
+        let _gc_guard = self.store.gc_lock.read().unwrap_or_else(PoisonError::into_inner);
+        let path = self.store.blob_path(digest);
+        TempFile::new(self.path).persist(&path, self.store.durable).map_err(io_error(&path))?;
+        self.store.write(&self.store.link_path(repository, "_blobs", digest), b"")?;
         Ok(size)
     }
 
     fn hash(&mut self, algorithm: Algorithm) -> Result<Digest, Error> {
         let mut hasher = Hasher::new(algorithm);
-        self.file.seek(SeekFrom::Start(0)).map_err(at(&self.path))?;
-        let mut part = vec![0; 256 << 10];
+        self.file.seek(SeekFrom::Start(0)).map_err(io_error(&self.path))?;
+        let mut chunk = vec![0; 256 << 10];
         loop {
-            let read = self.file.read(&mut part).map_err(at(&self.path))?;
+            let read = self.file.read(&mut chunk).map_err(io_error(&self.path))?;
             if read == 0 {
                 return Ok(hasher.finish());
             }
-            hasher.update(part.get(..read).unwrap_or_default());
+            hasher.update(chunk.get(..read).unwrap_or_default());
         }
     }
 }

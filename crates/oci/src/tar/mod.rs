@@ -1,17 +1,17 @@
-//! Tar, in and out: what layers and archives of images are made of.
+//! Reading and writing of tar archives.
 
 mod read;
 mod write;
 
-pub use read::Reader;
-pub use write::Writer;
+pub use read::TarReader;
+pub use write::TarWriter;
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A file.
+pub enum EntryKind {
+    /// A regular file.
     File,
-    /// Another name of a file that came before.
+    /// A hard link to an earlier entry.
     HardLink,
     /// A symbolic link.
     Symlink,
@@ -21,53 +21,53 @@ pub enum Kind {
     Special,
 }
 
-/// The head of an entry.
+/// The header of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its path, as it is written.
+    /// Path, as stored.
     pub path: Vec<u8>,
-    /// What it is.
-    pub kind: Kind,
-    /// Where a link leads, as it is written.
+    /// Entry type.
+    pub kind: EntryKind,
+    /// Link target, as stored.
     pub link: Vec<u8>,
-    /// The bytes of a file.
+    /// File size in bytes.
     pub size: u64,
-    /// Rights, with the bits for set-user, set-group and sticky.
+    /// Permission bits, with setuid, setgid and sticky.
     pub mode: u32,
-    /// The owner's number.
+    /// User ID.
     pub uid: u64,
-    /// The group's number.
+    /// Group ID.
     pub gid: u64,
-    /// When it was changed, in seconds since 1970.
+    /// Modification time, in seconds since the epoch.
     pub mtime: i64,
-    /// Whether it has attributes that are not kept.
-    pub attributes: bool,
+    /// Whether the entry has extended attributes, which are not kept.
+    pub has_xattrs: bool,
 }
 
 impl Entry {
-    /// A file of root's.
+    /// A file owned by root.
     pub fn file(path: &str, mode: u32, size: u64) -> Self {
         Self {
             path: path.as_bytes().to_vec(),
-            kind: Kind::File,
+            kind: EntryKind::File,
             link: Vec::new(),
             size,
             mode,
             uid: 0,
             gid: 0,
             mtime: 0,
-            attributes: false,
+            has_xattrs: false,
         }
     }
 
-    /// A directory of root's.
+    /// A directory owned by root.
     pub fn directory(path: &str, mode: u32) -> Self {
-        Self { kind: Kind::Directory, ..Self::file(path, mode, 0) }
+        Self { kind: EntryKind::Directory, ..Self::file(path, mode, 0) }
     }
 
-    /// A symbolic link.
+    /// A symbolic link owned by root.
     pub fn symlink(path: &str, target: &str) -> Self {
-        Self { kind: Kind::Symlink, link: target.as_bytes().to_vec(), ..Self::file(path, 0o777, 0) }
+        Self { kind: EntryKind::Symlink, link: target.as_bytes().to_vec(), ..Self::file(path, 0o777, 0) }
     }
 }
 
@@ -79,16 +79,16 @@ mod tests {
 
     use super::*;
 
-    fn written(entries: &[(Entry, &[u8])]) -> Vec<u8> {
-        let mut writer = Writer::new(Vec::new());
+    fn write_archive(entries: &[(Entry, &[u8])]) -> Vec<u8> {
+        let mut writer = TarWriter::new(Vec::new());
         for (entry, data) in entries {
-            writer.entry(entry, &mut &data[..]).unwrap();
+            writer.append(entry, &mut &data[..]).unwrap();
         }
         writer.finish().unwrap()
     }
 
     fn read(data: &[u8]) -> std::io::Result<Vec<(Entry, Vec<u8>)>> {
-        let mut reader = Reader::new(data);
+        let mut reader = TarReader::new(data);
         let mut entries = Vec::new();
         while let Some(entry) = reader.next_entry()? {
             let mut content = Vec::new();
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn entries_round_trip() {
         let long = "d/".repeat(300) + "file";
         let owner = Entry { uid: 1 << 40, gid: 70_000, mtime: 1 << 40, ..Entry::file("owner", 0o4755, 3) };
         let entries: Vec<(Entry, &[u8])> = vec![
@@ -109,30 +109,33 @@ mod tests {
             (Entry::symlink("link", &"x".repeat(150)), b""),
             (Entry::file("ümläut", 0o644, 0), b""),
             (owner, b"abc"),
-            (Entry { kind: Kind::HardLink, link: b"a/b".to_vec(), ..Entry::file("hard", 0o644, 0) }, b""),
+            (
+                Entry { kind: EntryKind::HardLink, link: b"a/b".to_vec(), ..Entry::file("hard", 0o644, 0) },
+                b"",
+            ),
             (Entry { mtime: -5, ..Entry::file("old", 0o644, 0) }, b""),
         ];
-        let data = written(&entries);
+        let data = write_archive(&entries);
         assert_eq!(data.len() % 512, 0);
         let again = read(&data).unwrap();
         assert_eq!(again.len(), entries.len());
         for ((entry, content), (expected, data)) in again.iter().zip(&entries) {
             assert_eq!((entry, content.as_slice()), (expected, *data));
         }
-        assert_eq!(written(&entries), data, "the same bytes");
+        assert_eq!(write_archive(&entries), data, "the same bytes");
     }
 
     #[test]
-    fn a_file_of_another_length_is_refused() {
+    fn writer_rejects_content_size_mismatch() {
         for size in [4, 6] {
-            let mut writer = Writer::new(Vec::new());
-            assert!(writer.entry(&Entry::file("a", 0o644, size), &mut &b"hello"[..]).is_err(), "{size}");
+            let mut writer = TarWriter::new(Vec::new());
+            assert!(writer.append(&Entry::file("a", 0o644, size), &mut &b"hello"[..]).is_err(), "{size}");
         }
     }
 
     #[test]
-    fn broken_archives_are_errors() {
-        let data = written(&[
+    fn reader_rejects_corrupt_archives() {
+        let data = write_archive(&[
             (Entry::file("a", 0o644, 5), b"hello"),
             (Entry::file(&"p".repeat(200), 0o644, 5), b"hello"),
         ]);
@@ -146,21 +149,21 @@ mod tests {
     }
 
     #[test]
-    fn attributes_are_bounded_and_holes_are_refused() {
-        let pax = |records: &[u8], size: u64| {
+    fn reader_bounds_pax_headers_and_rejects_sparse_files() {
+        let pax = |pax_records: &[u8], size: u64| {
             let mut head = Entry::file("x", 0o644, size);
-            head.kind = Kind::File;
-            let mut data = write::header(&head, b'x', b"", size);
-            data.extend_from_slice(records);
+            head.kind = EntryKind::File;
+            let mut data = write::encode_header(&head, b'x', b"", size);
+            data.extend_from_slice(pax_records);
             data.resize(data.len().next_multiple_of(512), 0);
-            data.extend(written(&[(Entry::file("a", 0o644, 0), b"")]));
+            data.extend(write_archive(&[(Entry::file("a", 0o644, 0), b"")]));
             data
         };
-        for records in [&b"9 path=b\n"[..], b"12 path=x/../"] {
-            let _ = read(&pax(records, records.len() as u64));
+        for pax_records in [&b"9 path=b\n"[..], b"12 path=x/../"] {
+            let _ = read(&pax(pax_records, pax_records.len() as u64));
         }
         assert_eq!(read(&pax(b"10 path=b\n", 10)).unwrap()[0].0.path, b"b");
-        for records in [
+        for pax_records in [
             &b"22 GNU.sparse.major=1\n"[..],
             b"99999999999999999999 path=b\n",
             b"0 path=b\n",
@@ -171,9 +174,9 @@ mod tests {
             b"10 path=bX",
         ] {
             assert!(
-                read(&pax(records, records.len() as u64)).is_err(),
+                read(&pax(pax_records, pax_records.len() as u64)).is_err(),
                 "{}",
-                String::from_utf8_lossy(records)
+                String::from_utf8_lossy(pax_records)
             );
         }
         assert!(read(&pax(b"", 100 << 20)).is_err());

@@ -1,140 +1,147 @@
-//! Reading: old, ustar, GNU and PAX archives, from any stream.
+//! A streaming reader for v7, ustar, GNU and PAX archives.
 
 use std::io::{self, Read};
 
-use super::{BLOCK, Entry, Kind};
+use super::{BLOCK, Entry, EntryKind};
 
-/// The longest block of attributes or long name.
-const MAX_SPECIAL: u64 = 1 << 20;
-/// How many such blocks may stand before one entry.
-const MAX_PREFIXES: usize = 16;
+/// Maximum size of a PAX header or GNU long name.
+const MAX_EXTENSION: u64 = 1 << 20;
+/// Maximum number of extension headers before an entry.
+const MAX_EXTENSION_HEADERS: usize = 16;
 
-/// The entries of an archive, one after the other. Between two calls of [`Reader::next_entry`] it reads as the content of the
-/// entry.
-pub struct Reader<R> {
+/// Iterates over the entries of an archive. After [`TarReader::next_entry`], reads return the content of that entry.
+pub struct TarReader<R> {
     inner: R,
-    /// Content of the entry that was not read, and what fills its last block.
-    rest: u64,
+    /// Unread content of the current entry, and the padding of its last block.
+    content_remaining: u64,
     padding: u64,
 }
 
 #[derive(Default)]
-struct Extra {
+struct ExtendedHeader {
     path: Option<Vec<u8>>,
     link: Option<Vec<u8>>,
     size: Option<u64>,
     uid: Option<u64>,
     gid: Option<u64>,
     mtime: Option<i64>,
-    attributes: bool,
+    has_xattrs: bool,
 }
 
-fn wrong(text: impl Into<String>) -> io::Error {
+fn invalid(text: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("broken tar: {}", text.into()))
 }
 
-impl<R: Read> Reader<R> {
-    /// Of a stream.
+impl<R: Read> TarReader<R> {
+    /// Reads an archive from a stream.
     pub fn new(inner: R) -> Self {
-        Self { inner, rest: 0, padding: 0 }
+        Self { inner, content_remaining: 0, padding: 0 }
     }
 
-    /// The stream.
+    /// The underlying stream.
     pub fn get_ref(&self) -> &R {
         &self.inner
     }
 
-    /// What is left of the stream.
+    /// Returns the underlying stream.
     pub fn into_inner(self) -> R {
         self.inner
     }
 
-    /// The next entry; nothing at the end.
+    /// The next entry; `None` at the end of the archive.
     pub fn next_entry(&mut self) -> io::Result<Option<Entry>> {
-        let mut extra = Extra::default();
-        for _ in 0..MAX_PREFIXES {
-            self.skip()?;
-            let Some(block) = self.block()? else { return Ok(None) };
-            let size = number(&block[124..136])?;
+        let mut extended = ExtendedHeader::default();
+        for _ in 0..MAX_EXTENSION_HEADERS {
+            self.skip_content()?;
+            let Some(block) = self.read_header()? else { return Ok(None) };
+            let size = parse_number(&block[124..136])?;
             match block[156] {
                 b'x' => {
-                    let records = self.special(size)?;
-                    attributes(&records, &mut extra)?;
+                    let pax_records = self.read_extension(size)?;
+                    parse_pax_records(&pax_records, &mut extended)?;
                 }
-                // Attributes of all entries say nothing that we keep.
+                // Global PAX headers have nothing that is kept.
                 b'g' => {
-                    self.special(size)?;
+                    self.read_extension(size)?;
                 }
-                b'L' => extra.path = Some(until_zero(&self.special(size)?)),
-                b'K' => extra.link = Some(until_zero(&self.special(size)?)),
-                b'S' => return Err(wrong("files with holes are not read")),
-                kind => return self.entry(&block, kind, size, extra).map(Some),
+                b'L' => extended.path = Some(until_nul(&self.read_extension(size)?)),
+                b'K' => extended.link = Some(until_nul(&self.read_extension(size)?)),
+                b'S' => return Err(invalid("sparse files are not supported")),
+                kind => return self.build_entry(&block, kind, size, extended).map(Some),
             }
         }
-        Err(wrong("too many headers before an entry"))
+        Err(invalid("too many headers before an entry"))
     }
 
-    fn entry(&mut self, block: &[u8; BLOCK], kind: u8, size: u64, extra: Extra) -> io::Result<Entry> {
-        let name = until_zero(&block[..100]);
+    fn build_entry(
+        &mut self,
+        block: &[u8; BLOCK],
+        kind: u8,
+        size: u64,
+        extended: ExtendedHeader,
+    ) -> io::Result<Entry> {
+        let name = until_nul(&block[..100]);
         let ustar = &block[257..262] == b"ustar";
         let gnu = &block[257..265] == b"ustar  \0";
-        let prefix = if ustar && !gnu { until_zero(&block[345..500]) } else { Vec::new() };
+        let prefix = if ustar && !gnu { until_nul(&block[345..500]) } else { Vec::new() };
         let name = if prefix.is_empty() { name } else { [prefix, b"/".to_vec(), name].concat() };
-        let path = extra.path.unwrap_or(name);
-        let size = extra.size.unwrap_or(size);
+        let path = extended.path.unwrap_or(name);
+        let size = extended.size.unwrap_or(size);
         let kind = match kind {
-            // A file of old whose name ends in a slash is a directory.
-            0 | b'0' if path.ends_with(b"/") => Kind::Directory,
-            0 | b'0' | b'7' => Kind::File,
-            b'1' => Kind::HardLink,
-            b'2' => Kind::Symlink,
-            b'5' => Kind::Directory,
-            b'3' | b'4' | b'6' => Kind::Special,
-            other => return Err(wrong(format!("an entry of the unknown kind {:?}", char::from(other)))),
+            // In v7 archives, a file name with a trailing slash is a directory.
+            0 | b'0' if path.ends_with(b"/") => EntryKind::Directory,
+            0 | b'0' | b'7' => EntryKind::File,
+            b'1' => EntryKind::HardLink,
+            b'2' => EntryKind::Symlink,
+            b'5' => EntryKind::Directory,
+            b'3' | b'4' | b'6' => EntryKind::Special,
+            other => return Err(invalid(format!("unknown entry type {:?}", char::from(other)))),
         };
-        let content = if kind == Kind::File { size } else { 0 };
-        self.rest = content;
+        let content = if kind == EntryKind::File { size } else { 0 };
+        self.content_remaining = content;
         self.padding = content.next_multiple_of(BLOCK as u64) - content;
         Ok(Entry {
             path,
             kind,
-            link: extra.link.unwrap_or_else(|| until_zero(&block[157..257])),
+            link: extended.link.unwrap_or_else(|| until_nul(&block[157..257])),
             size: content,
-            mode: (number(&block[100..108])? & 0o7777) as u32,
-            uid: extra.uid.map_or_else(|| number(&block[108..116]), Ok)?,
-            gid: extra.gid.map_or_else(|| number(&block[116..124]), Ok)?,
-            mtime: extra.mtime.map_or_else(|| number(&block[136..148]).map(|time| time as i64), Ok)?,
-            attributes: extra.attributes,
+            mode: (parse_number(&block[100..108])? & 0o7777) as u32,
+            uid: extended.uid.map_or_else(|| parse_number(&block[108..116]), Ok)?,
+            gid: extended.gid.map_or_else(|| parse_number(&block[116..124]), Ok)?,
+            mtime: extended
+                .mtime
+                .map_or_else(|| parse_number(&block[136..148]).map(|time| time as i64), Ok)?,
+            has_xattrs: extended.has_xattrs,
         })
     }
 
-    /// The next header, with a right checksum; nothing at the end.
-    fn block(&mut self) -> io::Result<Option<[u8; BLOCK]>> {
+    /// Reads the next header and verifies its checksum; `None` at the end of the archive.
+    fn read_header(&mut self) -> io::Result<Option<[u8; BLOCK]>> {
         let mut block = [0; BLOCK];
-        if !self.fill(&mut block)? {
+        if !self.read_block(&mut block)? {
             return Ok(None);
         }
         if block.iter().all(|byte| *byte == 0) {
-            // Two such blocks are the end; one and no more is taken as one too.
+            // Two zero blocks end an archive; a single one at the end of the stream is accepted.
             let mut second = [0; BLOCK];
-            if !self.fill(&mut second)? || second.iter().all(|byte| *byte == 0) {
+            if !self.read_block(&mut second)? || second.iter().all(|byte| *byte == 0) {
                 return Ok(None);
             }
-            return Err(wrong("an empty block between entries"));
+            return Err(invalid("an empty block between entries"));
         }
         let sum: u64 = block
             .iter()
             .enumerate()
             .map(|(at, byte)| if (148..156).contains(&at) { 32 } else { u64::from(*byte) })
             .sum();
-        if number(&block[148..156])? != sum {
-            return Err(wrong("the checksum of a header is not right"));
+        if parse_number(&block[148..156])? != sum {
+            return Err(invalid("header checksum mismatch"));
         }
         Ok(Some(block))
     }
 
-    /// A whole block, or nothing if the stream ends before it.
-    fn fill(&mut self, block: &mut [u8; BLOCK]) -> io::Result<bool> {
+    /// Reads a whole block; returns false at the end of the stream.
+    fn read_block(&mut self, block: &mut [u8; BLOCK]) -> io::Result<bool> {
         let mut filled = 0;
         while filled < BLOCK {
             match self.inner.read(&mut block[filled..]) {
@@ -148,27 +155,29 @@ impl<R: Read> Reader<R> {
         Ok(true)
     }
 
-    fn special(&mut self, size: u64) -> io::Result<Vec<u8>> {
-        if size > MAX_SPECIAL {
-            return Err(wrong("a header is larger than 1 MiB"));
+    fn read_extension(&mut self, size: u64) -> io::Result<Vec<u8>> {
+        if size > MAX_EXTENSION {
+            return Err(invalid("a header is larger than 1 MiB"));
         }
-        self.rest = size;
+        self.content_remaining = size;
         self.padding = size.next_multiple_of(BLOCK as u64) - size;
         let mut data = Vec::new();
         self.read_to_end(&mut data)?;
         Ok(data)
     }
 
-    fn skip(&mut self) -> io::Result<()> {
-        let mut left =
-            self.rest.checked_add(self.padding).ok_or_else(|| wrong("a file has an impossible size"))?;
-        (self.rest, self.padding) = (0, 0);
-        let mut waste = [0; 8192];
-        while left > 0 {
-            let part = usize::try_from(left).unwrap_or(usize::MAX).min(waste.len());
-            match self.inner.read(&mut waste[..part]) {
+    fn skip_content(&mut self) -> io::Result<()> {
+        let mut remaining = self
+            .content_remaining
+            .checked_add(self.padding)
+            .ok_or_else(|| invalid("a file has an impossible size"))?;
+        (self.content_remaining, self.padding) = (0, 0);
+        let mut discarded = [0; 8192];
+        while remaining > 0 {
+            let len = usize::try_from(remaining).unwrap_or(usize::MAX).min(discarded.len());
+            match self.inner.read(&mut discarded[..len]) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(read) => left -= read as u64,
+                Ok(read) => remaining -= read as u64,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),
             }
@@ -177,43 +186,43 @@ impl<R: Read> Reader<R> {
     }
 }
 
-impl<R: Read> Read for Reader<R> {
+impl<R: Read> Read for TarReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let part = usize::try_from(self.rest).unwrap_or(usize::MAX).min(buffer.len());
-        if part == 0 {
+        let len = usize::try_from(self.content_remaining).unwrap_or(usize::MAX).min(buffer.len());
+        if len == 0 {
             return Ok(0);
         }
-        match self.inner.read(&mut buffer[..part])? {
+        match self.inner.read(&mut buffer[..len])? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
             read => {
-                self.rest -= read as u64;
+                self.content_remaining -= read as u64;
                 Ok(read)
             }
         }
     }
 }
 
-fn until_zero(bytes: &[u8]) -> Vec<u8> {
+fn until_nul(bytes: &[u8]) -> Vec<u8> {
     bytes.split(|byte| *byte == 0).next().unwrap_or_default().to_vec()
 }
 
-/// A number in octal digits, or in GNU's binary form.
-fn number(field: &[u8]) -> io::Result<u64> {
+/// Parses an octal number or GNU's base-256 encoding.
+fn parse_number(field: &[u8]) -> io::Result<u64> {
     if let [first, rest @ ..] = field
         && first & 0x80 != 0
     {
         if first & 0x40 != 0 {
-            return Err(wrong("a negative number in a header"));
+            return Err(invalid("a negative number in a header"));
         }
         let mut value = u64::from(first & 0x3f);
         for byte in rest {
-            value = value.checked_mul(256).ok_or_else(|| wrong("a number in a header is too large"))?
+            value = value.checked_mul(256).ok_or_else(|| invalid("a number in a header is too large"))?
                 | u64::from(*byte);
         }
         return if i64::try_from(value).is_ok() {
             Ok(value)
         } else {
-            Err(wrong("a number in a header is too large"))
+            Err(invalid("a number in a header is too large"))
         };
     }
     let text: Vec<u8> = field
@@ -224,13 +233,13 @@ fn number(field: &[u8]) -> io::Result<u64> {
         .collect();
     text.iter().try_fold(0u64, |value, byte| match byte {
         b'0'..=b'7' => Ok((value << 3) | u64::from(byte - b'0')),
-        _ => Err(wrong("a number in a header is not octal")),
+        _ => Err(invalid("a number in a header is not octal")),
     })
 }
 
-/// PAX records: `LENGTH KEY=VALUE\n`.
-fn attributes(mut data: &[u8], extra: &mut Extra) -> io::Result<()> {
-    let broken = || wrong("an attribute is not LENGTH KEY=VALUE");
+/// Parses PAX records: `LENGTH KEY=VALUE\n`.
+fn parse_pax_records(mut data: &[u8], extended: &mut ExtendedHeader) -> io::Result<()> {
+    let broken = || invalid("a PAX record is not LENGTH KEY=VALUE");
     while !data.is_empty() {
         let space = data.iter().take(20).position(|byte| *byte == b' ').ok_or_else(broken)?;
         let length =
@@ -241,30 +250,30 @@ fn attributes(mut data: &[u8], extra: &mut Extra) -> io::Result<()> {
         let record = record.strip_suffix(b"\n").ok_or_else(broken)?;
         let equals = record.iter().position(|byte| *byte == b'=').ok_or_else(broken)?;
         let (key, value) = (&record[..equals], &record[equals + 1..]);
-        let text = || str::from_utf8(value).map_err(|_| wrong("an attribute is not UTF-8"));
-        let whole = || {
+        let text = || str::from_utf8(value).map_err(|_| invalid("a PAX record is not UTF-8"));
+        let parse_unsigned = || {
             text()?
                 .parse::<u64>()
                 .ok()
                 .filter(|n| i64::try_from(*n).is_ok())
-                .ok_or_else(|| wrong("an attribute is no number"))
+                .ok_or_else(|| invalid("a PAX record is not a number"))
         };
         match key {
-            b"path" if value.contains(&0) => return Err(wrong("a path with a zero byte")),
-            b"linkpath" if value.contains(&0) => return Err(wrong("a link with a zero byte")),
-            // An empty value takes an attribute of all entries back.
-            b"path" if !value.is_empty() => extra.path = Some(value.to_vec()),
-            b"linkpath" if !value.is_empty() => extra.link = Some(value.to_vec()),
-            b"size" => extra.size = Some(whole()?),
-            b"uid" => extra.uid = Some(whole()?),
-            b"gid" => extra.gid = Some(whole()?),
+            b"path" if value.contains(&0) => return Err(invalid("a path with a zero byte")),
+            b"linkpath" if value.contains(&0) => return Err(invalid("a link with a zero byte")),
+            // An empty value removes a global attribute.
+            b"path" if !value.is_empty() => extended.path = Some(value.to_vec()),
+            b"linkpath" if !value.is_empty() => extended.link = Some(value.to_vec()),
+            b"size" => extended.size = Some(parse_unsigned()?),
+            b"uid" => extended.uid = Some(parse_unsigned()?),
+            b"gid" => extended.gid = Some(parse_unsigned()?),
             b"mtime" => {
                 let seconds = text()?.split('.').next().unwrap_or_default();
-                extra.mtime = Some(seconds.parse().map_err(|_| wrong("an attribute is no time"))?);
+                extended.mtime = Some(seconds.parse().map_err(|_| invalid("a PAX record is not a time"))?);
             }
-            _ if key.starts_with(b"GNU.sparse.") => return Err(wrong("files with holes are not read")),
+            _ if key.starts_with(b"GNU.sparse.") => return Err(invalid("sparse files are not supported")),
             _ if key.starts_with(b"SCHILY.xattr.") || key.starts_with(b"LIBARCHIVE.xattr.") => {
-                extra.attributes = true
+                extended.has_xattrs = true
             }
             _ => {}
         }

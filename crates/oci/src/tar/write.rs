@@ -1,37 +1,37 @@
-//! Writing: ustar, with PAX attributes for what does not fit; the same entries are always the same bytes.
+//! A deterministic ustar writer, with PAX headers for values that do not fit.
 
 use std::io::{self, Read, Write};
 
-use super::{BLOCK, Entry, Kind};
+use super::{BLOCK, Entry, EntryKind};
 
 /// Writes an archive.
-pub struct Writer<W> {
+pub struct TarWriter<W> {
     inner: W,
 }
 
-impl<W: Write> Writer<W> {
-    /// Into a stream.
+impl<W: Write> TarWriter<W> {
+    /// Writes to a stream.
     pub fn new(inner: W) -> Self {
         Self { inner }
     }
 
-    /// Writes an entry; `content` must have as many bytes as the entry says.
-    pub fn entry(&mut self, entry: &Entry, content: &mut dyn Read) -> io::Result<()> {
-        let records = records(entry);
-        if !records.is_empty() {
-            let head = Entry { mtime: 0, ..Entry::file("pax", 0o644, records.len() as u64) };
-            self.inner.write_all(&header(&head, b'x', b"", records.len() as u64))?;
-            self.inner.write_all(&records)?;
-            self.pad(records.len() as u64)?;
+    /// Appends an entry; `content` has to have exactly `entry.size` bytes.
+    pub fn append(&mut self, entry: &Entry, content: &mut dyn Read) -> io::Result<()> {
+        let pax_records = pax_records(entry);
+        if !pax_records.is_empty() {
+            let head = Entry { mtime: 0, ..Entry::file("pax", 0o644, pax_records.len() as u64) };
+            self.inner.write_all(&encode_header(&head, b'x', b"", pax_records.len() as u64))?;
+            self.inner.write_all(&pax_records)?;
+            self.pad(pax_records.len() as u64)?;
         }
         let (kind, size) = match entry.kind {
-            Kind::File => (b'0', entry.size),
-            Kind::HardLink => (b'1', 0),
-            Kind::Symlink => (b'2', 0),
-            Kind::Directory => (b'5', 0),
-            Kind::Special => return Err(io::Error::other("devices and pipes are not written")),
+            EntryKind::File => (b'0', entry.size),
+            EntryKind::HardLink => (b'1', 0),
+            EntryKind::Symlink => (b'2', 0),
+            EntryKind::Directory => (b'5', 0),
+            EntryKind::Special => return Err(io::Error::other("devices and pipes cannot be written")),
         };
-        self.inner.write_all(&header(entry, kind, &entry.link, size))?;
+        self.inner.write_all(&encode_header(entry, kind, &entry.link, size))?;
         let copied = io::copy(&mut content.take(size.saturating_add(1)), &mut self.inner)?;
         if copied != size {
             let path = String::from_utf8_lossy(&entry.path).into_owned();
@@ -42,7 +42,7 @@ impl<W: Write> Writer<W> {
         self.pad(size)
     }
 
-    /// Writes the end.
+    /// Writes the end-of-archive marker.
     pub fn finish(mut self) -> io::Result<W> {
         self.inner.write_all(&[0; 2 * BLOCK])?;
         Ok(self.inner)
@@ -57,19 +57,19 @@ impl<W: Write> Writer<W> {
 const MAX_OCTAL_7: u64 = (1 << 21) - 1;
 const MAX_OCTAL_11: u64 = (1 << 33) - 1;
 
-/// The attributes of what does not fit into the header.
-fn records(entry: &Entry) -> Vec<u8> {
-    let mut records = Vec::new();
+/// Encodes PAX records for values that do not fit into the header.
+fn pax_records(entry: &Entry) -> Vec<u8> {
+    let mut pax_records = Vec::new();
     let mut add = |key: &str, value: &[u8]| {
-        // The length counts itself.
+        // The length includes its own digits.
         let rest = key.len() + value.len() + 3;
         let mut length = rest + 1;
         while rest + length.to_string().len() != length {
             length = rest + length.to_string().len();
         }
-        records.extend_from_slice(format!("{length} {key}=").as_bytes());
-        records.extend_from_slice(value);
-        records.push(b'\n');
+        pax_records.extend_from_slice(format!("{length} {key}=").as_bytes());
+        pax_records.extend_from_slice(value);
+        pax_records.push(b'\n');
     };
     if entry.path.len() > 100 || !entry.path.is_ascii() {
         add("path", &entry.path);
@@ -87,11 +87,11 @@ fn records(entry: &Entry) -> Vec<u8> {
     if u64::try_from(entry.mtime).is_err() || entry.mtime as u64 > MAX_OCTAL_11 {
         add("mtime", entry.mtime.to_string().as_bytes());
     }
-    records
+    pax_records
 }
 
-/// One header. What does not fit is cut: attributes before it say it whole.
-pub(super) fn header(entry: &Entry, kind: u8, link: &[u8], size: u64) -> Vec<u8> {
+/// Encodes a header. Values that do not fit are truncated; the preceding PAX header has them in full.
+pub(super) fn encode_header(entry: &Entry, kind: u8, link: &[u8], size: u64) -> Vec<u8> {
     let mut block = vec![0; BLOCK];
     let mut put = |at: usize, bytes: &[u8], room: usize| {
         let bytes = bytes.get(..room).unwrap_or(bytes);

@@ -5,8 +5,8 @@ use clap::ArgMatches;
 use podium_bundle::compare::compare;
 use podium_bundle::render::{CertificateProvider, Options};
 use podium_bundle::{BundleFiles, RegistryBundle, generate, validate};
-use podium_oci::build::{Image, Layer, Rights};
-use podium_oci::{Client, Descriptor, Layout, Place, Platform, Reference, quiet};
+use podium_oci::build::{FileAttributes, ImageBuilder, LayerBuilder};
+use podium_oci::{Client, Descriptor, ImageLocation, Layout, Platform, Reference, no_progress};
 use podium_versions::blang::Version;
 use serde_json::json;
 
@@ -68,12 +68,12 @@ fn image(ready: &Ready) -> Result<(Scratch, Layout, Descriptor)> {
 }
 
 fn write(ready: &Ready, layout: &Layout) -> Result<Descriptor> {
-    let mut layer = Layer::new();
+    let mut layer = LayerBuilder::new();
     for (path, data) in ready.tree.iter() {
-        layer.file(&format!("/{path}"), data.to_vec(), Rights::default())?;
+        layer.add_file(&format!("/{path}"), data.to_vec(), FileAttributes::default())?;
     }
     // Bundles have no program: which processor is said only because something has to be.
-    let mut image = Image::new(Platform::parse("linux/amd64")?);
+    let mut image = ImageBuilder::new(Platform::parse("linux/amd64")?);
     image.layers.push(layer);
     let channels = ready.parsed.channels.join(",");
     for (key, value) in [
@@ -95,14 +95,14 @@ fn write(ready: &Ready, layout: &Layout) -> Result<Descriptor> {
 pub fn build(matches: &ArgMatches) -> Result<()> {
     let [place, to] = arguments(matches, "build", "BUNDLE NAME")?;
     let form = form(matches, Form::Text)?;
-    let to = Place::parse(&to)?;
+    let to = ImageLocation::parse(&to)?;
     let ready = ready(&place, matches)?;
     if let Some(previous) = one(matches, "previous") {
         honest(&read(previous, matches)?, &ready, matches)?;
     }
     let (layout, name) = match &to {
-        Place::Layout(path, name) => (Layout::create(path)?, name.clone()),
-        Place::Registry(reference) => (store::open(matches)?, Some(reference.to_string())),
+        ImageLocation::Layout(path, name) => (Layout::create(path)?, name.clone()),
+        ImageLocation::Registry(reference) => (store::open(matches)?, Some(reference.to_string())),
         _ => bail!("{to}: write a reference, or oci:PATH[:NAME]; `podium image save` makes archives"),
     };
     let descriptor = write(&ready, &layout)?;
@@ -114,7 +114,7 @@ pub fn build(matches: &ArgMatches) -> Result<()> {
 pub fn push(matches: &ArgMatches) -> Result<()> {
     let [place, to] = arguments(matches, "push", "BUNDLE REFERENCE")?;
     let form = form(matches, Form::Text)?;
-    let Place::Registry(reference) = Place::parse(&to)? else {
+    let ImageLocation::Registry(reference) = ImageLocation::parse(&to)? else {
         bail!("{to} is no reference: write REGISTRY/NAME:TAG; `podium bundle build` writes to oci:PATH")
     };
     let ready = ready(&place, matches)?;
@@ -142,7 +142,7 @@ pub fn push(matches: &ArgMatches) -> Result<()> {
         if !on(matches, "overwrite") {
             keep_published(&client, &reference, &descriptor, ", or say --overwrite").await?;
         }
-        client.push(&layout, &descriptor, &reference, &quiet()).await?;
+        client.push(&layout, &descriptor, &reference, &no_progress()).await?;
         Ok(())
     })?;
     done(&ready, &reference.to_string(), &descriptor, form)

@@ -8,8 +8,8 @@ use clap::ArgMatches;
 use podium_bundle::BundleFiles;
 use podium_bundle::render::{CertificateProvider, Options};
 use podium_oci::archive::Archive;
-use podium_oci::files::{Files, Limits};
-use podium_oci::{Blobs, Descriptor, Layout, Place, Platform};
+use podium_oci::files::{ExtractLimits, ImageFiles};
+use podium_oci::{BlobSource, Descriptor, ImageLocation, Layout, Platform};
 use serde_json::Value;
 
 use crate::flag::{list, many, one};
@@ -19,7 +19,8 @@ use crate::image::access::{block_on, client};
 const FOLDERS: [&str; 2] = ["/manifests", "/metadata"];
 
 /// The most that a bundle may be in an image.
-const LIMITS: Limits = Limits { kept: 100 << 20, unpacked: 2 << 30, entries: 100_000 };
+const LIMITS: ExtractLimits =
+    ExtractLimits { max_file_bytes: 100 << 20, max_unpacked_bytes: 2 << 30, max_entries: 100_000 };
 
 /// Exactly as many arguments as a command has.
 pub fn arguments<const N: usize>(matches: &ArgMatches, command: &str, usage: &str) -> Result<[String; N]> {
@@ -31,7 +32,7 @@ pub fn arguments<const N: usize>(matches: &ArgMatches, command: &str, usage: &st
     })
 }
 
-fn tree(files: &Files, place: &str) -> Result<BundleFiles> {
+fn tree(files: &ImageFiles, place: &str) -> Result<BundleFiles> {
     if files.links.keys().any(|path| path.starts_with("manifests/") || path.starts_with("metadata/")) {
         bail!("{place} has links in its bundle: put the files themselves there");
     }
@@ -55,8 +56,8 @@ pub fn read(text: &str, matches: &ArgMatches) -> Result<BundleFiles> {
         return Ok(tree);
     }
     let missing = |why: String| anyhow!("{text} is no folder, no archive and no image: {why}");
-    match Place::parse(text).map_err(|error| missing(error.to_string()))? {
-        Place::Registry(reference) => {
+    match ImageLocation::parse(text).map_err(|error| missing(error.to_string()))? {
+        ImageLocation::Registry(reference) => {
             let client = client(matches)?;
             let platform = Platform::parse("linux/amd64")?;
             let found = block_on(async {
@@ -65,17 +66,17 @@ pub fn read(text: &str, matches: &ArgMatches) -> Result<BundleFiles> {
             })?;
             tree(&found.files, text)
         }
-        Place::Layout(path, name) => {
+        ImageLocation::Layout(path, name) => {
             let layout = Layout::open(path)?;
             let descriptor = layout.find(name.as_deref())?;
             of(&layout, &descriptor, text)
         }
-        Place::OciArchive(path, name) => {
+        ImageLocation::OciArchive(path, name) => {
             let archive = Archive::open(&path, &std::env::temp_dir())?;
             let descriptor = archive.find(name.as_deref())?;
             of(&archive, &descriptor, text)
         }
-        Place::DockerArchive(..) => {
+        ImageLocation::DockerArchive(..) => {
             bail!(
                 "{text}: what docker saves is not read here; use oci-archive:FILE, or `podium image load` and `push`"
             )
@@ -84,8 +85,8 @@ pub fn read(text: &str, matches: &ArgMatches) -> Result<BundleFiles> {
 }
 
 /// The bundle in an image of this machine.
-fn of(blobs: &dyn Blobs, descriptor: &Descriptor, place: &str) -> Result<BundleFiles> {
-    let (_, manifest) = blobs.image(descriptor, &Platform::parse("linux/amd64")?)?;
+fn of(blobs: &dyn BlobSource, descriptor: &Descriptor, place: &str) -> Result<BundleFiles> {
+    let (_, manifest) = blobs.select_image(descriptor, &Platform::parse("linux/amd64")?)?;
     tree(&blobs.files(&manifest, &FOLDERS, LIMITS)?, place)
 }
 

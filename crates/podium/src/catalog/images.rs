@@ -12,8 +12,8 @@ use podium_catalog::declcfg::{DeclarativeConfig, for_each_meta};
 use podium_catalog::indexignore::{FILE_NAME, IndexIgnore};
 use podium_catalog::json::SourceText;
 use podium_catalog::{CatalogError, Meta};
-use podium_oci::files::{Files, Limits};
-use podium_oci::{Blobs, Client, Layout, Place, Platform, Reference};
+use podium_oci::files::{ExtractLimits, ImageFiles};
+use podium_oci::{BlobSource, Client, ImageLocation, Layout, Platform, Reference};
 use tokio::sync::Semaphore;
 
 use super::output::refused;
@@ -30,24 +30,27 @@ const DATABASE: &str = "operators.operatorframework.io.index.database.v1";
 /// Where catalogs and bundles are in their images.
 const FOLDERS: [&str; 3] = [FOLDER, "/manifests", "/metadata"];
 /// The most that may be in them.
-const LIMITS: Limits = Limits { kept: 1 << 30, unpacked: 4 << 30, entries: 1_000_000 };
+const LIMITS: ExtractLimits =
+    ExtractLimits { max_file_bytes: 1 << 30, max_unpacked_bytes: 4 << 30, max_entries: 1_000_000 };
 /// As many images are asked for at once.
 const AT_ONCE: usize = 16;
 
 /// What was found in an image.
 struct Found {
     labels: BTreeMap<String, String>,
-    files: Files,
+    files: ImageFiles,
 }
 
 /// The documents in an image: those of a catalog, or the one of a bundle.
 pub fn documents(place: &str, matches: &ArgMatches, generation: OpmCompat) -> Result<DeclarativeConfig> {
-    let found = match Place::parse(place) {
-        Ok(Place::Registry(reference)) => {
+    let found = match ImageLocation::parse(place) {
+        Ok(ImageLocation::Registry(reference)) => {
             let client = client(matches)?;
             block_on(fetch(&client, &reference, &FOLDERS)).map_err(|error| missing(place, &error))?
         }
-        Ok(Place::Layout(path, name)) => open(Path::new(&path), name.as_deref(), &FOLDERS).map_err(flat)?,
+        Ok(ImageLocation::Layout(path, name)) => {
+            open(Path::new(&path), name.as_deref(), &FOLDERS).map_err(flat)?
+        }
         Ok(_) => bail!("{place}: archives of images are not read here; use oci:PATH or a registry"),
         Err(error) => return Err(missing(place, &anyhow!(error))),
     };
@@ -55,9 +58,11 @@ pub fn documents(place: &str, matches: &ArgMatches, generation: OpmCompat) -> Re
         return Ok(DeclarativeConfig { metas: vec![bundle(place, &found)?] });
     };
     let elsewhere = !FOLDERS.contains(&folder.trim_end_matches('/'));
-    let found = match (elsewhere, Place::parse(place)) {
-        (true, Ok(Place::Registry(reference))) => block_on(fetch(&client(matches)?, &reference, &[&folder]))?,
-        (true, Ok(Place::Layout(path, name))) => open(Path::new(&path), name.as_deref(), &[&folder])?,
+    let found = match (elsewhere, ImageLocation::parse(place)) {
+        (true, Ok(ImageLocation::Registry(reference))) => {
+            block_on(fetch(&client(matches)?, &reference, &[&folder]))?
+        }
+        (true, Ok(ImageLocation::Layout(path, name))) => open(Path::new(&path), name.as_deref(), &[&folder])?,
         _ => found,
     };
     catalog(place, &found, &folder, generation)
@@ -75,14 +80,14 @@ async fn fetch(client: &Client, reference: &Reference, folders: &[&str]) -> Resu
 fn open(path: &Path, name: Option<&str>, folders: &[&str]) -> Result<Found> {
     let layout = Layout::open(path)?;
     let descriptor = layout.find(name)?;
-    let blobs: &dyn Blobs = &layout;
-    let (_, manifest) = blobs.image(&descriptor, &Platform::parse("linux/amd64")?)?;
+    let blobs: &dyn BlobSource = &layout;
+    let (_, manifest) = blobs.select_image(&descriptor, &Platform::parse("linux/amd64")?)?;
     Ok(Found { labels: blobs.config(&manifest)?.labels(), files: blobs.files(&manifest, folders, LIMITS)? })
 }
 
 /// The catalog in an image.
 fn catalog(place: &str, found: &Found, folder: &str, generation: OpmCompat) -> Result<DeclarativeConfig> {
-    let mut files: Vec<_> = found.files.below(folder).collect();
+    let mut files: Vec<_> = found.files.files_under(folder).collect();
     files.sort_by(|a, b| a.0.split('/').cmp(b.0.split('/')));
     let is_ignore = |path: &str| path.rsplit('/').next() == Some(FILE_NAME);
     let mut ignore = IndexIgnore::default();
@@ -134,7 +139,9 @@ pub fn bundles(images: &[String], matches: &ArgMatches) -> Result<BTreeMap<Strin
     let client = client(matches)?;
     let mut wanted = Vec::new();
     for image in images {
-        let Place::Registry(reference) = Place::parse(image).with_context(|| image.clone())? else {
+        let ImageLocation::Registry(reference) =
+            ImageLocation::parse(image).with_context(|| image.clone())?
+        else {
             bail!("{image}: a template names images in registries; name files by --bundles");
         };
         wanted.push((image.clone(), reference));

@@ -12,8 +12,8 @@ use podium_catalog::model::convert_to_model;
 use podium_catalog::write::{Format, to_vec};
 use podium_catalog::{CatalogSummary, Meta, write::sorted_metas};
 use podium_deploy::object::parse_manifest;
-use podium_oci::build::{Image, Layer, Rights};
-use podium_oci::{Client, Descriptor, Layout, Place, Platform, Reference, quiet};
+use podium_oci::build::{FileAttributes, ImageBuilder, LayerBuilder};
+use podium_oci::{Client, Descriptor, ImageLocation, Layout, Platform, Reference, no_progress};
 use podium_versions::blang::Version;
 use serde_json::{Value, json};
 
@@ -165,7 +165,7 @@ fn definitions(chart: &str) -> Result<BTreeSet<(String, String, String)>> {
 
 /// Makes the image: a file per package under `/configs`, and the label that says so.
 fn write(ready: &Ready, layout: &Layout) -> Result<Descriptor> {
-    let mut layer = Layer::new();
+    let mut layer = LayerBuilder::new();
     let metas = sorted_metas(&ready.config);
     for part in metas.chunk_by(|a, b| a.package() == b.package()) {
         let package = part.first().map(|meta| meta.package()).unwrap_or_default();
@@ -174,10 +174,10 @@ fn write(ready: &Ready, layout: &Layout) -> Result<Descriptor> {
             package => format!("{FOLDER}/{package}/catalog.yaml"),
         };
         let config = DeclarativeConfig { metas: part.iter().map(|meta| (*meta).clone()).collect() };
-        layer.file(&path, to_vec(&config, Format::Yaml)?, Rights::default())?;
+        layer.add_file(&path, to_vec(&config, Format::Yaml)?, FileAttributes::default())?;
     }
     // A catalog has no program: which processor is said only because something has to be.
-    let mut image = Image::new(Platform::parse("linux/amd64")?);
+    let mut image = ImageBuilder::new(Platform::parse("linux/amd64")?);
     image.layers.push(layer);
     image.labels.insert(CONFIGS.to_owned(), FOLDER.to_owned());
     Ok(image.write(layout)?)
@@ -188,7 +188,7 @@ pub fn build(matches: &ArgMatches) -> Result<()> {
     let args = arguments(matches, 2, 2, "build CATALOG oci:PATH[:NAME]")?;
     let [place, to] = [0, 1].map(|at| args.get(at).map(String::as_str).unwrap_or_default());
     let form = format(matches, &["text", "json", "yaml"])?;
-    let Ok(Place::Layout(path, name)) = Place::parse(to) else {
+    let Ok(ImageLocation::Layout(path, name)) = ImageLocation::parse(to) else {
         bail!("{to}: write oci:PATH[:NAME] for a folder of images; `podium catalog push` sends to a registry")
     };
     let ready = ready(place, matches)?;
@@ -215,7 +215,7 @@ pub fn push(matches: &ArgMatches) -> Result<()> {
     let args = arguments(matches, 2, 2, "push CATALOG REFERENCE")?;
     let [place, to] = [0, 1].map(|at| args.get(at).map(String::as_str).unwrap_or_default());
     let form = format(matches, &["text", "json", "yaml"])?;
-    let Place::Registry(reference) = Place::parse(to)? else {
+    let ImageLocation::Registry(reference) = ImageLocation::parse(to)? else {
         bail!("{to} is no reference: write REGISTRY/NAME:TAG; `podium catalog build` writes to oci:PATH")
     };
     let ready = ready(place, matches)?;
@@ -236,7 +236,7 @@ pub fn push(matches: &ArgMatches) -> Result<()> {
     let pushed = (|| {
         let layout = Layout::create_transient(&folder)?;
         let descriptor = write(&ready, &layout)?;
-        block_on(async { Ok(client.push(&layout, &descriptor, &reference, &quiet()).await?) })?;
+        block_on(async { Ok(client.push(&layout, &descriptor, &reference, &no_progress()).await?) })?;
         Ok::<_, anyhow::Error>(descriptor)
     })();
     let _ = std::fs::remove_dir_all(&folder);

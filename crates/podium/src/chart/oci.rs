@@ -5,8 +5,8 @@ use podium_chart::load::load_archive_bytes;
 use podium_chart::metadata::Metadata;
 use podium_chart::metadata::encode::{self, Fields, Laid, Layout, METADATA, PLAIN};
 use podium_goyaml::{Value, json};
-use podium_oci::blobs::Memory;
-use podium_oci::{Blobs, Descriptor, Document, Platforms, Reference, quiet};
+use podium_oci::blob_source::MemoryBlobs;
+use podium_oci::{BlobSource, Descriptor, ManifestOrIndex, Platforms, Reference, no_progress};
 use podium_versions::masterminds::{Constraints, Version};
 
 use crate::chart::remote::{MAX_ARCHIVE, OCI, Remote, told};
@@ -47,7 +47,7 @@ fn parse(reference: &str) -> Result<Reference, String> {
         None => tail.to_owned(),
     };
     let digest = digest.map(|digest| format!("@{digest}")).unwrap_or_default();
-    Reference::parse_untagged(&format!("{head}{tail}{digest}")).map_err(|error| error.to_string())
+    Reference::parse_without_default_tag(&format!("{head}{tail}{digest}")).map_err(|error| error.to_string())
 }
 
 /// The versions of a chart, the newest first.
@@ -100,10 +100,10 @@ pub fn pull(remote: &Remote, reference: &str, range: &str) -> Result<Pulled, Str
     let words = |error: podium_oci::client::Error| error.to_string();
     let opened = runtime.block_on(client.open(&name, &Platforms::All)).map_err(words)?;
     let root = opened.root.clone();
-    let blobs: &dyn Blobs = &opened;
+    let blobs: &dyn BlobSource = &opened;
     let document =
         opened.documents().find(|(digest, ..)| **digest == root.digest).map(|(_, document, _)| document);
-    let Some(Document::Manifest(manifest)) = document else {
+    let Some(ManifestOrIndex::Manifest(manifest)) = document else {
         return Err(format!("{name} is a list of images and no chart"));
     };
     if manifest.config.media_type != CONFIG {
@@ -146,18 +146,18 @@ pub fn push(
     let metadata = metadata_of(&archive)?;
     let path = to.strip_prefix(OCI).unwrap_or(to).trim_end_matches('/');
     let name = parse(&format!("{path}/{}:{}", metadata.name, metadata.version))?;
-    let mut blobs = Memory::default();
+    let mut blobs = MemoryBlobs::default();
     let config = json::to_string(&Laid { node: &encode::metadata(&metadata), layout: &METADATA })
         .map_err(|error| error.to_string())?;
-    let config = blobs.put(CONFIG, config);
-    let mut layers = vec![blobs.put(CHART, archive)];
-    layers.extend(provenance.map(|text| blobs.put(PROVENANCE, text)));
+    let config = blobs.put_blob(CONFIG, config);
+    let mut layers = vec![blobs.put_blob(CHART, archive)];
+    layers.extend(provenance.map(|text| blobs.put_blob(PROVENANCE, text)));
     layers.sort_by_key(|layer| layer.digest.to_string());
     let bytes =
         manifest(&config, &layers, &annotations(&metadata, created)).map_err(|error| error.to_string())?;
-    let image = blobs.put(podium_oci::model::MANIFEST, bytes);
+    let image = blobs.put_blob(podium_oci::model::MEDIA_TYPE_MANIFEST, bytes);
     let (runtime, client) = remote.registry(&name.registry);
-    let pushed = runtime.block_on(client.push(&blobs, &image, &name, &quiet()));
+    let pushed = runtime.block_on(client.push(&blobs, &image, &name, &no_progress()));
     let pushed = pushed.map_err(|error| error.to_string())?;
     remote.tell(&told("Pushed", &shown(&name), &pushed.digest.to_string()))
 }

@@ -120,7 +120,7 @@ pub fn now() -> anyhow::Result<String> {
 
 /// Seconds since 1970 as a date and a time in Greenwich.
 pub fn rfc3339(seconds: u64, nanos: u32) -> String {
-    let whole = podium_oci::build::time(i64::try_from(seconds).unwrap_or(i64::MAX));
+    let whole = podium_oci::build::format_rfc3339(i64::try_from(seconds).unwrap_or(i64::MAX));
     match nanos {
         0 => whole,
         nanos => {

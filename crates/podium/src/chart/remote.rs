@@ -11,8 +11,8 @@ use podium_chart::repository::config::{self, Entry};
 use podium_chart::repository::index::{self, Index};
 use podium_chart::repository::{digest, url};
 use podium_chart::text::base;
-use podium_oci::client::fetch::File;
-use podium_oci::{Client, Credential, Keyring, Options, Proxies, Trust};
+use podium_oci::client::fetch::FetchRequest;
+use podium_oci::{Client, Credential, Keyring, Options, ProxyConfig, TlsOptions};
 use tokio::runtime::Runtime;
 
 use crate::chart::{hints, oci};
@@ -142,19 +142,19 @@ impl Remote {
         let settings = Settings::read(matches);
         let credential = text("username").zip(text("password"));
         let environment = |name: &str| std::env::var_os(name);
-        let mut trust = Trust::default();
+        let mut trust = TlsOptions::default();
         if let Some(path) = text("ca-file") {
             believe(&mut trust, &path).map_err(|error| anyhow!("--ca-file {error}"))?;
         }
-        trust.own = certificate(one(matches, "cert-file"), one(matches, "key-file"))?;
+        trust.client_certificate = certificate(one(matches, "cert-file"), one(matches, "key-file"))?;
         let keyring = match settings.registries.is_file() {
             true => Keyring::from_file(&settings.registries),
             false => Keyring::from_environment(&environment),
         };
         let options = Options {
-            trust,
+            tls: trust,
             keyring,
-            proxies: Proxies::from_environment(&environment),
+            proxies: ProxyConfig::from_environment(&environment),
             plain_http: on(matches, "plain-http"),
             ..Options::default()
         };
@@ -171,7 +171,7 @@ impl Remote {
             None => (&self.runtime, self.client.clone()),
             Some((user, password)) => {
                 let credential = Credential::Basic(user.clone(), password.clone());
-                let keyring = self.options.keyring.clone().with(host, credential);
+                let keyring = self.options.keyring.clone().with_credential(host, credential);
                 (&self.runtime, Client::new(Options { keyring, ..self.options.clone() }))
             }
         }
@@ -192,12 +192,12 @@ impl Remote {
         }
         let mut options = self.options.clone();
         if !entry.ca_file.is_empty() {
-            let believed = believe(&mut options.trust, &entry.ca_file);
+            let believed = believe(&mut options.tls, &entry.ca_file);
             believed.map_err(|error| format!("repository {}: {error:#}", entry.name))?;
         }
         let own = certificate(Some(&entry.cert_file), Some(&entry.key_file))
             .map_err(|error| format!("repository {}: {error:#}", entry.name))?;
-        options.trust.own = own.or(options.trust.own);
+        options.tls.client_certificate = own.or(options.tls.client_certificate);
         Ok(Client::new(options))
     }
 
@@ -211,7 +211,14 @@ impl Remote {
             (None, None) => None,
         };
         let everywhere = own.map_or(self.everywhere, |entry| entry.pass_credentials);
-        let file = File { url: address, credential, home, everywhere, accept: Some(ARCHIVES), limit };
+        let file = FetchRequest {
+            url: address,
+            credential,
+            credential_url: home,
+            pass_credentials: everywhere,
+            accept: Some(ARCHIVES),
+            max_bytes: limit,
+        };
         self.runtime.block_on(client.fetch(&file)).map_err(|error| match error {
             podium_oci::client::Error::Status { status, .. } => {
                 format!("failed to fetch {address} : {status}")

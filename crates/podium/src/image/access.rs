@@ -8,7 +8,8 @@ use clap::ArgMatches;
 use podium_oci::client::Error;
 use podium_oci::model::Index;
 use podium_oci::{
-    Blobs, Certificate, Client, Descriptor, Document, Keyring, Options, Platform, Proxies, Reference, Trust,
+    BlobSource, Client, ClientCertificate, Descriptor, Keyring, ManifestOrIndex, Options, Platform,
+    ProxyConfig, Reference, TlsOptions,
 };
 
 use crate::flag::{Flag, Takes, many, on, one};
@@ -64,7 +65,7 @@ pub async fn keep_published(client: &Client, name: &Reference, image: &Descripto
 pub async fn may_push(
     matches: &ArgMatches,
     client: &Client,
-    blobs: &dyn Blobs,
+    blobs: &dyn BlobSource,
     image: &Descriptor,
     name: &Reference,
 ) -> Result<()> {
@@ -91,7 +92,7 @@ pub async fn may_push(
 /// The platforms that a name in a registry has an image for, and that another image would take from it.
 async fn lost(
     client: &Client,
-    blobs: &dyn Blobs,
+    blobs: &dyn BlobSource,
     image: &Descriptor,
     name: &Reference,
 ) -> Result<Vec<Platform>> {
@@ -104,11 +105,13 @@ async fn lost(
     if there.is_none() {
         return Ok(Vec::new());
     }
-    let Ok((_, _, Document::Index(index))) = client.manifest(name).await else { return Ok(Vec::new()) };
+    let Ok((_, _, ManifestOrIndex::Index(index))) = client.manifest(name).await else {
+        return Ok(Vec::new());
+    };
     let own = tokio::task::block_in_place(|| -> Result<Vec<Platform>> {
-        Ok(match blobs.document(image)? {
-            Document::Index(index) => platforms(&index),
-            Document::Manifest(manifest) => {
+        Ok(match blobs.manifest_or_index(image)? {
+            ManifestOrIndex::Index(index) => platforms(&index),
+            ManifestOrIndex::Manifest(manifest) => {
                 blobs.config(&manifest).ok().and_then(|config| config.platform()).into_iter().collect()
             }
         })
@@ -127,7 +130,7 @@ fn platforms(index: &Index) -> Vec<Platform> {
 }
 
 /// What is shown to servers that ask who we are: a certificate and its key, by the names of their files.
-pub fn certificate(file: Option<&str>, key: Option<&str>) -> Result<Option<Certificate>> {
+pub fn certificate(file: Option<&str>, key: Option<&str>) -> Result<Option<ClientCertificate>> {
     let given = |file: Option<&str>| file.filter(|file| !file.is_empty()).map(str::to_owned);
     let (file, key) = match (given(file), given(key)) {
         (None, None) => return Ok(None),
@@ -137,35 +140,35 @@ pub fn certificate(file: Option<&str>, key: Option<&str>) -> Result<Option<Certi
     };
     let chain = fs::read(&file).map_err(|e| anyhow!("--cert-file {file}: {e}"))?;
     let secret = fs::read(&key).map_err(|e| anyhow!("--key-file {key}: {e}"))?;
-    let made = Certificate::new(&chain, &secret);
+    let made = ClientCertificate::new(&chain, &secret);
     made.map(Some).map_err(|e| anyhow!("--cert-file {file} --key-file {key}: {e}"))
 }
 
 /// Believes the authorities of a file.
-pub fn believe(trust: &mut Trust, file: &str) -> Result<()> {
+pub fn believe(trust: &mut TlsOptions, file: &str) -> Result<()> {
     let pem = fs::read(file).map_err(|e| anyhow!("{file}: {e}"))?;
-    trust.believe(pem).map_err(|e| anyhow!("{file}: {e}"))
+    trust.add_ca(pem).map_err(|e| anyhow!("{file}: {e}"))
 }
 
 /// A client as the flags and the environment say.
 pub fn client(matches: &ArgMatches) -> Result<Client> {
-    let mut trust = Trust::default();
+    let mut trust = TlsOptions::default();
     for file in many(matches, "ca-file") {
         believe(&mut trust, &file).map_err(|e| anyhow!("--ca-file {e}"))?;
     }
     let mut folders: Vec<PathBuf> = FOLDERS.iter().map(PathBuf::from).collect();
     folders
         .extend(std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config/containers/certs.d")));
-    trust.folders = folders;
-    trust.own = certificate(one(matches, "cert-file"), one(matches, "key-file"))?;
+    trust.certs_dirs = folders;
+    trust.client_certificate = certificate(one(matches, "cert-file"), one(matches, "key-file"))?;
     let jobs = match one(matches, "jobs") {
         Some(text) => text.parse::<usize>().ok().filter(|jobs| (1..=64).contains(jobs)),
         None => Some(Options::default().jobs),
     };
     Ok(Client::new(Options {
-        trust,
+        tls: trust,
         keyring: keyring(matches),
-        proxies: Proxies::from_environment(&|name| std::env::var_os(name)),
+        proxies: ProxyConfig::from_environment(&|name| std::env::var_os(name)),
         plain_http: on(matches, "plain-http"),
         jobs: jobs.context("--jobs: write a number from 1 to 64")?,
         ..Options::default()

@@ -6,8 +6,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
 use podium_oci::archive::{Archive, import};
-use podium_oci::build::{Image, Layer, Rights, index};
-use podium_oci::{Blobs, Descriptor, Document, Layout, Place, Platform, Platforms};
+use podium_oci::build::{FileAttributes, ImageBuilder, LayerBuilder, write_index};
+use podium_oci::{BlobSource, Descriptor, ImageLocation, Layout, ManifestOrIndex, Platform, Platforms};
 use serde_json::json;
 
 use super::progress::Line;
@@ -19,7 +19,7 @@ use crate::output::complain;
 struct Add {
     from: String,
     to: String,
-    rights: Rights,
+    rights: FileAttributes,
 }
 
 fn add(text: &str) -> Result<Add> {
@@ -30,7 +30,7 @@ fn add(text: &str) -> Result<Add> {
     if from.is_empty() || to.is_empty() {
         return Err(wrong());
     }
-    let mut rights = Rights::default();
+    let mut rights = FileAttributes::default();
     if let Some(mode) = parts.next().filter(|mode| !mode.is_empty()) {
         let mode = u32::from_str_radix(mode, 8).ok().filter(|mode| *mode <= 0o7777);
         rights.mode = Some(mode.with_context(|| format!("--add {text}: the mode is octal, as 0755"))?);
@@ -84,10 +84,10 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         bail!("--push: say under which name, with --tag NAME");
     }
     let layout = store::open(matches)?;
-    let _held = layout.hold()?;
+    let _held = layout.lock_prune()?;
     let platforms = many(matches, "platform");
     let platforms = platforms.iter().map(|text| Ok(Platform::parse(text)?)).collect::<Result<Vec<_>>>()?;
-    let platforms = if platforms.is_empty() { vec![Platform::here()] } else { platforms };
+    let platforms = if platforms.is_empty() { vec![Platform::host()] } else { platforms };
     let adds = many(matches, "add").iter().map(|text| add(text)).collect::<Result<Vec<_>>>()?;
     if adds.is_empty() && base_name(matches).is_none() {
         bail!(
@@ -100,7 +100,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
     }
     let image = match images.as_slice() {
         [only] => only.clone(),
-        several => index(&layout, several, &pairs(matches, "annotation")?.into_iter().collect())?,
+        several => write_index(&layout, several, &pairs(matches, "annotation")?.into_iter().collect())?,
     };
     if tags.is_empty() {
         layout.tag(&image, None)?;
@@ -149,7 +149,7 @@ fn for_platform(
     platform: &Platform,
     adds: &[Add],
 ) -> Result<Descriptor> {
-    let mut image = Image::new(platform.clone());
+    let mut image = ImageBuilder::new(platform.clone());
     if let Some(base) = base_name(matches) {
         image.base =
             Some(self::base(matches, layout, base, platform).map_err(|e| anyhow!("--from {base}: {e}"))?);
@@ -162,10 +162,10 @@ fn for_platform(
     };
     let mut files = Vec::new();
     for add in adds {
-        let mut layer = Layer::new();
+        let mut layer = LayerBuilder::new();
         let (from, to) = (fill(&add.from), fill(&add.to));
         layer
-            .copy(Path::new(&from), &to, add.rights)
+            .add_path(Path::new(&from), &to, add.rights)
             .map_err(|error| anyhow!("--add {from}:{to}: {error}"))?;
         image.layers.push(layer);
         files.push((from, to));
@@ -197,8 +197,8 @@ fn for_platform(
 
 /// The base, brought into the local images.
 fn base(matches: &ArgMatches, layout: &Layout, name: &str, platform: &Platform) -> Result<Descriptor> {
-    match Place::parse(name)? {
-        Place::Registry(reference) => {
+    match ImageLocation::parse(name)? {
+        ImageLocation::Registry(reference) => {
             if let Some(found) = store::find(layout, name)? {
                 return Ok(found);
             }
@@ -212,19 +212,19 @@ fn base(matches: &ArgMatches, layout: &Layout, name: &str, platform: &Platform) 
             line.end();
             pulled
         }
-        Place::Layout(path, tag) => {
+        ImageLocation::Layout(path, tag) => {
             let from = Layout::open(path)?;
             let found = from.find(tag.as_deref())?;
             import(&from, &found, layout)?;
             Ok(found)
         }
-        Place::OciArchive(path, tag) => {
+        ImageLocation::OciArchive(path, tag) => {
             let from = Archive::open(&path, &std::env::temp_dir())?;
             let found = from.find(tag.as_deref())?;
             import(&from, &found, layout)?;
             Ok(found)
         }
-        Place::DockerArchive(path, tag) => docker(&path, tag.as_deref(), layout),
+        ImageLocation::DockerArchive(path, tag) => docker(&path, tag.as_deref(), layout),
     }
 }
 
@@ -250,7 +250,7 @@ pub fn docker(path: &Path, name: Option<&str>, layout: &Layout) -> Result<Descri
 fn weight(layout: &Layout, images: &[Descriptor]) -> Result<(usize, u64)> {
     let (mut layers, mut bytes) = (0, 0);
     for image in images {
-        if let Document::Manifest(manifest) = (layout as &dyn Blobs).document(image)? {
+        if let ManifestOrIndex::Manifest(manifest) = (layout as &dyn BlobSource).manifest_or_index(image)? {
             layers += manifest.layers.len();
             bytes += manifest.layers.iter().map(|layer| layer.size).sum::<u64>()
                 + manifest.config.size

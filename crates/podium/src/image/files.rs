@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
 use podium_oci::archive::{Archive, import, save_docker, save_oci};
-use podium_oci::model::REF_NAME;
-use podium_oci::{Blobs, Descriptor, Platform, Reference};
+use podium_oci::model::ANNOTATION_REF_NAME;
+use podium_oci::{BlobSource, Descriptor, Platform, Reference};
 use serde_json::json;
 
 use super::{access, names, only, show, size, store};
@@ -49,7 +49,7 @@ pub fn delete(matches: &ArgMatches) -> Result<()> {
         let name = image.ref_name().map(str::to_owned);
         match &name {
             Some(name) => layout.untag(name).map(|_| ())?,
-            None => layout.forget(&image)?,
+            None => layout.remove_untagged(&image)?,
         }
         text.push_str(&format!("deleted {}\n", name.unwrap_or_else(|| image.digest.to_string())));
     }
@@ -60,7 +60,7 @@ pub fn delete(matches: &ArgMatches) -> Result<()> {
 pub fn load(matches: &ArgMatches) -> Result<()> {
     let file = only(matches, "the archive")?;
     let layout = store::open(matches)?;
-    let _held = layout.hold()?;
+    let _held = layout.lock_prune()?;
     let archive = Archive::open(Path::new(&file), layout.root())?;
     let tag = one(matches, "tag").map(store::whole).transpose()?;
     let images: Vec<(Descriptor, Vec<String>)> = if archive.is_docker() {
@@ -121,17 +121,19 @@ pub fn save(matches: &ArgMatches) -> Result<()> {
         let mut image = store::get(&layout, word)?;
         let name = image.ref_name().map(str::to_owned);
         if let Some(platform) = &platform {
-            image =
-                (&layout as &dyn Blobs).image_for(&image, platform).map_err(|e| anyhow!("{word}: {e}"))?.0;
+            image = (&layout as &dyn BlobSource)
+                .select_image_exact(&image, platform)
+                .map_err(|e| anyhow!("{word}: {e}"))?
+                .0;
         }
         image.annotations.clear();
-        image.annotations.extend(name.map(|name| (REF_NAME.to_owned(), name)));
+        image.annotations.extend(name.map(|name| (ANNOTATION_REF_NAME.to_owned(), name)));
         images.push(image);
     }
     match one(matches, "format").unwrap_or("oci") {
         "oci" => save_oci(&layout, &images, Path::new(file))?,
         "docker" => {
-            let platform = platform.unwrap_or_else(Platform::here);
+            let platform = platform.unwrap_or_else(Platform::host);
             let named = |image: Descriptor| {
                 let names = image.ref_name().map(str::to_owned).into_iter().collect();
                 (image, names)
@@ -155,7 +157,7 @@ pub fn prune(matches: &ArgMatches) -> Result<()> {
         for image in layout.index()?.manifests {
             match image.ref_name() {
                 Some(name) => layout.untag(name).map(|_| ())?,
-                None => layout.forget(&image)?,
+                None => layout.remove_untagged(&image)?,
             }
         }
     }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use clap::ArgMatches;
 use podium_oci::archive::Archive;
-use podium_oci::files::Limits;
-use podium_oci::{Blobs, Descriptor, Document, Layout, Place, Platform, Platforms, Reference};
+use podium_oci::files::ExtractLimits;
+use podium_oci::{
+    BlobSource, Descriptor, ImageLocation, Layout, ManifestOrIndex, Platform, Platforms, Reference,
+};
 use serde_json::{Value, json};
 
 use super::{access, names, only, show, size, store};
@@ -22,22 +24,22 @@ pub fn inspect(matches: &ArgMatches) -> Result<()> {
             let shown = image.ref_name().unwrap_or(&name).to_owned();
             return tell(matches, &shown, &local, &image);
         }
-        _ => Place::parse(&name)?,
+        _ => ImageLocation::parse(&name)?,
     };
     match &place {
-        Place::Layout(path, tag) => {
+        ImageLocation::Layout(path, tag) => {
             let layout = Layout::open(path)?;
             tell(matches, &name, &layout, &layout.find(tag.as_deref())?)
         }
-        Place::OciArchive(path, tag) => {
+        ImageLocation::OciArchive(path, tag) => {
             let archive = Archive::open(path, &std::env::temp_dir())?;
             let image = archive.find(tag.as_deref())?;
             tell(matches, &name, &archive, &image)
         }
-        Place::DockerArchive(..) => {
+        ImageLocation::DockerArchive(..) => {
             bail!("podium image load takes docker archives; then they can be looked into")
         }
-        Place::Registry(reference) => {
+        ImageLocation::Registry(reference) => {
             let client = access::client(matches)?;
             access::block_on(async {
                 let platforms = match one(matches, "platform") {
@@ -63,25 +65,25 @@ fn near(error: podium_oci::client::Error, name: &str) -> anyhow::Error {
     error.into()
 }
 
-fn tell(matches: &ArgMatches, name: &str, blobs: &dyn Blobs, image: &Descriptor) -> Result<()> {
+fn tell(matches: &ArgMatches, name: &str, blobs: &dyn BlobSource, image: &Descriptor) -> Result<()> {
     let platform = one(matches, "platform").map(Platform::parse).transpose()?;
     // Who names a platform wants the image for it, not the index that it is in.
-    let chosen = platform.as_ref().map(|platform| blobs.image_for(image, platform)).transpose()?;
+    let chosen = platform.as_ref().map(|platform| blobs.select_image_exact(image, platform)).transpose()?;
     let image = chosen.as_ref().map_or(image, |(chosen, _)| chosen);
     if on(matches, "raw") {
         return print(&blobs.read(image, podium_oci::model::MAX_MANIFEST)?);
     }
-    let document = blobs.document(image)?;
-    let here = Platform::here();
+    let document = blobs.manifest_or_index(image)?;
+    let here = Platform::host();
     let chosen = match &document {
         // An index without an image for here is shown without one.
-        Document::Index(index) if index.choose(&here).is_err() => None,
-        _ => Some(blobs.image(image, &here)?),
+        ManifestOrIndex::Index(index) if index.select(&here).is_err() => None,
+        _ => Some(blobs.select_image(image, &here)?),
     };
     let mut value =
         json!({"name": name, "digest": image.digest.to_string(), "mediaType": document.media_type()});
     let mut text = format!("name        {name}\ndigest      {}\n", image.digest);
-    if let Document::Index(index) = &document {
+    if let ManifestOrIndex::Index(index) = &document {
         let platforms: Vec<Value> = index.manifests.iter().map(|entry| {
             json!({"platform": entry.platform.as_ref().map(ToString::to_string), "digest": entry.digest.to_string()})
         }).collect();
@@ -100,17 +102,17 @@ fn tell(matches: &ArgMatches, name: &str, blobs: &dyn Blobs, image: &Descriptor)
     let config = blobs.config(&manifest)?;
     let bytes: u64 = manifest.layers.iter().map(|layer| layer.size).sum();
     let platform = config.platform().map_or("any".to_owned(), |platform| platform.to_string());
-    let created = config.value().get("created").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let created = config.as_json().get("created").and_then(Value::as_str).unwrap_or_default().to_owned();
     text.push_str(&format!("platform    {platform}\ncreated     {created}\nsize        {}\n", size(bytes)));
     let rows = [
         ("command", config.command().join(" ")),
-        ("user", config.text("User").to_owned()),
-        ("workdir", config.text("WorkingDir").to_owned()),
+        ("user", config.string("User").to_owned()),
+        ("workdir", config.string("WorkingDir").to_owned()),
     ];
     for (key, row) in rows.iter().filter(|(_, row)| !row.is_empty()) {
         text.push_str(&format!("{key:<11} {row}\n"));
     }
-    for word in config.words("Env") {
+    for word in config.string_list("Env") {
         text.push_str(&format!("env         {word}\n"));
     }
     for (key, label) in config.labels() {
@@ -127,18 +129,18 @@ fn tell(matches: &ArgMatches, name: &str, blobs: &dyn Blobs, image: &Descriptor)
         ("created", created.into()),
         ("size", bytes.into()),
         ("layers", layers.into()),
-        ("entrypoint", config.words("Entrypoint").into()),
-        ("cmd", config.words("Cmd").into()),
-        ("env", config.words("Env").into()),
+        ("entrypoint", config.string_list("Entrypoint").into()),
+        ("cmd", config.string_list("Cmd").into()),
+        ("env", config.string_list("Env").into()),
         ("labels", json!(config.labels())),
-        ("user", config.text("User").into()),
-        ("workdir", config.text("WorkingDir").into()),
+        ("user", config.string("User").into()),
+        ("workdir", config.string("WorkingDir").into()),
         ("annotations", json!(manifest.annotations)),
     ] {
         set(&mut value, key, part);
     }
     if on(matches, "files") {
-        let found = blobs.files(&manifest, &["/"], Limits::default())?;
+        let found = blobs.files(&manifest, &["/"], ExtractLimits::default())?;
         let mut list = Vec::new();
         for (path, file) in &found.files {
             text.push_str(&format!("file        {:04o} {:>10} /{path}\n", file.mode, file.data.len()));
@@ -166,7 +168,7 @@ pub fn list(matches: &ArgMatches) -> Result<()> {
         if !more.is_empty() {
             bail!("only one repository is taken, unexpected: {}", more.join(" "));
         }
-        let name = Reference::parse_untagged(repository)?;
+        let name = Reference::parse_without_default_tag(repository)?;
         if name.tag.is_some() || name.digest.is_some() {
             bail!("{repository}: the tags of a repository are listed; write its name without tag and digest");
         }
@@ -207,10 +209,10 @@ fn weight(layout: &Layout, image: &Descriptor) -> Option<u64> {
     let mut todo = vec![image.clone()];
     let mut bytes = 0;
     while let Some(descriptor) = todo.pop() {
-        let document = (layout as &dyn Blobs).document(&descriptor).ok()?;
+        let document = (layout as &dyn BlobSource).manifest_or_index(&descriptor).ok()?;
         bytes += descriptor.size;
         for blob in document.blobs() {
-            if !layout.has(blob) {
+            if !layout.has_blob(blob) {
                 return None;
             }
             bytes += blob.size;

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use podium_oci::{Digest, How, Listener, Progress, quiet};
+use podium_oci::{Digest, Progress, ProgressReporter, TransferOutcome, no_progress};
 
 use super::size;
 use crate::output::person_reads_errors;
@@ -36,26 +36,26 @@ impl Line {
     }
 
     /// Whom to tell.
-    pub fn listener(&self) -> Listener {
+    pub fn listener(&self) -> ProgressReporter {
         let (word, state) = (self.word, self.state.clone());
         let person = person_reads_errors();
         if !person && word.is_empty() {
-            return quiet();
+            return no_progress();
         }
         Arc::new(move |progress| {
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
             match progress {
-                Progress::Begin(digest, whole, there) => {
+                Progress::Started(digest, whole, there) => {
                     state.blobs.insert(digest, (there, whole));
                 }
-                Progress::Moved(digest, bytes) => {
+                Progress::Transferred(digest, bytes) => {
                     if let Some((done, whole)) = state.blobs.get_mut(&digest) {
                         *done = (*done + bytes).min(*whole);
                     }
                 }
-                Progress::Done(_, How::Existed) => state.existed += 1,
-                Progress::Done(_, How::Mounted) => state.mounted += 1,
-                Progress::Done(_, How::Moved) => state.moved += 1,
+                Progress::Finished(_, TransferOutcome::AlreadyExists) => state.existed += 1,
+                Progress::Finished(_, TransferOutcome::Mounted) => state.mounted += 1,
+                Progress::Finished(_, TransferOutcome::Transferred) => state.moved += 1,
             }
             if person && state.drawn.is_none_or(|drawn| drawn.elapsed() > PAUSE) {
                 state.drawn = Some(Instant::now());

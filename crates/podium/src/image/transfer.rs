@@ -5,8 +5,8 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use clap::ArgMatches;
 use podium_oci::archive::{Archive, import, save_docker, save_oci};
-use podium_oci::model::REF_NAME;
-use podium_oci::{Blobs, Descriptor, Layout, Place, Platform, Platforms, Reference};
+use podium_oci::model::ANNOTATION_REF_NAME;
+use podium_oci::{BlobSource, Descriptor, ImageLocation, Layout, Platform, Platforms, Reference};
 use serde_json::json;
 
 use super::progress::Line;
@@ -50,10 +50,10 @@ pub fn pull(matches: &ArgMatches) -> Result<()> {
         (Some(_), true) => bail!("--platform and --all-platforms: write one of them"),
         (_, true) => Platforms::All,
         (Some(platform), false) => Platforms::One(platform),
-        (None, false) => Platforms::One(Platform::here()),
+        (None, false) => Platforms::One(Platform::host()),
     };
     let layout = store::open(matches)?;
-    let _held = layout.hold()?;
+    let _held = layout.lock_prune()?;
     let client = access::client(matches)?;
     let line = Line::new("pulling");
     let image = access::block_on(async {
@@ -74,14 +74,14 @@ pub fn pull(matches: &ArgMatches) -> Result<()> {
 /// Refuses an image of a registry that is not for a platform, before it is moved.
 async fn offers(client: &podium_oci::Client, name: &Reference, platform: &Platform) -> Result<()> {
     let remote = client.open(name, &Platforms::One(platform.clone())).await?;
-    let blobs: &dyn Blobs = &remote;
-    tokio::task::block_in_place(|| blobs.image_for(&remote.root, platform))?;
+    let blobs: &dyn BlobSource = &remote;
+    tokio::task::block_in_place(|| blobs.select_image_exact(&remote.root, platform))?;
     Ok(())
 }
 
 /// Something that has an image.
 struct Source {
-    blobs: Arc<dyn Blobs>,
+    blobs: Arc<dyn BlobSource>,
     image: Descriptor,
     /// The repository that it is in, if it is in a registry.
     sibling: Option<Reference>,
@@ -93,19 +93,19 @@ struct Source {
 pub fn copy(matches: &ArgMatches) -> Result<()> {
     let words = names(matches);
     let [from, to] = words.as_slice() else { bail!("write FROM and TO: two names or places") };
-    let (from, to) = (Place::parse(from)?, Place::parse(to)?);
+    let (from, to) = (ImageLocation::parse(from)?, ImageLocation::parse(to)?);
     let platform = platform(matches)?;
     let client = access::client(matches)?;
     let line = Line::new("copying");
     let image = access::block_on(async {
-        if let (Place::Registry(from), Place::Layout(path, tag)) = (&from, &to) {
+        if let (ImageLocation::Registry(from), ImageLocation::Layout(path, tag)) = (&from, &to) {
             if let Some(platform) = &platform {
                 offers(&client, from, platform).await?;
             }
             // Side by side, and the next try goes on where this one breaks off.
             let fresh = !path.exists();
             let layout = Layout::create_transient(path)?;
-            let held = layout.hold()?;
+            let held = layout.lock_prune()?;
             let platforms = platform.clone().map_or(Platforms::All, Platforms::One);
             let pulled = client.pull(from, &layout, &platforms, &line.listener()).await;
             if fresh && pulled.as_ref().is_err_and(podium_oci::client::Error::is_not_found) {
@@ -121,29 +121,29 @@ pub fn copy(matches: &ArgMatches) -> Result<()> {
         let name = |tag: &Option<String>| {
             let mut named = image.clone();
             named.annotations.clear();
-            named.annotations.extend(tag.clone().map(|tag| (REF_NAME.to_owned(), tag)));
+            named.annotations.extend(tag.clone().map(|tag| (ANNOTATION_REF_NAME.to_owned(), tag)));
             named
         };
         match &to {
-            Place::Registry(to) => {
+            ImageLocation::Registry(to) => {
                 access::may_push(matches, &client, source.blobs.as_ref(), &image, to).await?;
                 let sibling = source.sibling.as_ref().filter(|from| from.registry == to.registry);
                 let sibling = sibling.map(|from| from.repository.as_str());
                 client.push_from(source.blobs.clone(), &image, to, sibling, &line.listener()).await?;
             }
-            Place::Layout(path, tag) => {
+            ImageLocation::Layout(path, tag) => {
                 let layout = Layout::create_transient(path)?;
-                let _held = layout.hold()?;
+                let _held = layout.lock_prune()?;
                 on_disk(&source, |blobs, image| Ok(import(blobs, image, &layout)?)).await?;
                 layout.tag(&image, tag.as_deref())?;
             }
-            Place::OciArchive(path, tag) => {
+            ImageLocation::OciArchive(path, tag) => {
                 let named = name(tag);
                 on_disk(&source, |blobs, _| Ok(save_oci(blobs, std::slice::from_ref(&named), path)?)).await?;
             }
-            Place::DockerArchive(path, tag) => {
+            ImageLocation::DockerArchive(path, tag) => {
                 let tags: Vec<String> = tag.iter().cloned().collect();
-                let platform = platform.clone().unwrap_or_else(Platform::here);
+                let platform = platform.clone().unwrap_or_else(Platform::host);
                 on_disk(&source, |blobs, image| {
                     Ok(save_docker(blobs, &[(image.clone(), tags.clone())], &platform, path)?)
                 })
@@ -159,33 +159,40 @@ pub fn copy(matches: &ArgMatches) -> Result<()> {
 }
 
 /// What reads a registry must not stand in the way of what gets it.
-async fn on_disk(source: &Source, work: impl FnOnce(&dyn Blobs, &Descriptor) -> Result<()>) -> Result<()> {
+async fn on_disk(
+    source: &Source,
+    work: impl FnOnce(&dyn BlobSource, &Descriptor) -> Result<()>,
+) -> Result<()> {
     tokio::task::block_in_place(|| work(source.blobs.as_ref(), &source.image))
 }
 
-async fn source(client: &podium_oci::Client, from: &Place, platform: Option<&Platform>) -> Result<Source> {
-    let chosen = |blobs: &dyn Blobs, image: Descriptor| match platform {
-        Some(platform) => Ok::<_, anyhow::Error>(blobs.image_for(&image, platform)?.0),
+async fn source(
+    client: &podium_oci::Client,
+    from: &ImageLocation,
+    platform: Option<&Platform>,
+) -> Result<Source> {
+    let chosen = |blobs: &dyn BlobSource, image: Descriptor| match platform {
+        Some(platform) => Ok::<_, anyhow::Error>(blobs.select_image_exact(&image, platform)?.0),
         None => Ok(image),
     };
     Ok(match from {
-        Place::Registry(reference) => {
+        ImageLocation::Registry(reference) => {
             let platforms = platform.cloned().map_or(Platforms::All, Platforms::One);
             let remote = client.open(reference, &platforms).await?;
             let image = tokio::task::block_in_place(|| chosen(&remote, remote.root.clone()))?;
             Source { blobs: Arc::new(remote), image, sibling: Some(reference.clone()), _scratch: None }
         }
-        Place::Layout(path, tag) => {
+        ImageLocation::Layout(path, tag) => {
             let layout = Layout::open(path)?;
             let image = chosen(&layout, layout.find(tag.as_deref())?)?;
             Source { blobs: Arc::new(layout), image, sibling: None, _scratch: None }
         }
-        Place::OciArchive(path, tag) => {
+        ImageLocation::OciArchive(path, tag) => {
             let archive = Archive::open(path, &std::env::temp_dir())?;
             let image = chosen(&archive, archive.find(tag.as_deref())?)?;
             Source { blobs: Arc::new(archive), image, sibling: None, _scratch: None }
         }
-        Place::DockerArchive(path, tag) => {
+        ImageLocation::DockerArchive(path, tag) => {
             let scratch = Scratch::new("podium-image")?;
             let layout = Layout::create_transient(scratch.path())?;
             let image = build::docker(path, tag.as_deref(), &layout)?;

@@ -51,7 +51,7 @@ pub fn login(matches: &ArgMatches) -> Result<()> {
     access::block_on(async { Ok(client.check_login(&host, credential).await?) })?;
     let keyring = access::keyring(matches);
     keyring.store(&host, &user, &password)?;
-    let home = keyring.home().map(|path| path.display().to_string()).unwrap_or_default();
+    let home = keyring.auth_file().map(|path| path.display().to_string()).unwrap_or_default();
     print(format!("logged in to {host} as {user}; written to {home}\n").as_bytes())
 }
 

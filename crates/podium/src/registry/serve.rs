@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
+use podium_oci::registry::htpasswd::Htpasswd;
 use podium_oci::registry::store::{self, Store};
-use podium_oci::registry::users::Users;
-use podium_oci::registry::{Registry, limits};
+use podium_oci::registry::{Registry, server_limits};
 use podium_serve::Server;
 use podium_serve::server::Error;
 use podium_serve::tls::TlsIdentity;
@@ -38,9 +38,9 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         (None, None) => None,
         _ => bail!("--tls-cert and --tls-key: write both, or none"),
     };
-    let users = match read("htpasswd")? {
+    let htpasswd = match read("htpasswd")? {
         Some(text) => {
-            Some(Users::parse(&String::from_utf8_lossy(&text)).map_err(|e| anyhow!("--htpasswd: {e}"))?)
+            Some(Htpasswd::parse(&String::from_utf8_lossy(&text)).map_err(|e| anyhow!("--htpasswd: {e}"))?)
         }
         None => None,
     };
@@ -49,20 +49,20 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
     let address = one(matches, "listen").unwrap_or(ADDRESS);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
-        let store = Store::open_alone(&folder, true).map_err(|error| match error {
-            store::Error::Taken(_) => anyhow!("{error}: choose another folder with --data"),
+        let store = Store::open_exclusive(&folder, true).map_err(|error| match error {
+            store::Error::InUse(_) => anyhow!("{error}: choose another folder with --data"),
             other => other.into(),
         })?;
         let store = Arc::new(store);
         let mut registry = Registry::new(store.clone());
-        let open = users.is_none();
-        if let Some(users) = users {
-            registry = registry.with_users(users);
+        let open = htpasswd.is_none();
+        if let Some(htpasswd) = htpasswd {
+            registry = registry.with_htpasswd(htpasswd);
         }
         if on(matches, "read-only") {
             registry = registry.read_only();
         }
-        let mut server = Server::bind(address, limits()).await.map_err(|error| match error {
+        let mut server = Server::bind(address, server_limits()).await.map_err(|error| match error {
             Error::Listen { address, source } if source.kind() == std::io::ErrorKind::AddrInUse => {
                 anyhow!("{address} is taken by another program: choose another address with --listen HOST:PORT")
             }

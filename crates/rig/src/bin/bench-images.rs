@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use podium_oci::build::{Image, Layer, Rights};
+use podium_oci::build::{FileAttributes, ImageBuilder, LayerBuilder};
 use podium_oci::{Layout, Platform};
 use podium_rig::bench::measure::median;
 use podium_rig::random::Random;
@@ -39,14 +39,14 @@ fn main() -> ExitCode {
 fn layout(path: &Path, layers: usize, megabytes: usize) -> Answer<()> {
     let layout = Layout::create_transient(path)?;
     let mut random = Random::new(1);
-    let mut image = Image::new(Platform::here());
+    let mut image = ImageBuilder::new(Platform::host());
     for number in 0..layers {
         let mut data = Vec::with_capacity(megabytes * 1_000_000 + 8);
         while data.len() < megabytes * 1_000_000 {
             data.extend_from_slice(&random.word().to_le_bytes());
         }
-        let mut layer = Layer::new();
-        layer.file(&format!("/data/{number}"), data, Rights::default())?;
+        let mut layer = LayerBuilder::new();
+        layer.add_file(&format!("/data/{number}"), data, FileAttributes::default())?;
         image.layers.push(layer);
     }
     let descriptor = image.write(&layout)?;

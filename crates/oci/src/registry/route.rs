@@ -1,13 +1,13 @@
-//! What a request is about.
+//! Routes of the distribution API.
 
 use http::request::Parts;
 
-use super::answer::Refusal;
+use super::response::ApiError;
 use crate::digest::Digest;
 use crate::reference::is_repository;
 use http::StatusCode;
 
-/// The questions that a registry answers.
+/// The endpoints of the distribution API.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Route {
     Base,
@@ -21,74 +21,82 @@ pub(super) enum Route {
 }
 
 impl Route {
-    pub(super) fn parse(path: &str) -> Result<Self, Refusal> {
-        let unknown =
-            || Refusal::new(StatusCode::NOT_FOUND, "NAME_UNKNOWN", "there is nothing at this address");
+    pub(super) fn parse(path: &str) -> Result<Self, ApiError> {
+        let unknown = || ApiError::new(StatusCode::NOT_FOUND, "NAME_UNKNOWN", "unknown API path");
         if path.len() > 1024 {
             return Err(unknown());
         }
-        let rest = path.strip_prefix("/v2").ok_or_else(unknown)?;
-        if matches!(rest, "" | "/") {
+        let path_suffix = path.strip_prefix("/v2").ok_or_else(unknown)?;
+        if matches!(path_suffix, "" | "/") {
             return Ok(Self::Base);
         }
-        let parts: Vec<&str> = rest.trim_start_matches('/').split('/').collect();
-        let name = |parts: &[&str]| {
-            let name = parts.join("/");
-            let wrong = "a repository's name is made of lower case letters, digits and ., _, - between them";
+        let segments: Vec<&str> = path_suffix.trim_start_matches('/').split('/').collect();
+        let name = |segments: &[&str]| {
+            let name = segments.join("/");
+            let invalid =
+                "a repository's name is made of lower case letters, digits and ., _, - between them";
             if is_repository(&name) {
                 Ok(name)
             } else {
-                Err(Refusal::new(StatusCode::BAD_REQUEST, "NAME_INVALID", wrong))
+                Err(ApiError::new(StatusCode::BAD_REQUEST, "NAME_INVALID", invalid))
             }
         };
         let digest = |text: &str| {
             Digest::parse(text)
-                .map_err(|e| Refusal::new(StatusCode::BAD_REQUEST, "DIGEST_INVALID", &e.to_string()))
+                .map_err(|e| ApiError::new(StatusCode::BAD_REQUEST, "DIGEST_INVALID", &e.to_string()))
         };
-        match parts.as_slice() {
+        match segments.as_slice() {
             ["_catalog"] => Ok(Self::Catalog),
-            [above @ .., "tags", "list"] => Ok(Self::Tags(name(above)?)),
-            [above @ .., "manifests", version] => Ok(Self::Manifest(name(above)?, unescape(version))),
-            [above @ .., "blobs", "uploads"] | [above @ .., "blobs", "uploads", ""] => {
-                Ok(Self::Uploads(name(above)?))
+            [name_segments @ .., "tags", "list"] => Ok(Self::Tags(name(name_segments)?)),
+            [name_segments @ .., "manifests", reference] => {
+                Ok(Self::Manifest(name(name_segments)?, percent_decode(reference)))
             }
-            [above @ .., "blobs", "uploads", id] => Ok(Self::Upload(name(above)?, (*id).to_owned())),
-            [above @ .., "blobs", blob] => Ok(Self::Blob(name(above)?, digest(&unescape(blob))?)),
-            [above @ .., "referrers", about] => Ok(Self::Referrers(name(above)?, digest(&unescape(about))?)),
+            [name_segments @ .., "blobs", "uploads"] | [name_segments @ .., "blobs", "uploads", ""] => {
+                Ok(Self::Uploads(name(name_segments)?))
+            }
+            [name_segments @ .., "blobs", "uploads", id] => {
+                Ok(Self::Upload(name(name_segments)?, (*id).to_owned()))
+            }
+            [name_segments @ .., "blobs", blob] => {
+                Ok(Self::Blob(name(name_segments)?, digest(&percent_decode(blob))?))
+            }
+            [name_segments @ .., "referrers", subject] => {
+                Ok(Self::Referrers(name(name_segments)?, digest(&percent_decode(subject))?))
+            }
             _ => Err(unknown()),
         }
     }
 }
 
-/// The value of a parameter of the query.
-pub(super) fn parameter(head: &Parts, name: &str) -> Option<String> {
+/// The value of a query parameter.
+pub(super) fn query_parameter(head: &Parts, name: &str) -> Option<String> {
     let query = head.uri.query()?;
     let pair = query.split('&').filter_map(|pair| pair.split_once('=')).find(|(key, _)| *key == name)?;
-    Some(unescape(pair.1))
+    Some(percent_decode(pair.1))
 }
 
-fn unescape(text: &str) -> String {
+fn percent_decode(text: &str) -> String {
     let bytes = text.as_bytes();
-    let mut out = Vec::new();
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let digits = bytes.get(at + 1..at + 3).and_then(|digits| str::from_utf8(digits).ok());
+    let mut decoded = Vec::new();
+    let mut index = 0;
+    while let Some(byte) = bytes.get(index) {
+        let digits = bytes.get(index + 1..index + 3).and_then(|digits| str::from_utf8(digits).ok());
         match (byte, digits.and_then(|digits| u8::from_str_radix(digits, 16).ok())) {
             (b'%', Some(value)) => {
-                out.push(value);
-                at += 3;
+                decoded.push(value);
+                index += 3;
             }
             (b'+', _) => {
-                out.push(b' ');
-                at += 1;
+                decoded.push(b' ');
+                index += 1;
             }
             (byte, _) => {
-                out.push(*byte);
-                at += 1;
+                decoded.push(*byte);
+                index += 1;
             }
         }
     }
-    String::from_utf8_lossy(&out).into_owned()
+    String::from_utf8_lossy(&decoded).into_owned()
 }
 
 #[cfg(test)]
@@ -96,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_lead_to_repositories_and_nowhere_else() {
+    fn parses_distribution_paths_and_rejects_others() {
         let hex = "0".repeat(64);
         let digest = Digest::parse(&format!("sha256:{hex}")).unwrap();
         let parse = |path: &str| Route::parse(path).ok();

@@ -1,13 +1,13 @@
-//! What tests need.
+//! Test helpers.
 
 use std::path::PathBuf;
 
-/// A directory that goes away.
-pub(crate) struct Scratch(PathBuf);
+/// A temporary directory, removed on drop.
+pub(crate) struct TempDir(PathBuf);
 
-impl Scratch {
+impl TempDir {
     pub(crate) fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("podium-oci-{}", crate::disk::unique().unwrap()));
+        let path = std::env::temp_dir().join(format!("podium-oci-{}", crate::disk::random_name().unwrap()));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }
@@ -17,7 +17,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for TempDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
