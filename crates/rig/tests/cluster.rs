@@ -3,14 +3,15 @@
 
 use std::path::{Path, PathBuf};
 
-use podium_rig::cluster::{Cluster, Options, User, run};
+use podium_rig::cluster::{Cluster, Controllers, Options, User, run};
 use podium_rig::request::Dialect;
 use serde_json::Value;
 
 #[test]
 #[ignore = "needs the pinned originals: make tools"]
 fn client_and_server_are_the_pinned_version() {
-    let versions = run(Cluster::shared().unwrap().kubectl().args(["version", "-o", "json"])).unwrap();
+    let versions =
+        run(Cluster::shared_upstream().unwrap().kubectl().args(["version", "-o", "json"])).unwrap();
     let versions: Value = serde_json::from_str(&versions).unwrap();
     for side in ["clientVersion", "serverVersion"] {
         assert_eq!(versions[side]["gitVersion"], "v1.36.3", "{versions}");
@@ -20,7 +21,7 @@ fn client_and_server_are_the_pinned_version() {
 #[test]
 #[ignore = "needs the pinned originals: make tools"]
 fn both_majors_of_helm_install_list_and_uninstall() {
-    let cluster = Cluster::shared().unwrap();
+    let cluster = Cluster::shared_upstream().unwrap();
     for dialect in Dialect::ALL {
         let namespace = format!("install-{dialect}");
         cluster.namespace(&namespace).unwrap();
@@ -65,7 +66,9 @@ fn a_weak_user_is_refused_and_nothing_is_left_when_the_cluster_is_dropped() {
 #[test]
 #[ignore = "needs the pinned originals: make tools"]
 fn the_node_brings_all_kinds_of_work_to_their_end_and_helm_sees_it() {
-    let cluster = Cluster::with(Options { controllers: true, node: true, ..Options::default() }).unwrap();
+    let cluster =
+        Cluster::with(Options { controllers: Controllers::Workloads, node: true, ..Options::default() })
+            .unwrap();
     let kubectl = |args: &[&str]| run(cluster.kubectl().args(args)).unwrap();
     cluster.namespace("work").unwrap();
     let file = cluster.folder().join("work.yaml");

@@ -267,7 +267,7 @@ fn cases() -> Vec<Case> {
 #[ignore = "needs the pinned originals: make tools"]
 fn a_server_takes_the_crds_and_refuses_what_their_charts_would_refuse() {
     let cluster =
-        Cluster::shared().unwrap_or_else(|e| panic!("needs the pinned originals (make tools): {e}"));
+        Cluster::shared_upstream().unwrap_or_else(|e| panic!("needs the pinned originals (make tools): {e}"));
     cluster.namespace("crds").unwrap();
     let folder = cluster.folder().join("crds");
     std::fs::create_dir_all(&folder).unwrap();
@@ -320,7 +320,7 @@ fn a_server_takes_the_crds_and_refuses_what_their_charts_would_refuse() {
 #[ignore = "needs the pinned originals: make tools"]
 fn a_server_takes_the_crd_of_every_schema() {
     let cluster =
-        Cluster::shared().unwrap_or_else(|e| panic!("needs the pinned originals (make tools): {e}"));
+        Cluster::shared_upstream().unwrap_or_else(|e| panic!("needs the pinned originals (make tools): {e}"));
     let mut random = random::Random(0x2545_F491_4F6C_DD1D);
     let (mut crds, mut tried) = (Vec::new(), 0);
     while crds.len() < 150 {

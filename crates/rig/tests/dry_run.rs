@@ -69,7 +69,7 @@ data:
 #[test]
 #[ignore = "needs the pinned originals: make tools"]
 fn templates_see_the_cluster_as_under_helm() {
-    let cluster = Cluster::shared().unwrap_or_else(|e| panic!("{REASON}: {e}"));
+    let cluster = Cluster::shared_upstream().unwrap_or_else(|e| panic!("{REASON}: {e}"));
     let world = chart(cluster, "world", WORLD);
     for args in [&["--dry-run=server"], &["--validate"], &["--dry-run=client"], &["--dry-run"]] {
         compare(cluster, "admin", &[&["r", &world], args.as_slice()].concat());
@@ -84,7 +84,7 @@ fn templates_see_the_cluster_as_under_helm() {
 #[test]
 #[ignore = "needs the pinned originals: make tools"]
 fn what_is_in_the_way_is_told_as_by_helm() {
-    let cluster = Cluster::shared().unwrap_or_else(|e| panic!("{REASON}: {e}"));
+    let cluster = Cluster::shared_upstream().unwrap_or_else(|e| panic!("{REASON}: {e}"));
     cluster.namespace("way").unwrap();
     run(cluster.kubectl().args(["create", "configmap", "taken", "-n", "way"])).unwrap();
     let map = |metadata: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{{metadata}}}\n");

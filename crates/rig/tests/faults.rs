@@ -344,7 +344,6 @@ fn number(name: &str) -> Option<usize> {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn whatever_goes_wrong_the_end_is_the_same() {
     let cluster = stage::stage();
     let seed = number("PODIUM_SEED").unwrap_or(1) as u64;

@@ -476,7 +476,6 @@ fn lacks(wanted: &Value, live: &Value) -> Option<String> {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn the_cluster_equals_the_render_or_the_status_says_why() {
     let number = |name: &str, default: u64| {
         std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)

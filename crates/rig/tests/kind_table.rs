@@ -28,7 +28,7 @@ fn get(cluster: &Cluster, path: &str) -> Value {
 #[test]
 #[ignore = "needs the pinned originals: make tools"]
 fn the_table_is_current_and_discovery_is_the_servers() {
-    let cluster = Cluster::shared().unwrap();
+    let cluster = Cluster::shared_upstream().unwrap();
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../kubernetes/resources/kinds.txt");
     assert!(table(cluster).unwrap() == std::fs::read_to_string(file).unwrap(), "stale: run make kinds");
     assert_eq!(discovery::group_list(kinds().groups().iter()), get(cluster, "/apis"));

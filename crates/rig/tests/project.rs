@@ -10,7 +10,7 @@ use std::process::Stdio;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use podium_rig::cluster::{Cluster, Options, run};
+use podium_rig::cluster::{Cluster, Controllers, Options, run};
 use podium_rig::proxy::{Asked, Proxy};
 use podium_rig::tools;
 use serde_json::{Value, json};
@@ -19,7 +19,12 @@ const GROUP: &str = "authors.podium.dev";
 const PATIENCE: Duration = Duration::from_secs(90);
 
 static CLUSTER: LazyLock<Cluster> = LazyLock::new(|| {
-    let options = Options { controllers: true, node: true, strict_owners: true, ..Options::default() };
+    let options = Options {
+        controllers: Controllers::Workloads,
+        node: true,
+        strict_owners: true,
+        ..Options::default()
+    };
     Cluster::with(options).unwrap_or_else(|e| panic!("needs the pinned originals (make tools): {e}"))
 });
 

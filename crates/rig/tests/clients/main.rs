@@ -12,7 +12,7 @@ mod programs;
 
 use std::process::{Command, Output};
 
-use podium_rig::cluster::{Cluster, Options, Server};
+use podium_rig::cluster::{Cluster, Controllers, Options, Server};
 
 /// Both servers with the real controllers, and a node that runs nothing.
 struct Pair {
@@ -23,7 +23,12 @@ struct Pair {
 impl Pair {
     fn start(node: bool) -> Self {
         let start = |server| {
-            let options = Options { server: Some(server), controllers: true, node, ..Options::default() };
+            let options = Options {
+                server: Some(server),
+                controllers: Controllers::Upstream,
+                node,
+                ..Options::default()
+            };
             Cluster::with(options)
                 .unwrap_or_else(|error| panic!("needs the pinned originals (make tools): {error}"))
         };

@@ -95,7 +95,6 @@ spec: {a: {b: c}}
 "#;
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn in_each_kind_a_changed_field_and_a_deleted_object_are_put_right_at_once() {
     let tale = Tale::begin("drift", &[("templates/all.yaml", EVERYTHING)]).await;
     let _operator = tale.operator().await;
@@ -176,13 +175,12 @@ fn wanted(object: &Value) -> Value {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn what_somebody_scales_or_applies_is_left_to_them_and_said() {
     let tale = Tale::begin("scale", &[SMALL, SMALL_VALUES]).await;
     let operator = tale.operator().await;
     tale.apply("a", json!({})).await;
     tale.deployed("a").await;
-    tale.kubectl(&["scale", "deployment", "a", "--replicas=3"]);
+    tale.scale("a", 3);
     tale.holds(
         "Tale",
         "a",
@@ -211,7 +209,6 @@ async fn what_somebody_scales_or_applies_is_left_to_them_and_said() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn what_happened_while_the_operator_was_away_is_put_right() {
     let tale = Tale::begin("away", &[TINY, TINY_VALUES]).await;
     let operator = tale.operator().await;
@@ -245,7 +242,6 @@ async fn what_happened_while_the_operator_was_away_is_put_right() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn a_restart_and_time_write_nothing() {
     let tale = Tale::begin("still", &[SMALL, SMALL_VALUES]).await;
     tale.watches("reconcilePeriod: 200ms");
@@ -271,7 +267,6 @@ async fn a_restart_and_time_write_nothing() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn random_values_and_lookups_neither_loop_nor_rotate() {
     const CHANCE: &str = r#"
 apiVersion: v1
@@ -309,7 +304,6 @@ data: {password: "{{ $old.password | default (randAlphaNum 20 | b64enc) }}", col
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn without_watching_what_was_made_the_period_puts_it_right() {
     let tale = Tale::begin("period", &[TINY, TINY_VALUES]).await;
     tale.watches("watchDependentResources: false");
@@ -324,7 +318,6 @@ async fn without_watching_what_was_made_the_period_puts_it_right() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn pods_start_anew_with_their_config_unless_it_is_switched_off() {
     let off = SMALL.1.replace(
         "kind: Deployment\nmetadata: {name: \"{{ .Release.Name }}\"}",
@@ -351,7 +344,6 @@ fn sent(metrics: &str, method: &str) -> usize {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn a_change_costs_what_it_changes() {
     let fixed = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"{{ .Release.Name }}-NUMBER\"}\ndata: {a: b}\n---\n";
     let many: String = (0..12).map(|number| fixed.replace("NUMBER", &number.to_string())).collect();

@@ -8,7 +8,6 @@ use crate::world::{Tale, condition};
 use crate::{SMALL, SMALL_VALUES, TINY, TINY_TEXT, TINY_VALUES};
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn install_change_a_value_change_the_chart_and_delete() {
     let tale = Tale::begin("life", &[SMALL, SMALL_VALUES]).await;
     let operator = tale
@@ -56,7 +55,6 @@ async fn install_change_a_value_change_the_chart_and_delete() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn a_chart_that_gets_another_name_is_looked_after_under_it() {
     let tale = Tale::begin("renamed", &[TINY, TINY_VALUES]).await;
     let _operator = tale
@@ -86,7 +84,6 @@ async fn a_chart_that_gets_another_name_is_looked_after_under_it() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn a_resource_goes_in_every_way_that_kubernetes_has() {
     const FAR: (&str, &str) = (
         "templates/far.yaml",
@@ -126,7 +123,6 @@ async fn a_resource_goes_in_every_way_that_kubernetes_has() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn a_release_of_helm_becomes_a_resources_and_helms_again() {
     let tale = Tale::begin("takeover", &[TINY, TINY_VALUES]).await;
     tale.helm(Dialect::Helm3, &["install", "three", "chart", "--set", "color=old"]);
@@ -155,7 +151,6 @@ async fn a_release_of_helm_becomes_a_resources_and_helms_again() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn names_may_be_as_long_as_a_releases() {
     let tale = Tale::begin("long", &[TINY, TINY_VALUES]).await;
     let _operator = tale.operator().await;
@@ -172,7 +167,6 @@ async fn names_may_be_as_long_as_a_releases() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn hooks_and_definitions_of_a_chart() {
     let hook = |event: &str| {
         format!(
@@ -223,7 +217,6 @@ async fn hooks_and_definitions_of_a_chart() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn a_resource_that_goes_while_it_is_installed_leaves_nothing() {
     let tale = Tale::begin("hasty", &[SMALL, SMALL_VALUES]).await;
     tale.watches("wait: true");
@@ -238,7 +231,6 @@ async fn a_resource_that_goes_while_it_is_installed_leaves_nothing() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn an_object_that_goes_during_the_first_installation_comes_back() {
     let tale = Tale::begin("early", &[SMALL, SMALL_VALUES]).await;
     tale.watches("wait: true");
@@ -266,7 +258,6 @@ async fn an_object_that_goes_during_the_first_installation_comes_back() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn a_change_counts_while_another_one_is_waited_for() {
     let tale = Tale::begin("impatient", &[SMALL, SMALL_VALUES]).await;
     tale.watches("wait: true");
@@ -280,7 +271,6 @@ async fn a_change_counts_while_another_one_is_waited_for() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn uninstall_wait_keeps_the_resource_until_its_objects_are_gone() {
     let tale = Tale::begin("patient", &[TINY, TINY_VALUES]).await;
     let _operator = tale.operator().await;

@@ -26,7 +26,6 @@ metadata: {name: "{{ .Release.Name }}-kept", annotations: {helm.sh/resource-poli
 "#;
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn children_elsewhere_name_their_owner_and_go_with_it() {
     let tale = Tale::begin("spread", &[("templates/spread.yaml", SPREAD)]).await;
     tale.namespace("spread-far").await;
@@ -59,7 +58,6 @@ async fn children_elsewhere_name_their_owner_and_go_with_it() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn a_resource_of_the_whole_cluster() {
     let tale = Tale::of("World", "worldly", &[("templates/spread.yaml", SPREAD)]).await;
     let start = async || tale.operator_everywhere().await;
@@ -91,7 +89,6 @@ async fn a_resource_of_the_whole_cluster() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn of_two_kinds_with_the_same_name_the_first_has_the_release() {
     let tale = Tale::begin("namesakes", &[TINY, TINY_VALUES]).await;
     let both = "- {group: tales.podium.dev, version: v1, kind: Tale, chart: chart}\n\
@@ -142,7 +139,6 @@ async fn of_two_kinds_with_the_same_name_the_first_has_the_release() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn of_two_resources_that_want_the_same_object_the_first_has_it() {
     let same = TINY.1.replace("{{ .Release.Name }}", "the-same");
     let files = [("templates/own.yaml", TINY.1), ("templates/same.yaml", &same), TINY_VALUES];

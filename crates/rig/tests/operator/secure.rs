@@ -70,7 +70,6 @@ fn ask(address: &str, token: &str) -> String {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn metrics_are_for_those_whom_the_cluster_lets() {
     let tale = Tale::begin("guarded", &[TINY, TINY_VALUES]).await;
     let (guarded, open) = (format!("127.0.0.1:{}", port()), format!("127.0.0.1:{}", port()));

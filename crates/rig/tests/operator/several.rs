@@ -10,7 +10,6 @@ use crate::world::{Tale, condition, port, read};
 use crate::{TINY, TINY_VALUES};
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn a_label_says_which_operator_answers_and_a_resource_may_move() {
     let tale = Tale::begin("movers", &[TINY, TINY_VALUES]).await;
     for version in ["v0", "v1"] {
@@ -65,16 +64,13 @@ async fn a_label_says_which_operator_answers_and_a_resource_may_move() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn two_namespaces_with_only_a_role_in_each() {
     let tale = Tale::begin("narrow-a", &[TINY, TINY_VALUES]).await;
     for namespace in ["narrow-b", "narrow-c"] {
         tale.namespace(namespace).await;
     }
     tale.manifests(&role("narrow-a", "narrow", "configmaps"));
-    std::fs::write(tale.path("more.yaml"), role("narrow-b", "narrow", "configmaps")).unwrap();
-    podium_rig::cluster::run(tale.cluster.kubectl().arg("apply").arg("-f").arg(tale.path("more.yaml")))
-        .unwrap();
+    tale.manifests(&role("narrow-b", "narrow", "configmaps"));
     let kubeconfig = tale.cluster.kubeconfig_of("narrow");
     let start = async |namespaces: &str| {
         tale.operator_with(|command| {
@@ -116,7 +112,6 @@ async fn two_namespaces_with_only_a_role_in_each() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn of_two_with_a_lease_one_works_and_the_other_takes_over() {
     let tale = Tale::begin("elected", &[TINY, TINY_VALUES]).await;
     let elect = ["--leader-elect", "--leader-election-id=tales", "--leader-election-namespace=elected"];
@@ -151,7 +146,6 @@ async fn of_two_with_a_lease_one_works_and_the_other_takes_over() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn metrics_and_probes_answer() {
     let tale = Tale::begin("measured", &[TINY, TINY_VALUES]).await;
     let (metrics, probes) = (format!("127.0.0.1:{}", port()), format!("127.0.0.1:{}", port()));
@@ -185,7 +179,6 @@ async fn metrics_and_probes_answer() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn of_two_with_the_same_selector_the_older_acts() {
     let tale = Tale::begin("twins", &[TINY, TINY_VALUES]).await;
     let start = async |pod: &str| {
@@ -224,7 +217,6 @@ async fn of_two_with_the_same_selector_the_older_acts() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn a_resource_that_nobody_answers_for_is_told() {
     let tale = Tale::begin("nobody", &[TINY, TINY_VALUES]).await;
     tale.watches("selector: {matchLabels: {operatorVersion: v1}}");

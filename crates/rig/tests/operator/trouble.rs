@@ -9,7 +9,6 @@ use crate::world::{Operator, Tale, condition, crd, port, read};
 use crate::{SMALL, SMALL_VALUES, TINY, TINY_VALUES};
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn values_that_the_schema_refuses_change_nothing() {
     let schema = r#"{"type": "object", "properties": {"color": {"type": "string"}}}"#;
     let tale = Tale::begin("schema", &[TINY, TINY_VALUES, ("values.schema.json", schema)]).await;
@@ -31,7 +30,6 @@ async fn values_that_the_schema_refuses_change_nothing() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn a_chart_that_fails_says_its_reason() {
     let broken = "{{ if .Values.broken }}{{ fail \"it is broken on purpose\" }}{{ end }}";
     let tale = Tale::begin("broken", &[TINY, TINY_VALUES, ("templates/broken.yaml", broken)]).await;
@@ -45,7 +43,6 @@ async fn a_chart_that_fails_says_its_reason() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn a_record_that_no_list_shows_is_told_and_harms_nothing() {
     let tale = Tale::begin("unlisted", &[TINY, TINY_VALUES]).await;
     let _operator = tale.operator().await;
@@ -63,7 +60,6 @@ async fn a_record_that_no_list_shows_is_told_and_harms_nothing() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn what_the_server_refuses_is_undone_and_tried_again_ever_more_seldom() {
     const LAST: &str = "{{ if .Values.bad }}\napiVersion: v1\nkind: Service\nmetadata: {name: \"{{ .Release.Name }}\"}\n\
         spec: {ports: [{port: 99999}]}\n{{ end }}";
@@ -111,7 +107,6 @@ async fn what_the_server_refuses_is_undone_and_tried_again_ever_more_seldom() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn what_is_there_is_looked_after_while_a_change_fails() {
     const LAST: &str = "{{ if .Values.bad }}\napiVersion: v1\nkind: Service\nmetadata: {name: \"{{ .Release.Name }}\"}\n\
         spec: {ports: [{port: 99999}]}\n{{ end }}{{ if .Values.broken }}{{ fail \"broken on purpose\" }}{{ end }}";
@@ -159,7 +154,6 @@ async fn what_is_there_is_looked_after_while_a_change_fails() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn a_field_that_cannot_change_is_said_and_the_old_state_stays() {
     let job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: \"{{ .Release.Name }}\"}\nspec: {template: {spec: \
         {restartPolicy: Never, containers: [{name: main, image: \"{{ .Values.image }}\"}]}}}\n";
@@ -180,7 +174,6 @@ async fn a_field_that_cannot_change_is_said_and_the_old_state_stays() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn a_kind_may_come_later_go_and_come_again() {
     let tale = Tale::of("Late", "late", &[TINY, TINY_VALUES]).await;
     let operator = tale.start(|_| ());
@@ -207,7 +200,6 @@ async fn a_kind_may_come_later_go_and_come_again() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn a_namespace_goes_with_its_resources() {
     const FAR: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"from-{{ .Release.Name }}\", namespace: ending-far}\n";
     let tale = Tale::begin("ending", &[SMALL, SMALL_VALUES, ("templates/far.yaml", FAR)]).await;
@@ -227,7 +219,6 @@ async fn a_namespace_goes_with_its_resources() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn a_permission_that_is_missing_is_said_and_waited_for() {
     let tale = Tale::begin("moody", &[TINY, TINY_VALUES]).await;
     tale.manifests(&role("moody", "moody", "configmaps"));
@@ -265,7 +256,6 @@ async fn measures(tale: &Tale, metrics: &str, kind: &str, what: &str, count: Opt
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn what_is_missing_is_measured_until_it_is_there() {
     const FAR: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"{{ .Release.Name }}\", namespace: measures-far}\n";
     let tale = Tale::of("Absent", "measures", &[TINY, TINY_VALUES, ("templates/far.yaml", FAR)]).await;
@@ -296,7 +286,6 @@ async fn what_is_missing_is_measured_until_it_is_there() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn a_chart_may_come_later() {
     let tale = Tale::begin("chartless", &[TINY, TINY_VALUES]).await;
     let (chart, away) = (tale.path("chart"), tale.path("away"));
@@ -322,7 +311,6 @@ async fn a_chart_may_come_later() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn a_right_to_watch_that_is_missing_is_said_by_the_resource() {
     let tale = Tale::begin("deaf", &[TINY, TINY_VALUES]).await;
     let some = role("deaf", "deaf", "services").replace(
@@ -376,7 +364,6 @@ pub fn role(namespace: &str, user: &str, made: &str) -> String {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn ready_tells_the_truth() {
     let tale = Tale::begin("ready", &[SMALL, SMALL_VALUES]).await;
     let _operator = tale.operator().await;
@@ -397,7 +384,6 @@ async fn ready_tells_the_truth() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn a_job_that_fails_is_seen() {
     let job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: \"{{ .Release.Name }}\"}\nspec: {backoffLimit: 0, template: \
         {metadata: {annotations: {rig.podium/fail: \"true\"}}, spec: {restartPolicy: Never, containers: [{name: main, image: a}]}}}\n";
@@ -409,7 +395,6 @@ async fn a_job_that_fails_is_seen() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn with_wait_deployed_means_ready() {
     let tale = Tale::begin("waiting", &[SMALL, SMALL_VALUES]).await;
     tale.watches("wait: true");
@@ -433,7 +418,6 @@ async fn with_wait_deployed_means_ready() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn an_annotation_that_cannot_be_read_is_said() {
     let tale = Tale::begin("annotated", &[TINY, TINY_VALUES]).await;
     let _operator = tale.operator().await;

@@ -6,7 +6,6 @@ use crate::world::Tale;
 use crate::{TINY, TINY_VALUES};
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn values_of_secrets_and_config_maps_are_below_those_of_the_resource() {
     let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: \"{{ .Release.Name }}\"}\nstringData: {password: \"{{ .Values.password }}\"}\n";
     let values = ("values.yaml", "color: red\npassword: none\n");
@@ -51,7 +50,6 @@ async fn values_of_secrets_and_config_maps_are_below_those_of_the_resource() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn overrides_win_and_are_told() {
     let tale = Tale::begin("overrides", &[TINY, TINY_VALUES]).await;
     tale.watches("overrideValues:\n  color: $TALE_COLOR\n  other.x: \"{{ upper \\\"deep\\\" }}\"");
@@ -86,7 +84,6 @@ async fn overrides_win_and_are_told() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn values_that_the_chart_does_not_know_are_a_warning() {
     let tale = Tale::begin("typo", &[TINY, ("values.yaml", "color: red\nnested: {a: 1}\nfree: {}\n")]).await;
     let _operator = tale.operator().await;
@@ -100,7 +97,6 @@ async fn values_that_the_chart_does_not_know_are_a_warning() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn a_value_that_is_an_owners_reason_is_in_the_history() {
     let tale = Tale::begin("described", &[TINY, TINY_VALUES]).await;
     let _operator = tale.operator().await;

@@ -10,7 +10,7 @@ use podium_client::client::{Apply, Representation};
 use podium_client::write::Propagation;
 use podium_client::{Client, ClientConfig, DiscoveryCache};
 use podium_meta::{Kind, Resource};
-use podium_rig::cluster::{Cluster, Options, Server, User, run};
+use podium_rig::cluster::{Cluster, Controllers, Options, Server, User, run};
 use podium_rig::request::Dialect;
 use podium_rig::tools;
 use serde_json::{Value, json};
@@ -29,13 +29,17 @@ pub const WEAK: [&str; 4] = ["weak", "narrow", "moody", "deaf"];
 
 static CLUSTER: LazyLock<Cluster> = LazyLock::new(|| {
     let users = WEAK.map(User::weak).to_vec();
-    let cluster = Cluster::with(Options { controllers: true, node: true, users, ..Options::default() })
-        .unwrap_or_else(|e| panic!("needs the pinned originals (make tools): {e}"));
-    let kinds = [("Tale", "Namespaced"), ("Other", "Namespaced"), ("World", "Cluster")];
-    let crds = kinds.map(|(kind, scope)| crd(kind, scope).to_string()).join("\n---\n");
-    let path = cluster.folder().join("kinds.yaml");
-    std::fs::write(&path, crds).unwrap();
-    run(cluster.kubectl().args(["create", "-f"]).arg(path)).unwrap();
+    let cluster = Cluster::with(Options {
+        controllers: Controllers::Workloads,
+        node: true,
+        users,
+        ..Options::default()
+    })
+    .unwrap_or_else(|error| panic!("{error}"));
+    for (kind, scope) in [("Tale", "Namespaced"), ("Other", "Namespaced"), ("World", "Cluster")] {
+        cluster.admin().create("", &crd(kind, scope)).unwrap();
+        cluster.established(&format!("{}s.{GROUP}", kind.to_lowercase())).unwrap();
+    }
     cluster
 });
 
@@ -198,10 +202,13 @@ impl Tale {
             match look().await {
                 Ok(found) => return found,
                 Err(seen) if begin.elapsed() > PATIENCE => {
-                    let all = ["get", "pods,replicasets,deployments", "-o", "yaml", "-n", &self.name];
-                    let there =
-                        run(self.cluster.kubectl().args(all)).unwrap_or_else(|error| error.to_string());
-                    panic!("{}: waited in vain for {what}: {seen}\n{}\n{there}", self.name, self.tail())
+                    let list = |kind| self.cluster.admin().list(kind, &self.name, "").unwrap_or_default();
+                    let workloads = ["pods", "replicasets", "deployments"].map(list).concat();
+                    panic!(
+                        "{}: waited in vain for {what}: {seen}\n{}\n{workloads:#?}",
+                        self.name,
+                        self.tail()
+                    )
                 }
                 Err(_) => sleep(*LOOK).await,
             }
@@ -429,21 +436,20 @@ impl Tale {
         );
     }
 
-    /// Runs a helm in the namespace.
+    /// Works on releases of the namespace as another user: with helm, or with `podium release` in its place.
     pub fn helm(&self, dialect: Dialect, args: &[&str]) -> String {
-        run(self.cluster.helm(dialect).args(args).args(["-n", &self.name]).current_dir(&self.folder)).unwrap()
+        let mut command = self.cluster.release(dialect, args).unwrap();
+        run(command.args(["-n", &self.name]).current_dir(&self.folder)).unwrap()
     }
 
-    /// Runs kubectl in the namespace.
-    pub fn kubectl(&self, args: &[&str]) -> String {
-        run(self.cluster.kubectl().args(args).args(["-n", &self.name])).unwrap()
+    /// Scales a Deployment as an autoscaler does.
+    pub fn scale(&self, name: &str, replicas: usize) {
+        self.cluster.admin().scale("deployments", &self.name, name, replicas).unwrap();
     }
 
     /// Applies manifests of a text.
     pub fn manifests(&self, text: &str) {
-        let path = self.folder.join("more.yaml");
-        std::fs::write(&path, text).unwrap();
-        self.kubectl(&["apply", "-f", path.to_str().unwrap()]);
+        self.cluster.admin().apply(&self.name, text).unwrap();
     }
 }
 
