@@ -3,9 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use podium_rig::cluster::{Cluster, Controllers, Options, User, run};
+use podium_rig::cluster::{Cluster, Controllers, Options, Server, User, run};
 use podium_rig::request::Dialect;
 use serde_json::Value;
+
+const UPSTREAM: Option<Server> = Some(Server::Kubernetes);
 
 #[test]
 #[ignore = "needs the pinned originals: make tools"]
@@ -48,7 +50,9 @@ data: { word: "{{ .Values.word }}" }
 #[test]
 #[ignore = "needs the pinned originals: make tools"]
 fn a_weak_user_is_refused_and_nothing_is_left_when_the_cluster_is_dropped() {
-    let cluster = Cluster::with(Options { users: vec![User::weak("weak")], ..Options::default() }).unwrap();
+    let cluster =
+        Cluster::with(Options { server: UPSTREAM, users: vec![User::weak("weak")], ..Options::default() })
+            .unwrap();
     let get = |user| {
         let config = cluster.kubeconfig_of(user);
         run(cluster.kubectl().env("KUBECONFIG", config).args(["get", "secrets", "-A"]))
@@ -66,9 +70,13 @@ fn a_weak_user_is_refused_and_nothing_is_left_when_the_cluster_is_dropped() {
 #[test]
 #[ignore = "needs the pinned originals: make tools"]
 fn the_node_brings_all_kinds_of_work_to_their_end_and_helm_sees_it() {
-    let cluster =
-        Cluster::with(Options { controllers: Controllers::Workloads, node: true, ..Options::default() })
-            .unwrap();
+    let cluster = Cluster::with(Options {
+        server: UPSTREAM,
+        controllers: Controllers::Workloads,
+        node: true,
+        ..Options::default()
+    })
+    .unwrap();
     let kubectl = |args: &[&str]| run(cluster.kubectl().args(args)).unwrap();
     cluster.namespace("work").unwrap();
     let file = cluster.folder().join("work.yaml");

@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use podium_rig::cluster::{Cluster, User, run};
+use podium_rig::cluster::{Cluster, Server, User, run};
 use podium_rig::request::Dialect;
 use podium_rig::tools;
 
@@ -130,7 +130,11 @@ fn what_is_in_the_way_is_told_as_by_helm() {
 #[test]
 #[ignore = "needs the pinned originals: make tools"]
 fn the_server_decides_what_a_user_may_see() {
-    let options = podium_rig::cluster::Options { users: vec![User::weak("weak")], ..Default::default() };
+    let options = podium_rig::cluster::Options {
+        server: Some(Server::Kubernetes),
+        users: vec![User::weak("weak")],
+        ..Default::default()
+    };
     let cluster = Cluster::with(options).unwrap_or_else(|e| panic!("{REASON}: {e}"));
     let own = chart(&cluster, "own", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
     let [_, ours] = compare(&cluster, "weak", &["r", &own, "--validate"]);

@@ -28,8 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(25);
 const NAME: &str = "demo";
 /// Blows that every write gets, one after the other.
 const BLOWS: [Blow; 4] = [Blow::KillLost, Blow::Lost, Blow::KillBefore, Blow::KillAfter];
-/// How many seconds new plans are begun in CI.
-const BUDGET: usize = 95;
+/// How many seconds new plans are begun in `make test`.
+const BUDGET: usize = 30;
 
 const TEMPLATES: &str = r#"apiVersion: v1
 kind: ConfigMap

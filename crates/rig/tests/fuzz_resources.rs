@@ -482,7 +482,7 @@ fn the_cluster_equals_the_render_or_the_status_says_why() {
     };
     let cluster = stage::stage();
     let begin = Instant::now();
-    let time = Duration::from_secs(number("PODIUM_FUZZ_SECONDS", 40));
+    let time = Duration::from_secs(number("PODIUM_FUZZ_SECONDS", 15));
     let next = AtomicU64::new(number("PODIUM_SEED", 1));
     let (sequences, steps, said) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let failures = Mutex::new(Vec::new());

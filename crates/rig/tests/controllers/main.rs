@@ -8,7 +8,7 @@ mod stories;
 use std::time::{Duration, Instant};
 
 use api::{Api, Ours};
-use podium_rig::cluster::{Cluster, Controllers, Options};
+use podium_rig::cluster::{Cluster, Controllers, Options, Server};
 use podium_rig::random::Random;
 use serde_json::json;
 use tokio::sync::Mutex;
@@ -22,8 +22,12 @@ static ALONE: Mutex<()> = Mutex::const_new(());
 async fn everything_ends_as_with_the_original() {
     let _alone = ALONE.lock().await;
     let theirs = async {
-        let cluster =
-            Cluster::with(Options { controllers: Controllers::Upstream, ..Options::default() }).unwrap();
+        let cluster = Cluster::with(Options {
+            server: Some(Server::Kubernetes),
+            controllers: Controllers::Upstream,
+            ..Options::default()
+        })
+        .unwrap();
         stories::tell(&Api::new(&cluster).await).await
     };
     let ours = async {
