@@ -19,6 +19,8 @@ const DISCOVERY: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 const MERGE: &str = "application/merge-patch+json";
 const JSON: &str = "application/json";
+/// The query parameter with which unknown fields are refused.
+const STRICT: &str = "&fieldValidation=Strict";
 /// The field manager of writes.
 const MANAGER: &str = "kubectl";
 
@@ -138,16 +140,17 @@ impl Admin {
         self.run(async |client| client.request(Method::POST, &path, Some((JSON, body))).await)
     }
 
-    /// Creates the objects of a YAML text, or merges them into those that exist.
+    /// Creates the objects of a YAML text, or merges them into those that exist, as `kubectl apply` does. Unknown fields
+    /// are refused.
     pub fn apply(&self, namespace: &str, text: &str) -> Result<(), Error> {
         for object in plain(text).map_err(|error| Error::Template(error.to_string()))? {
-            match self.create(namespace, &object.body) {
+            match self.create_with(namespace, &object.body, STRICT) {
                 Err(error) if error.code() == Some(409) => {
                     let (resource, namespace, name) = self.locate(namespace, &object.body)?;
-                    let body = &object.body;
-                    self.run(async |client| {
-                        client.merge(&resource, Some(&namespace), &name, body, MANAGER).await
-                    })?;
+                    let path = resource.object(Some(&namespace), &name);
+                    let path = format!("{path}?fieldManager={MANAGER}{STRICT}");
+                    let body = Some((MERGE, object.body.to_string().into_bytes()));
+                    self.run(async |client| client.request(Method::PATCH, &path, body).await)?;
                 }
                 answer => drop(answer?),
             }
