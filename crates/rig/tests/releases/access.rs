@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use podium_rig::cluster::{Cluster, run};
+use podium_rig::cluster::Cluster;
 use serde_json::json;
 
 use crate::both::{Ran, each, equal, podium, refused};
@@ -33,9 +33,12 @@ fn a_weak_user_gets_the_servers_words() {
 #[test]
 #[ignore = "needs the pinned originals: make tools"]
 fn a_user_who_may_read_secrets_only_sees_what_helm_shows_him() {
-    let kubectl = |args: &[&str]| run(world().kubectl().args(args)).unwrap();
-    kubectl(&["create", "role", "reader", "-n", "one", "--verb=get,list", "--resource=secrets"]);
-    kubectl(&["create", "rolebinding", "reader", "-n", "one", "--role=reader", "--user=reader"]);
+    let role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: reader}\n\
+        rules: [{apiGroups: [''], resources: [secrets], verbs: [get, list]}]\n---\n\
+        apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: reader}\n\
+        roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}\n\
+        subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: reader}]\n";
+    world().admin().apply("one", role).unwrap();
     let user = ["--kube-as-user reader"];
     equal(world(), &[], &each(&["list -n one", "history full -n one", "get all full -n one"], &user));
     refused(
@@ -147,9 +150,8 @@ fn named(ran: &Ran, things: &[&str]) {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn a_cluster_that_is_away_or_not_configured_is_named_soon() {
-    let cluster = world();
+    let cluster = Cluster::shared().unwrap();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let away = std::fs::read_to_string(cluster.kubeconfig()).unwrap();
     let place = format!("127.0.0.1:{port}");

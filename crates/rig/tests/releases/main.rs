@@ -321,10 +321,10 @@ fn records_in_config_maps_are_read_as_helm_reads_them() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn drivers_that_are_not_there_are_refused_by_name() {
+    let cluster = podium_rig::cluster::Cluster::shared().unwrap();
     for driver in ["sql", "memory", "nonsense"] {
-        let ran = podium(world(), &[("HELM_DRIVER", driver)], "list");
+        let ran = podium(cluster, &[("HELM_DRIVER", driver)], "list");
         assert!(ran.status == Some(1) && ran.stderr.contains(&format!("{driver:?}")), "{ran}");
     }
 }
