@@ -37,7 +37,7 @@ fn name(object: &Value) -> String {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn a_server_begins_with_the_same_roles() {
     let cluster = Cluster::shared_upstream().unwrap();
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../kubernetes/rbac/roles.txt");
@@ -61,7 +61,7 @@ fn a_server_begins_with_the_same_roles() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn decisions_are_the_servers() {
     let cluster = Cluster::shared_upstream().unwrap();
     let mut random = Random::new(11);

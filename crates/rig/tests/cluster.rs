@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 const UPSTREAM: Option<Server> = Some(Server::Kubernetes);
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn client_and_server_are_the_pinned_version() {
     let versions =
         run(Cluster::shared_upstream().unwrap().kubectl().args(["version", "-o", "json"])).unwrap();
@@ -25,7 +25,7 @@ fn client_and_server_are_the_pinned_version() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn both_majors_of_helm_install_list_and_uninstall() {
     let cluster = Cluster::shared_upstream().unwrap();
     for dialect in Dialect::ALL {
@@ -116,7 +116,7 @@ fn controllers_and_node_bring_all_kinds_of_workloads_to_their_end() {
         }
     };
     let daemons = rolled_out("numberAvailable", "updatedNumberScheduled", 1);
-    wait_for(&cluster, "daemonset", "every", "rolled out", &daemons);
+    wait_for(&cluster, "daemonset", "every", "rolled out", daemons);
     wait_for(&cluster, "statefulset", "row", "rolled out", rolled_out("readyReplicas", "updatedReplicas", 2));
     let reason = "/status/containerStatuses/0/state/waiting/reason";
     let pulls = |pod: &Value| pod.pointer(reason).is_some_and(|reason| reason == "ImagePullBackOff");
@@ -133,7 +133,7 @@ fn controllers_and_node_bring_all_kinds_of_workloads_to_their_end() {
     admin.scale("deployment", "work", "good", 1).unwrap();
     wait_for(&cluster, "deployment", "good", "rolled out", rolled_out("replicas", "updatedReplicas", 1));
     wait_for(&cluster, "statefulset", "row", "rolled out", rolled_out("readyReplicas", "updatedReplicas", 2));
-    wait_for(&cluster, "daemonset", "every", "rolled out", &daemons);
+    wait_for(&cluster, "daemonset", "every", "rolled out", daemons);
     let images = |pods: &[Value]| pods.iter().all(|pod| pod["spec"]["containers"][0]["image"] == "other");
     let begin = Instant::now();
     for (app, count) in [("good", 1), ("every", 1), ("row", 2)] {
@@ -161,7 +161,7 @@ fn controllers_and_node_bring_all_kinds_of_workloads_to_their_end() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn both_majors_of_helm_wait_for_workloads_and_hooks() {
     let controllers = Controllers::Workloads;
     let options = Options { server: UPSTREAM, controllers, node: true, ..Options::default() };

@@ -95,7 +95,7 @@ metadata: {name: "{{ .Release.Name }}-kept", annotations: {helm.sh/resource-poli
 "#;
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn what_is_said_is_what_helm_does() {
     for (dialect, namespace) in [(Dialect::Helm3, "said-three"), (Dialect::Helm4, "said-four")] {
         let world = World::new(Cluster::shared_upstream().unwrap(), namespace);

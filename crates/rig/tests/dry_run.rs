@@ -8,7 +8,7 @@ use podium_rig::cluster::{Cluster, Server, User, run};
 use podium_rig::request::Dialect;
 use podium_rig::tools;
 
-const REASON: &str = "needs the pinned originals: make tools";
+const REASON: &str = "compares with upstream programs: make tools";
 
 struct Ran {
     stdout: String,
@@ -67,7 +67,7 @@ data:
 "#;
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn templates_see_the_cluster_as_under_helm() {
     let cluster = Cluster::shared_upstream().unwrap_or_else(|e| panic!("{REASON}: {e}"));
     let world = chart(cluster, "world", WORLD);
@@ -82,7 +82,7 @@ fn templates_see_the_cluster_as_under_helm() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn what_is_in_the_way_is_told_as_by_helm() {
     let cluster = Cluster::shared_upstream().unwrap_or_else(|e| panic!("{REASON}: {e}"));
     cluster.namespace("way").unwrap();
@@ -128,7 +128,7 @@ fn what_is_in_the_way_is_told_as_by_helm() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn the_server_decides_what_a_user_may_see() {
     let options = podium_rig::cluster::Options {
         server: Some(Server::Kubernetes),

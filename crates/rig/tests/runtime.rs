@@ -406,7 +406,7 @@ impl Drop for Original {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 async fn a_lease_is_shared_with_the_original() {
     let world = World::new("shared-lease");
     let (_ours, mut begins, stop) = candidate(world.client().await, quick("shared-lease", "lock", "ours"));

@@ -95,7 +95,7 @@ fn by_podium(release: &str, values: &Path, major: &str) -> String {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn both_helms_render_the_chart_as_podium_does() {
     let folder = std::env::temp_dir().join(format!("podium-stacks-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

@@ -18,7 +18,7 @@ use tokio::time::sleep;
 static ALONE: Mutex<()> = Mutex::const_new(());
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 async fn everything_ends_as_with_the_original() {
     let _alone = ALONE.lock().await;
     let theirs = async {
@@ -42,7 +42,7 @@ async fn everything_ends_as_with_the_original() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "needs an API server without controllers, which is the upstream one: make tools"]
 async fn whoever_is_killed_at_any_moment_goes_on_where_it_was() {
     let _alone = ALONE.lock().await;
     let undisturbed = {
@@ -72,7 +72,7 @@ async fn whoever_is_killed_at_any_moment_goes_on_where_it_was() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "needs an API server without controllers, which is the upstream one: make tools"]
 async fn a_thousand_dependents_go_in_seconds_and_a_quiet_cluster_is_left_alone() {
     let _alone = ALONE.lock().await;
     let cluster = Cluster::upstream().unwrap();

@@ -105,7 +105,7 @@ async fn live(story: &Story) {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 async fn upstream_operators_create_the_same_objects_and_hand_them_over() {
     println!("not compared:");
     MASKS.iter().for_each(|(path, why)| println!("  {path}: {why}"));

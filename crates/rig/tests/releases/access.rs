@@ -19,7 +19,7 @@ const LINES: &[&str] =
     &["list -n one", "list -n one -o json", "status full -n one -o json", "history other -n two"];
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn a_weak_user_gets_the_servers_words() {
     let config = world().kubeconfig_of("weak").to_string_lossy().into_owned();
     let forbidden = "secrets is forbidden: User \"weak\" cannot list resource \"secrets\" in API group \"\"";
@@ -31,7 +31,7 @@ fn a_weak_user_gets_the_servers_words() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn a_user_who_may_read_secrets_only_sees_what_helm_shows_him() {
     let role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: reader}\n\
         rules: [{apiGroups: [''], resources: [secrets], verbs: [get, list]}]\n---\n\
@@ -59,7 +59,7 @@ fn a_user_who_may_read_secrets_only_sees_what_helm_shows_him() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn flags_and_variables_choose_the_cluster_and_the_user() {
     let cluster = world();
     let (url, token) = (cluster.url(), cluster.token());
@@ -125,7 +125,7 @@ fn flags_and_variables_choose_the_cluster_and_the_user() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn the_namespace_and_the_context_of_the_kubeconfig_count() {
     let cluster = world();
     let text = std::fs::read_to_string(cluster.kubeconfig()).unwrap();

@@ -82,7 +82,7 @@ fn bounded(ran: Ran) -> Ran {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn lists_without_broken_records_are_helms() {
     let cluster = hostile(Server::Kubernetes);
     let lines = ["list", "list -q", "list -o json", "list -A --superseded", "list --filter ^good -o yaml"];

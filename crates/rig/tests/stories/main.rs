@@ -45,7 +45,7 @@ impl Tally {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn random_stories_end_as_helms_do() {
     let cluster = Cluster::with(Options {
         server: Some(Server::Kubernetes),
