@@ -160,14 +160,16 @@ impl Space {
         !self.field(object, ".metadata.name").is_empty()
     }
 
-    /// Names and versions of everything in the namespace that a release may have made.
+    /// Names and versions of everything in the namespace that a release may have made; not of the ConfigMap that a
+    /// controller publishes in every namespace, at any time.
     pub fn everything(&self) -> String {
         let kinds = ["secrets", "configmaps", "services", "deployments", "jobs", "roles"];
         let list = |kind| self.cluster.admin().list(kind, self.name, "").unwrap();
         let line = |o: &Value| {
             format!("{} {} {}\n", o["kind"], o["metadata"]["name"], o["metadata"]["resourceVersion"])
         };
-        kinds.map(list).concat().iter().map(line).collect()
+        let own = |o: &&Value| o["metadata"]["name"] != "kube-root-ca.crt";
+        kinds.map(list).concat().iter().filter(own).map(line).collect()
     }
 
     /// The revisions of a release, as helm 4 prints them: their states and descriptions.
