@@ -1,13 +1,21 @@
-//! A real Kubernetes control plane on loopback, with real clients to talk to it.
+//! A Kubernetes control plane on loopback: our own API server, or the upstream programs.
 //!
 //! ```text
-//! etcd <── kube-apiserver <─┬─ kube-controller-manager   (Options::controllers)
-//!                           ├─ a node that runs nothing  (Options::node)
+//!          podium up  ─┐    ┌─ workload controllers      (Options::controllers)
+//!                      ├──<─┼─ a node that runs nothing  (Options::node)
+//! etcd, kube-apiserver ─┘   ├─ the admin client          (Cluster::admin)
 //!                           └─ kubectl, helm             (Cluster::kubectl, Cluster::helm)
 //! ```
+//!
+//! On our own API server nothing but `podium` is needed: the rig plays the workload controllers and the node itself, and
+//! `kubectl` and `helm` are looked for only by a test that asks for them.
 
+pub mod admin;
+mod background;
 mod guard;
 pub mod node;
+mod options;
+pub mod workloads;
 
 use std::fmt::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -17,15 +25,17 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::podium::Podium;
 use crate::request::{Dialect, File, Outcome, RenderRequest};
 use crate::subject::Subject;
 use crate::tools;
 
+use admin::Admin;
+use background::Background;
 use guard::Guard;
-use node::Node;
+pub use options::{Controllers, Options, Server, User};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const ADMIN: &str = "admin";
@@ -65,9 +75,15 @@ pub enum Error {
     /// A key or a configuration could not be made.
     #[error("cannot render a file of the cluster: {0}")]
     Template(String),
-    /// The node could not be played.
-    #[error("the node did not come up: {0}")]
-    Node(String),
+    /// The admin's request failed.
+    #[error(transparent)]
+    Api(#[from] podium_client::Error),
+    /// The server has no resource of this name.
+    #[error("the server doesn't have a resource type {0:?}")]
+    UnknownResource(String),
+    /// The node or the workload controllers could not be started.
+    #[error("a thread of the cluster did not start: {0}")]
+    Background(String),
 }
 
 impl Error {
@@ -77,73 +93,27 @@ impl Error {
     }
 
     fn port_taken(&self) -> bool {
-        matches!(self, Error::Server { log, .. } if log.contains("address already in use"))
+        let taken = ["address already in use", "Address already in use"];
+        matches!(self, Error::Server { log, .. } if taken.iter().any(|words| log.contains(words)))
     }
-}
 
-/// Somebody whom the API server knows by a token.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct User {
-    /// User name.
-    pub name: String,
-    /// Bearer token.
-    pub token: String,
-    /// Groups beside `system:authenticated`.
-    pub groups: Vec<String>,
-}
-
-impl User {
-    /// A user of no group, who may do only what roles allow.
-    pub fn weak(name: &str) -> Self {
-        User { name: name.to_owned(), token: format!("token-of-{name}"), groups: Vec::new() }
-    }
-}
-
-/// Whose API server a cluster has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Server {
-    /// etcd and kube-apiserver.
-    Kubernetes,
-    /// Our own.
-    Podium,
-}
-
-impl Server {
-    /// The one that `PODIUM_SERVER` names: `podium`, or the real one.
-    pub fn chosen() -> Self {
-        match std::env::var("PODIUM_SERVER").as_deref() {
-            Ok("podium") => Self::Podium,
-            _ => Self::Kubernetes,
+    /// The HTTP status with which the API server refused the admin's request.
+    pub fn code(&self) -> Option<u16> {
+        match self {
+            Error::Api(error) => error.status().map(|status| status.code),
+            _ => None,
         }
     }
 }
 
-/// What a cluster consists of.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Whose API server; nothing is the one that `PODIUM_SERVER` names.
-    pub server: Option<Server>,
-    /// Start kube-controller-manager too: without it Deployments make no pods, namespaces are never gone.
-    pub controllers: bool,
-    /// Play a [`node`], so that pods become ready or end.
-    pub node: bool,
-    /// What is answered is on the disk; else the store of the real servers only says so, which is faster.
-    pub durable: bool,
-    /// Users beside the admin.
-    pub users: Vec<User>,
-    /// Who makes something the owner of an object has to be allowed to, as some distributions want it.
-    pub strict_owners: bool,
-}
-
 /// A running control plane; its processes and files are gone when it is dropped or the rig's process ends.
 pub struct Cluster {
-    // Before the guard, whose end is the end of all that the node talks to.
-    node: Option<Node>,
+    // Before the guard, which ends the servers that these talk to.
+    background: Vec<Background>,
+    admin: Admin,
     guard: Guard,
-    kubectl: PathBuf,
-    helms: [PathBuf; 2],
     kubeconfig: PathBuf,
-    controllers: bool,
+    controllers: Controllers,
     strict_owners: bool,
     users: Vec<User>,
     port: u16,
@@ -153,9 +123,14 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts etcd and kube-apiserver.
+    /// Starts the chosen API server.
     pub fn start() -> Result<Self, Error> {
         Self::with(Options::default())
+    }
+
+    /// Starts etcd and kube-apiserver.
+    pub fn upstream() -> Result<Self, Error> {
+        Self::with(Options { server: Some(Server::Kubernetes), ..Options::default() })
     }
 
     /// Starts what the options say.
@@ -164,7 +139,7 @@ impl Cluster {
         loop {
             tries += 1;
             match Self::attempt(&options, free_ports()?) {
-                // Somebody took a port between our asking for a free one and the server's using it.
+                // Another process took a port after it was found free and before the server used it.
                 Err(error) if error.port_taken() && tries < 5 => {}
                 result => return result,
             }
@@ -173,8 +148,20 @@ impl Cluster {
 
     /// The cluster without controllers that all tests of a process share; each should work in namespaces of its own.
     pub fn shared() -> Result<&'static Self, &'static Error> {
-        static SHARED: OnceLock<Result<Cluster, Error>> = OnceLock::new();
-        SHARED.get_or_init(Cluster::start).as_ref()
+        Self::shared_on(Server::chosen())
+    }
+
+    /// The shared cluster for tests that compare with the upstream API server.
+    pub fn shared_upstream() -> Result<&'static Self, &'static Error> {
+        Self::shared_on(Server::Kubernetes)
+    }
+
+    fn shared_on(server: Server) -> Result<&'static Self, &'static Error> {
+        static SHARED: [OnceLock<Result<Cluster, Error>>; 2] = [OnceLock::new(), OnceLock::new()];
+        let [ours, upstream] = &SHARED;
+        let shared = if server == Server::Podium { ours } else { upstream };
+        let start = || Self::with(Options { server: Some(server), ..Options::default() });
+        shared.get_or_init(start).as_ref()
     }
 
     fn attempt(options: &Options, ports: [u16; 4]) -> Result<Self, Error> {
@@ -189,11 +176,11 @@ impl Cluster {
             groups: vec!["system:masters".to_owned()],
         };
         let users = std::iter::once(admin).chain(options.users.iter().cloned()).collect();
+        let kubeconfig = kubeconfig(guard.folder(), ADMIN);
         let mut cluster = Cluster {
-            node: None,
-            kubeconfig: kubeconfig(guard.folder(), ADMIN),
-            kubectl: tools::kubernetes("kubectl")?,
-            helms: [tools::helm(Dialect::Helm3)?, tools::helm(Dialect::Helm4)?],
+            background: Vec::new(),
+            admin: Admin::new(kubeconfig.clone()),
+            kubeconfig,
             guard,
             controllers: options.controllers,
             strict_owners: options.strict_owners,
@@ -211,16 +198,18 @@ impl Cluster {
         cluster.write("sa.key", &made("{{ genPrivateKey \"ecdsa\" }}", Vec::new())?)?;
         cluster.start_api()?;
         cluster.ready_after = begin.elapsed();
-        if options.controllers {
-            cluster.start_controllers(manager)?;
-        } else if cluster.server == Server::Podium {
-            // It brings the most necessary controllers along.
-            cluster.wait("podium", || cluster.has_service_account("default"))?;
-        } else {
-            cluster.service_account("default")?;
+        match (options.controllers, cluster.server) {
+            (Controllers::Upstream, _) | (Controllers::Workloads, Server::Kubernetes) => {
+                cluster.start_controller_manager(manager)?;
+            }
+            (Controllers::Workloads, Server::Podium) => {
+                cluster.background.push(workloads::start(cluster.kubeconfig.clone())?);
+            }
+            (Controllers::None, _) => {}
         }
+        cluster.service_account("default")?;
         if options.node {
-            cluster.node = Some(Node::start(cluster.kubeconfig.clone())?);
+            cluster.background.push(node::start(cluster.kubeconfig.clone())?);
         }
         Ok(cluster)
     }
@@ -264,7 +253,7 @@ impl Cluster {
         self.guard.spawn("podium", &mut command)?;
         self.wait("podium", || connects(self.port) && self.authority().is_file())?;
         self.write_kubeconfigs()?;
-        self.wait("podium", || self.says_yes(&["get", "--raw", "/readyz"]))
+        self.wait("podium", || self.admin.raw("/readyz").is_ok())
     }
 
     /// Starts the API server, after it was killed also with the keys that it had.
@@ -296,10 +285,10 @@ impl Cluster {
         // It writes its certificate before it listens.
         self.wait("kube-apiserver", || connects(self.port) && self.authority().is_file())?;
         self.write_kubeconfigs()?;
-        self.wait("kube-apiserver", || self.says_yes(&["get", "--raw", "/readyz"]))
+        self.wait("kube-apiserver", || self.admin.raw("/readyz").is_ok())
     }
 
-    fn start_controllers(&self, port: u16) -> Result<(), Error> {
+    fn start_controller_manager(&self, port: u16) -> Result<(), Error> {
         self.spawn(
             "kube-controller-manager",
             &[
@@ -332,8 +321,8 @@ impl Cluster {
         let begin = Instant::now();
         let fail = |name, reason: String| Err(Error::Server { name, reason, log: self.guard.tail(name) });
         loop {
-            // In this order: what answers in place of a server that has died is somebody else's. And all are
-            // looked at: a server may find its port taken only after we have spoken to who took it.
+            // In this order: what answers in place of a server that has died is another process. And all servers are
+            // checked: one may find its port taken only after another process has answered there.
             let answered = ready();
             if let Some(name) = self.guard.ended() {
                 return fail(name, "it ended".to_owned());
@@ -344,8 +333,7 @@ impl Cluster {
             if begin.elapsed() > PATIENCE {
                 return fail(name, format!("not ready after {} s", PATIENCE.as_secs()));
             }
-            // Not more often: asking may cost a process, which takes its time from the server that starts.
-            std::thread::sleep(Duration::from_millis(100));
+            std::thread::sleep(Duration::from_millis(20));
         }
     }
 
@@ -392,9 +380,19 @@ impl Cluster {
         self.guard.ids()
     }
 
+    /// Whose API server it is.
+    pub fn server(&self) -> Server {
+        self.server
+    }
+
+    /// The admin's client, for what a test does to the cluster itself.
+    pub fn admin(&self) -> &Admin {
+        &self.admin
+    }
+
     /// `kubectl` as the admin; set KUBECONFIG to be another user.
     pub fn kubectl(&self) -> Command {
-        client(self.folder(), &self.kubectl, "kubectl")
+        client(self.folder(), &tools::path("kubectl"), "kubectl")
     }
 
     /// Any other client as the admin, with a home folder of that name.
@@ -402,11 +400,31 @@ impl Cluster {
         client(self.folder(), program, home)
     }
 
+    /// `podium` as the admin; set KUBECONFIG to be another user.
+    pub fn podium(&self) -> Result<Command, Error> {
+        Ok(client(self.folder(), &tools::podium()?, "home"))
+    }
+
+    /// The client of a user who works on the same releases: `helm` of a major version on the upstream API server, and on
+    /// ours `podium release` with the templates of that version.
+    pub fn release(&self, dialect: Dialect, args: &[&str]) -> Result<Command, Error> {
+        if self.server == Server::Kubernetes {
+            let mut command = self.helm(dialect);
+            command.args(args);
+            return Ok(command);
+        }
+        let mut command = self.podium()?;
+        command.arg("release").args(args);
+        if matches!(args.first(), Some(&("install" | "upgrade"))) {
+            command.args(["--helm-version", dialect.major()]);
+        }
+        Ok(command)
+    }
+
     /// `helm` as the admin; set KUBECONFIG to be another user.
     pub fn helm(&self, dialect: Dialect) -> Command {
-        let [three, four] = &self.helms;
         let home = dialect.to_string();
-        let mut command = client(self.folder(), if dialect == Dialect::Helm3 { three } else { four }, &home);
+        let mut command = client(self.folder(), &tools::path(tools::helm_name(dialect)), &home);
         for name in ["CACHE", "CONFIG", "DATA"] {
             let place = self.guard.folder().join(&home).join(name.to_lowercase());
             command.env(format!("HELM_{name}_HOME"), place);
@@ -416,50 +434,37 @@ impl Cluster {
 
     /// Creates a namespace with its `default` ServiceAccount, without which no pod is accepted in it.
     pub fn namespace(&self, name: &str) -> Result<(), Error> {
-        run(self.kubectl().args(["create", "namespace", name]))?;
+        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        self.admin.create("", &body)?;
         self.service_account(name)
     }
 
-    /// Waits until the server serves what a definition defines.
+    /// Waits until the server serves what a CustomResourceDefinition defines.
     pub fn established(&self, definition: &str) -> Result<(), Error> {
-        let wait = ["wait", "--for=condition=Established", "--timeout=60s", "crd", definition];
-        let begin = Instant::now();
-        loop {
-            match run(self.kubectl().args(wait)) {
-                // kubectl does not wait for a definition whose conditions are still null.
-                Err(Error::Command { message, .. })
-                    if message.contains("accessor error") && begin.elapsed() < PATIENCE =>
-                {
-                    std::thread::sleep(Duration::from_millis(50));
-                }
-                answer => return answer.map(drop),
-            }
-        }
+        let established = |c: &Value| c["type"] == "Established" && c["status"] == "True";
+        self.wait(self.api_name(), || {
+            let found = self.admin.find("customresourcedefinitions", "", definition).ok().flatten();
+            let conditions = found.and_then(|mut crd| Some(crd.pointer_mut("/status/conditions")?.take()));
+            conditions.is_some_and(|all| all.as_array().is_some_and(|all| all.iter().any(established)))
+        })
     }
 
-    /// Makes the ServiceAccount that the controller manager would make, or waits until it has.
+    /// Waits until the `default` ServiceAccount of a namespace exists; without a controller for it, creates it.
     fn service_account(&self, namespace: &str) -> Result<(), Error> {
-        let begin = Instant::now();
-        loop {
-            let result = if self.controllers || self.server == Server::Podium {
-                run(self.kubectl().args(["get", "serviceaccount", "default", "-n", namespace]))
+        let controlled = self.controllers != Controllers::None || self.server == Server::Podium;
+        let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
+        self.wait(self.api_name(), || {
+            // The namespace `default` itself is created soon after the server is ready.
+            if controlled {
+                self.has_service_account(namespace)
             } else {
-                run(self.kubectl().args(["create", "serviceaccount", "default", "-n", namespace]))
-            };
-            match result {
-                // The namespace `default` itself is made soon after the server is ready.
-                Err(_) if begin.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(50)),
-                result => return result.map(drop),
+                self.admin.create(namespace, &account).is_ok()
             }
-        }
+        })
     }
 
     fn has_service_account(&self, namespace: &str) -> bool {
-        self.says_yes(&["get", "serviceaccount", "default", "-n", namespace])
-    }
-
-    fn says_yes(&self, args: &[&str]) -> bool {
-        run(self.kubectl().args(args)).is_ok()
+        matches!(self.admin.find("serviceaccounts", namespace, "default"), Ok(Some(_)))
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), Error> {
@@ -488,7 +493,7 @@ impl Cluster {
     }
 }
 
-/// Runs a command to its end; its output when it succeeds, its complaint when not.
+/// Runs a command to its end and returns its output; what it wrote to standard error is the error when it fails.
 pub fn run(command: &mut Command) -> Result<String, Error> {
     let fail =
         |command: &Command, message: String| Error::Command { command: format!("{command:?}"), message };
@@ -497,6 +502,9 @@ pub fn run(command: &mut Command) -> Result<String, Error> {
             Ok(String::from_utf8_lossy(&stdout).into_owned())
         }
         Ok(output) => Err(fail(command, String::from_utf8_lossy(&output.stderr).trim().to_owned())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(tools::Error::Missing(command.get_program().into()).into())
+        }
         Err(error) => Err(fail(command, error.to_string())),
     }
 }
@@ -557,13 +565,15 @@ mod tests {
     use super::*;
 
     #[test]
-    #[ignore = "needs the pinned originals: make tools"]
-    fn a_port_that_somebody_took_is_seen_for_what_it_is() {
+    #[ignore = "compares with upstream programs: make tools"]
+    fn recognizes_a_port_taken_by_another_process() {
+        let server = Some(Server::Kubernetes);
+        let options = Options { server, controllers: Controllers::Upstream, ..Options::default() };
         for taken in 0..4 {
             let ports = free_ports().unwrap();
-            let _somebody = TcpListener::bind((Ipv4Addr::LOCALHOST, ports[taken])).unwrap();
-            let result = Cluster::attempt(&Options { controllers: true, ..Options::default() }, ports);
-            let error = result.err().map(|error| (error.port_taken(), error.to_string()));
+            let _other = TcpListener::bind((Ipv4Addr::LOCALHOST, ports[taken])).unwrap();
+            let error = Cluster::attempt(&options, ports).err();
+            let error = error.map(|error| (error.port_taken(), error.to_string()));
             assert!(matches!(error, Some((true, _))), "port {taken}: {error:?}");
         }
     }

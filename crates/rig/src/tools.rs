@@ -9,11 +9,13 @@ use crate::request::Dialect;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The binary has not been built.
-    #[error("{0} is not there: run `make tools` (it builds the pinned originals once, outside the checkout)")]
+    #[error(
+        "{0} does not exist: run `make tools` (it builds the pinned upstream programs once, outside the checkout)"
+    )]
     Missing(PathBuf),
     /// Podium was not built beside the test that wants to run it.
     #[error(
-        "{0} is not there: build podium with the same profile first (cargo build --profile fast -p podium)"
+        "{0} does not exist: build podium with the profile of the tests first (cargo build -p podium, or cargo test --workspace)"
     )]
     NotBuilt(PathBuf),
     /// Neither PODIUM_TOOLS nor HOME says where the cache is.
@@ -28,6 +30,11 @@ pub fn cache() -> Result<PathBuf, Error> {
     }
     let home = std::env::var_os("HOME").ok_or(Error::NoCache)?;
     Ok(PathBuf::from(home).join(".cache/podium/tools"))
+}
+
+/// Where an upstream program is, built or not.
+pub fn path(name: &str) -> PathBuf {
+    cache().unwrap_or_default().join(name)
 }
 
 fn find(name: &str) -> Result<PathBuf, Error> {
@@ -48,10 +55,15 @@ pub fn podium() -> Result<PathBuf, Error> {
 
 /// The helm command of a dialect.
 pub fn helm(dialect: Dialect) -> Result<PathBuf, Error> {
-    find(match dialect {
+    find(helm_name(dialect))
+}
+
+/// The file name of the helm command of a dialect.
+pub fn helm_name(dialect: Dialect) -> &'static str {
+    match dialect {
         Dialect::Helm3 => "helm3",
         Dialect::Helm4 => "helm4",
-    })
+    }
 }
 
 /// The program that answers probes with a dialect's own packages.

@@ -37,9 +37,9 @@ fn name(object: &Value) -> String {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn a_server_begins_with_the_same_roles() {
-    let cluster = Cluster::shared().unwrap();
+    let cluster = Cluster::shared_upstream().unwrap();
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../kubernetes/rbac/roles.txt");
     let mut theirs: Vec<Value> = everything(cluster).into_iter().filter(is_default).collect();
     let ours = bootstrap();
@@ -61,9 +61,9 @@ fn a_server_begins_with_the_same_roles() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn decisions_are_the_servers() {
-    let cluster = Cluster::shared().unwrap();
+    let cluster = Cluster::shared_upstream().unwrap();
     let mut random = Random::new(11);
     let mut objects = String::new();
     for number in 0..30 {

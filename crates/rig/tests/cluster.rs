@@ -1,16 +1,23 @@
-//! The real control plane that the rig starts, with its real clients.
+//! The control planes that the rig starts, with their clients.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use podium_rig::cluster::{Cluster, Options, User, run};
+use podium_client::client::Representation;
+use podium_client::write::Propagation;
+use podium_client::{Client, ClientConfig};
+use podium_rig::cluster::{Cluster, Controllers, Options, Server, User, run};
 use podium_rig::request::Dialect;
-use serde_json::Value;
+use serde_json::{Value, json};
+
+const UPSTREAM: Option<Server> = Some(Server::Kubernetes);
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn client_and_server_are_the_pinned_version() {
-    let versions = run(Cluster::shared().unwrap().kubectl().args(["version", "-o", "json"])).unwrap();
+    let versions =
+        run(Cluster::shared_upstream().unwrap().kubectl().args(["version", "-o", "json"])).unwrap();
     let versions: Value = serde_json::from_str(&versions).unwrap();
     for side in ["clientVersion", "serverVersion"] {
         assert_eq!(versions[side]["gitVersion"], "v1.36.3", "{versions}");
@@ -18,9 +25,9 @@ fn client_and_server_are_the_pinned_version() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn both_majors_of_helm_install_list_and_uninstall() {
-    let cluster = Cluster::shared().unwrap();
+    let cluster = Cluster::shared_upstream().unwrap();
     for dialect in Dialect::ALL {
         let namespace = format!("install-{dialect}");
         cluster.namespace(&namespace).unwrap();
@@ -45,57 +52,126 @@ data: { word: "{{ .Values.word }}" }
 "#;
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn a_weak_user_is_refused_and_nothing_is_left_when_the_cluster_is_dropped() {
     let cluster = Cluster::with(Options { users: vec![User::weak("weak")], ..Options::default() }).unwrap();
-    let get = |user| {
-        let config = cluster.kubeconfig_of(user);
-        run(cluster.kubectl().env("KUBECONFIG", config).args(["get", "secrets", "-A"]))
+    let secrets = cluster.admin().resource("secrets").unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let list = |user| {
+        let kubeconfig = Some(cluster.kubeconfig_of(user));
+        runtime.block_on(async {
+            let client = Client::new(&ClientConfig { kubeconfig, ..ClientConfig::default() }).await?;
+            client.list(&secrets, None, "", Representation::Metadata).await
+        })
     };
-    let refused = get("weak").unwrap_err().to_string();
+    let refused = list("weak").unwrap_err().to_string();
     assert!(refused.contains("User \"weak\" cannot list resource \"secrets\""), "{refused}");
-    get("admin").unwrap();
+    list("admin").unwrap();
 
     let (folder, ids) = (cluster.folder().to_owned(), cluster.ids());
-    assert!(folder.is_dir() && ids.len() == 2 && ids.iter().all(|id| runs(*id)));
+    let servers = if cluster.server() == Server::Podium { 1 } else { 2 };
+    assert!(folder.is_dir() && ids.len() == servers && ids.iter().all(|id| runs(*id)));
     drop(cluster);
     assert!(!folder.exists() && !ids.iter().any(|id| runs(*id)));
 }
 
+/// Waits until an object has a condition that is true.
+fn wait_for(cluster: &Cluster, resource: &str, name: &str, what: &str, holds: impl Fn(&Value) -> bool) {
+    let begin = Instant::now();
+    loop {
+        let found = cluster.admin().find(resource, "work", name).unwrap();
+        if found.as_ref().is_some_and(&holds) {
+            return;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "{resource}/{name} is not {what}: {found:#?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn condition(kind: &'static str) -> impl Fn(&Value) -> bool {
+    move |object| {
+        let conditions = object["status"]["conditions"].as_array();
+        conditions.is_some_and(|all| all.iter().any(|c| c["type"] == kind && c["status"] == "True"))
+    }
+}
+
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
-fn the_node_brings_all_kinds_of_work_to_their_end_and_helm_sees_it() {
-    let cluster = Cluster::with(Options { controllers: true, node: true, ..Options::default() }).unwrap();
-    let kubectl = |args: &[&str]| run(cluster.kubectl().args(args)).unwrap();
+fn controllers_and_node_bring_all_kinds_of_workloads_to_their_end() {
+    let options = Options { controllers: Controllers::Workloads, node: true, ..Options::default() };
+    let cluster = Cluster::with(options).unwrap();
+    let admin = cluster.admin();
     cluster.namespace("work").unwrap();
-    let file = cluster.folder().join("work.yaml");
-    std::fs::write(&file, WORK).unwrap();
-    kubectl(&["create", "-n", "work", "-f", file.to_str().unwrap()]);
-    for (condition, object) in [
-        ("Available", "deployment/good"),
-        ("Complete", "job/good"),
-        ("Failed", "job/bad"),
-        ("PodScheduled", "pod/bad"),
+    admin.apply("work", WORK).unwrap();
+    for (kind, resource, name) in [
+        ("Available", "deployment", "good"),
+        ("Complete", "job", "good"),
+        ("Failed", "job", "bad"),
+        ("PodScheduled", "pod", "bad"),
     ] {
-        let condition = format!("--for=condition={condition}");
-        kubectl(&["wait", "-n", "work", &condition, object, "--timeout=30s"]);
+        wait_for(&cluster, resource, name, kind, condition(kind));
     }
-    for set in ["daemonset/every", "statefulset/row"] {
-        kubectl(&["rollout", "status", "-n", "work", set, "--timeout=30s"]);
+    let rolled_out = |total: &'static str, updated: &'static str, count: u64| {
+        move |set: &Value| {
+            let current = set["status"]["observedGeneration"] == set["metadata"]["generation"];
+            current && set["status"][total] == count && set["status"][updated] == count
+        }
+    };
+    let daemons = rolled_out("numberAvailable", "updatedNumberScheduled", 1);
+    wait_for(&cluster, "daemonset", "every", "rolled out", daemons);
+    wait_for(&cluster, "statefulset", "row", "rolled out", rolled_out("readyReplicas", "updatedReplicas", 2));
+    let reason = "/status/containerStatuses/0/state/waiting/reason";
+    let pulls = |pod: &Value| pod.pointer(reason).is_some_and(|reason| reason == "ImagePullBackOff");
+    wait_for(&cluster, "pod", "bad", "pulling", pulls);
+    let ready = json!({"metadata": {"annotations": {"rig.podium/ready": null}}});
+    admin.merge("pods", "work", "bad", &ready).unwrap();
+    wait_for(&cluster, "pod", "bad", "ready", condition("Ready"));
+    // A new template, and fewer replicas.
+    let image = json!([{"name": "main", "image": "other"}]);
+    for (resource, name) in [("deployment", "good"), ("daemonset", "every"), ("statefulset", "row")] {
+        let patch = json!({"spec": {"template": {"spec": {"containers": image}}}});
+        admin.merge(resource, "work", name, &patch).unwrap();
     }
-    let reason = "--for=jsonpath={.status.containerStatuses[0].state.waiting.reason}=ImagePullBackOff";
-    kubectl(&["wait", "-n", "work", reason, "pod/bad", "--timeout=30s"]);
-    kubectl(&["annotate", "-n", "work", "pod/bad", "rig.podium/ready-"]);
-    kubectl(&["wait", "-n", "work", "--for=condition=Ready", "pod/bad", "--timeout=30s"]);
+    admin.scale("deployment", "work", "good", 1).unwrap();
+    wait_for(&cluster, "deployment", "good", "rolled out", rolled_out("replicas", "updatedReplicas", 1));
+    wait_for(&cluster, "statefulset", "row", "rolled out", rolled_out("readyReplicas", "updatedReplicas", 2));
+    wait_for(&cluster, "daemonset", "every", "rolled out", daemons);
+    let images = |pods: &[Value]| pods.iter().all(|pod| pod["spec"]["containers"][0]["image"] == "other");
+    let begin = Instant::now();
+    for (app, count) in [("good", 1), ("every", 1), ("row", 2)] {
+        loop {
+            let pods = admin.list("pods", "work", &format!("app={app}")).unwrap();
+            if pods.len() == count && images(&pods) {
+                break;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(60), "{app}: {pods:#?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+    // In the foreground: the Deployment goes after its pods, which the node has to let go.
+    let deployments = admin.resource("deployments").unwrap();
+    let foreground = Propagation::Foreground;
+    admin
+        .run(async |client| client.delete(&deployments, Some("work"), "good", None, foreground).await)
+        .unwrap();
+    let begin = Instant::now();
+    while admin.find("deployments", "work", "good").unwrap().is_some() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "the deployment stays");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(admin.list("pods", "work", "app=good").unwrap().is_empty());
+}
+
+#[test]
+#[ignore = "compares with upstream programs: make tools"]
+fn both_majors_of_helm_wait_for_workloads_and_hooks() {
+    let controllers = Controllers::Workloads;
+    let options = Options { server: UPSTREAM, controllers, node: true, ..Options::default() };
+    let cluster = Cluster::with(options).unwrap();
     let chart = chart(cluster.folder().join("chart"), HOOKED);
     for dialect in Dialect::ALL {
         let release = dialect.to_string();
         run(cluster.helm(dialect).args(["install", &release]).arg(&chart).args(["--wait", "--timeout=30s"]))
             .unwrap();
     }
-    // Waits for the pods, which the node has to let go.
-    kubectl(&["delete", "-n", "work", "deployment/good", "--cascade=foreground", "--timeout=30s"]);
-
     let ids = cluster.ids();
     assert!(ids.len() == 3 && ids.iter().all(|id| runs(*id)));
     drop(cluster);

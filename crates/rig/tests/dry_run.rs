@@ -4,11 +4,11 @@
 
 use std::process::Command;
 
-use podium_rig::cluster::{Cluster, User, run};
+use podium_rig::cluster::{Cluster, Server, User, run};
 use podium_rig::request::Dialect;
 use podium_rig::tools;
 
-const REASON: &str = "needs the pinned originals: make tools";
+const REASON: &str = "compares with upstream programs: make tools";
 
 struct Ran {
     stdout: String,
@@ -67,9 +67,9 @@ data:
 "#;
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn templates_see_the_cluster_as_under_helm() {
-    let cluster = Cluster::shared().unwrap_or_else(|e| panic!("{REASON}: {e}"));
+    let cluster = Cluster::shared_upstream().unwrap_or_else(|e| panic!("{REASON}: {e}"));
     let world = chart(cluster, "world", WORLD);
     for args in [&["--dry-run=server"], &["--validate"], &["--dry-run=client"], &["--dry-run"]] {
         compare(cluster, "admin", &[&["r", &world], args.as_slice()].concat());
@@ -82,9 +82,9 @@ fn templates_see_the_cluster_as_under_helm() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn what_is_in_the_way_is_told_as_by_helm() {
-    let cluster = Cluster::shared().unwrap_or_else(|e| panic!("{REASON}: {e}"));
+    let cluster = Cluster::shared_upstream().unwrap_or_else(|e| panic!("{REASON}: {e}"));
     cluster.namespace("way").unwrap();
     run(cluster.kubectl().args(["create", "configmap", "taken", "-n", "way"])).unwrap();
     let map = |metadata: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{{metadata}}}\n");
@@ -128,9 +128,13 @@ fn what_is_in_the_way_is_told_as_by_helm() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn the_server_decides_what_a_user_may_see() {
-    let options = podium_rig::cluster::Options { users: vec![User::weak("weak")], ..Default::default() };
+    let options = podium_rig::cluster::Options {
+        server: Some(Server::Kubernetes),
+        users: vec![User::weak("weak")],
+        ..Default::default()
+    };
     let cluster = Cluster::with(options).unwrap_or_else(|e| panic!("{REASON}: {e}"));
     let own = chart(&cluster, "own", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
     let [_, ours] = compare(&cluster, "weak", &["r", &own, "--validate"]);

@@ -26,9 +26,9 @@ fn get(cluster: &Cluster, path: &str) -> Value {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn the_table_is_current_and_discovery_is_the_servers() {
-    let cluster = Cluster::shared().unwrap();
+    let cluster = Cluster::shared_upstream().unwrap();
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../kubernetes/resources/kinds.txt");
     assert!(table(cluster).unwrap() == std::fs::read_to_string(file).unwrap(), "stale: run make kinds");
     assert_eq!(discovery::group_list(kinds().groups().iter()), get(cluster, "/apis"));
@@ -45,7 +45,7 @@ fn the_table_is_current_and_discovery_is_the_servers() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn protobuf_of_every_kind_becomes_the_same_json() {
     let answers = ask(&["protobuf", SEED, "60"], &all()).unwrap();
     let mut count = 0;
@@ -64,7 +64,7 @@ fn protobuf_of_every_kind_becomes_the_same_json() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn bodies_of_every_kind_are_stored_alike_with_the_same_complaints() {
     let answers = ask(&["decode", SEED, "60"], &all()).unwrap();
     let (mut good, mut odd) = (0, 0);
@@ -111,7 +111,7 @@ fn timeless(mut value: Value) -> Value {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn rows_have_the_same_cells() {
     let answers = ask(&["table", SEED, "60"], &all()).unwrap();
     let mut count = 0;
@@ -132,7 +132,7 @@ fn rows_have_the_same_cells() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn kinds_of_two_versions_become_each_other() {
     let answers = ask(&["convert", SEED, "300"], "").unwrap();
     for line in answers.lines() {
@@ -153,7 +153,7 @@ fn kinds_of_two_versions_become_each_other() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn quantities_are_the_originals() {
     let mut random = Random::new(7);
     let mut texts = Vec::new();

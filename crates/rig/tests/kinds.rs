@@ -35,9 +35,9 @@ const YOUNG: &[&str] = &[
 ];
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn usual_kinds_are_where_the_server_keeps_them() {
-    let cluster = Cluster::shared().unwrap();
+    let cluster = Cluster::shared_upstream().unwrap();
     let versions: BTreeSet<String> = all_usual().map(|resource| resource.kind.api_version()).collect();
     let (mut count, mut others) = (0, Vec::new());
     for version in versions {

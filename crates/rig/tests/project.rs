@@ -10,7 +10,10 @@ use std::process::Stdio;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use podium_rig::cluster::{Cluster, Options, run};
+use http::Method;
+use podium_client::{Client, ClientConfig};
+use podium_rig::cluster::admin::Admin;
+use podium_rig::cluster::{Cluster, Controllers, Options, run};
 use podium_rig::proxy::{Asked, Proxy};
 use podium_rig::tools;
 use serde_json::{Value, json};
@@ -19,8 +22,13 @@ const GROUP: &str = "authors.podium.dev";
 const PATIENCE: Duration = Duration::from_secs(90);
 
 static CLUSTER: LazyLock<Cluster> = LazyLock::new(|| {
-    let options = Options { controllers: true, node: true, strict_owners: true, ..Options::default() };
-    Cluster::with(options).unwrap_or_else(|e| panic!("needs the pinned originals (make tools): {e}"))
+    let options = Options {
+        controllers: Controllers::Workloads,
+        node: true,
+        strict_owners: true,
+        ..Options::default()
+    };
+    Cluster::with(options).unwrap_or_else(|error| panic!("{error}"))
 });
 
 /// A right: where (nothing is everywhere), group, resource, name (nothing is all), verb.
@@ -35,8 +43,8 @@ struct Author {
     watched: &'static [&'static str],
 }
 
-fn kubectl(args: &[&str]) -> Result<String, String> {
-    run(CLUSTER.kubectl().args(args)).map_err(|error| error.to_string())
+fn admin() -> &'static Admin {
+    CLUSTER.admin()
 }
 
 fn until<T>(what: &str, mut look: impl FnMut() -> Result<T, String>) -> T {
@@ -55,9 +63,23 @@ fn write(path: &Path, text: &str) {
     std::fs::write(path, text).unwrap();
 }
 
-fn get(args: &[&str]) -> Value {
-    let text = kubectl(&[&["get", "-o", "json"], args].concat()).unwrap();
-    serde_json::from_str(&text).unwrap()
+/// An object: `configmap/name`.
+fn find(object: &str, namespace: &str) -> Option<Value> {
+    let (resource, name) = object.split_once('/').unwrap();
+    admin().find(resource, namespace, name).unwrap()
+}
+
+fn delete(object: &str, namespace: &str) {
+    let (resource, name) = object.split_once('/').unwrap();
+    admin().delete(resource, namespace, name).unwrap();
+}
+
+/// Waits until an object exists that is another one than before.
+fn returns(object: &str, namespace: &str, before: &Value) {
+    until(object, || match find(object, namespace) {
+        Some(now) if now["metadata"]["uid"] != before["metadata"]["uid"] => Ok(()),
+        seen => Err(format!("{seen:?}")),
+    });
 }
 
 /// A process of the operator as the account, and what it asks for.
@@ -117,28 +139,33 @@ impl Author {
 
     /// Applies the manifests, and starts the operator as they say.
     fn install(&self) -> Running<'_> {
-        let file = self.path("all.yaml");
-        write(&file, &self.manifests());
-        kubectl(&["apply", "--validate=strict", "-f", file.to_str().unwrap()]).unwrap();
+        admin().apply("default", &self.manifests()).unwrap();
         CLUSTER.established(&format!("{}.{GROUP}", self.plural())).unwrap();
-        // The server knows the new kind as an owner only after a while.
+        // The server knows the new kind as an owner only after a while. It asks whether the account may set it.
+        let account = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let config = ClientConfig {
+            kubeconfig: Some(CLUSTER.kubeconfig().to_owned()),
+            as_user: Some(format!("system:serviceaccount:{0}:{0}", self.name)),
+            ..ClientConfig::default()
+        };
+        let client = account.block_on(Client::new(&config)).unwrap();
         until("a server that knows the kind", || {
             let owner = json!([{"apiVersion": format!("{GROUP}/v1alpha1"), "kind": self.kind, "name": "x", "uid": "x",
                 "blockOwnerDeletion": true}]);
             let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
                 "metadata": {"name": "try", "namespace": self.name, "ownerReferences": owner}});
-            let file = self.path("try.json");
-            write(&file, &object.to_string());
-            let account = format!("--as=system:serviceaccount:{0}:{0}", self.name);
-            kubectl(&["create", "--dry-run=server", &account, "-f", file.to_str().unwrap()])
+            let body = Some(("application/json", object.to_string().into_bytes()));
+            let path = format!("/api/v1/namespaces/{}/configmaps?dryRun=All", self.name);
+            let answer = account.block_on(client.request(Method::POST, &path, body));
+            answer.map(drop).map_err(|error| error.to_string())
         });
         self.run()
     }
 
     fn run(&self) -> Running<'_> {
-        let token = kubectl(&["create", "token", self.name, "-n", self.name]).unwrap();
-        let proxy = Proxy::of_user(&CLUSTER, token.trim()).unwrap();
-        let deployment = get(&["deployment", self.name, "-n", self.name]);
+        let token = admin().token(self.name, self.name).unwrap();
+        let proxy = Proxy::of_user(&CLUSTER, &token).unwrap();
+        let deployment = admin().find("deployments", self.name, self.name).unwrap().unwrap();
         let container = &deployment["spec"]["template"]["spec"]["containers"][0];
         let log = self.path("log");
         let out = std::fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
@@ -162,9 +189,7 @@ impl Author {
     fn apply(&self, namespace: &str, spec: &Value) {
         let object = json!({"apiVersion": format!("{GROUP}/v1alpha1"), "kind": self.kind,
             "metadata": {"name": "example", "namespace": namespace}, "spec": spec});
-        let file = self.path("resource.json");
-        write(&file, &object.to_string());
-        kubectl(&["apply", "-f", file.to_str().unwrap()]).unwrap();
+        admin().apply(namespace, &object.to_string()).unwrap();
     }
 
     fn resource(&self) -> String {
@@ -178,11 +203,8 @@ impl Author {
         let texts =
             |value: &Value| -> Vec<String> { value.as_array().into_iter().flatten().map(text).collect() };
         for kind in ["roles", "clusterroles"] {
-            for role in
-                get(&[kind, "-A", "--field-selector", &format!("metadata.name={}", self.name)])["items"]
-                    .as_array()
-                    .unwrap()
-            {
+            let roles = admin().list(kind, "", "").unwrap();
+            for role in roles.iter().filter(|role| role["metadata"]["name"] == self.name) {
                 let place = role["metadata"]["namespace"].as_str().map(str::to_owned);
                 for rule in role["rules"].as_array().unwrap() {
                     let mut names = texts(&rule["resourceNames"]);
@@ -226,7 +248,7 @@ impl Running<'_> {
     /// Waits until the resource is deployed as some revision.
     fn deployed(&self, namespace: &str, revision: i64) {
         until(&format!("revision {revision}"), || {
-            let status = get(&[&self.author.resource(), "-n", namespace])["status"].clone();
+            let status = find(&self.author.resource(), namespace).unwrap()["status"].clone();
             let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
             let good = |c: &Value| c["type"] == "Deployed" && c["status"] == "True";
             let failed = |c: &Value| c["type"] == "ReleaseFailed" || c["type"] == "Irreconcilable";
@@ -245,41 +267,35 @@ impl Running<'_> {
     fn heals(&self, namespace: &str, object: &str) {
         let name = object.rsplit('/').next().unwrap();
         for times in 1..=2 {
-            let before = get(&[object, "-n", namespace])["metadata"]["uid"].clone();
-            kubectl(&["delete", object, "-n", namespace]).unwrap();
-            until(object, || {
-                let now = kubectl(&["get", object, "-n", namespace, "-o", "jsonpath={.metadata.uid}"])?;
-                if before == now.as_str() { Err(self.tail()) } else { Ok(()) }
-            });
+            let before = find(object, namespace).unwrap();
+            delete(object, namespace);
+            returns(object, namespace, &before);
             until(&format!("an Event of {name}, {times} times"), || {
-                let events = get(&["events", "-n", namespace]);
+                let events = admin().list("events", namespace, "").unwrap();
                 let counted = |e: &Value| {
                     let message = e["message"].as_str().unwrap_or_default();
                     e["reason"] == "Repaired"
                         && message.contains(&format!("/{name} was"))
                         && e["count"].as_i64() >= Some(times)
                 };
-                if events["items"].as_array().unwrap().iter().any(counted) {
-                    Ok(())
-                } else {
-                    Err(self.tail())
-                }
+                if events.iter().any(counted) { Ok(()) } else { Err(self.tail()) }
             });
         }
     }
 
     /// The resource goes, and with it everything that was made for it.
     fn goes(&self, namespaces: &[&str], kinds: &[&str]) {
-        kubectl(&["delete", &self.author.resource(), "-n", namespaces[0], "--timeout=60s"])
-            .unwrap_or_else(|error| panic!("{error}\n{}", self.tail()));
+        delete(&self.author.resource(), namespaces[0]);
+        until("the end of the resource", || match find(&self.author.resource(), namespaces[0]) {
+            None => Ok(()),
+            Some(_) => Err(self.tail()),
+        });
         for namespace in namespaces {
             for kind in kinds.iter().chain(&["secrets"]) {
                 let label = "helm.sdk.operatorframework.io/chart";
                 until(&format!("the end of {kind}"), || {
-                    match kubectl(&["get", kind, "-n", namespace, "-l", label, "-o", "name"])? {
-                        none if none.trim().is_empty() => Ok(()),
-                        some => Err(some),
-                    }
+                    let left = admin().list(kind, namespace, label).unwrap();
+                    if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) }
                 });
             }
         }
@@ -366,7 +382,6 @@ fn stack_chart() -> PathBuf {
 const OWNER: &str = "update";
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn the_inference_stack_runs_with_the_rights_that_were_computed() {
     let spec = |model: &str| {
         json!({"applications": {"hello": {"readerConfig": {"modelName": model},
@@ -375,17 +390,23 @@ fn the_inference_stack_runs_with_the_rights_that_were_computed() {
     let example = json!({"apiVersion": format!("{GROUP}/v1alpha1"), "kind": "Stack", "metadata": {"name": "x"}, "spec": spec("a")});
     let author = Author::begin("stack", "Stack", &stack_chart(), &[], &example);
     let running = author.install();
-    kubectl(&["create", "namespace", "models"]).unwrap();
+    CLUSTER.namespace("models").unwrap();
     author.apply("models", &spec("one"));
     running.deployed("models", 1);
-    let model = || kubectl(&["get", "configmaps,secrets", "-n", "models", "-o", "yaml"]);
+    let model = || {
+        let found = ["configmaps", "secrets"].map(|kind| admin().list(kind, "models", "").unwrap());
+        serde_json::to_string(&found).unwrap()
+    };
     author.apply("models", &spec("two/other"));
     running.deployed("models", 2);
-    until("the new model", || model().and_then(|text| text.contains("two/other").then_some(()).ok_or(text)));
+    until("the new model", || {
+        let text = model();
+        text.contains("two/other").then_some(()).ok_or(text)
+    });
     running.heals("models", "service/example-inference-stack-gateway");
     // Why it is not ready is asked of its pods.
     until("the reason", || {
-        let text = kubectl(&["get", &author.resource(), "-n", "models", "-o", "yaml"])?;
+        let text = find(&author.resource(), "models").unwrap().to_string();
         text.contains("ImagePullBackOff").then_some(()).ok_or(text)
     });
     running.goes(&["models"], &["deployments", "services", "configmaps", "serviceaccounts"]);
@@ -446,14 +467,11 @@ fn small_life(author: &Author, running: &Running<'_>, namespace: &str) {
     running.deployed(namespace, 1);
     author.apply(namespace, &json!({"color": "two"}));
     running.deployed(namespace, 2);
-    let color =
-        kubectl(&["get", "configmap/example", "-n", namespace, "-o", "jsonpath={.data.color}"]).unwrap();
-    assert_eq!(color, "two");
+    assert_eq!(find("configmap/example", namespace).unwrap()["data"]["color"], "two");
     running.heals(namespace, "configmap/example");
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn one_namespace_needs_only_a_role() {
     let template = SMALL.replace(
         r#"(lookup "v1" "Namespace" "" "default").metadata"#,
@@ -489,7 +507,6 @@ spec: {color: "{{ .Values.color }}"}
 "#;
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn children_elsewhere_and_of_kinds_of_their_own_need_rights_there() {
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -506,7 +523,7 @@ fn children_elsewhere_and_of_kinds_of_their_own_need_rights_there() {
     let text = std::fs::read_to_string(&watches).unwrap();
     write(&watches, &(text + extra));
     for namespace in ["far", "near"] {
-        kubectl(&["create", "namespace", namespace]).unwrap();
+        CLUSTER.namespace(namespace).unwrap();
     }
     let running = author.install();
     small_life(&author, &running, "near");
@@ -516,8 +533,9 @@ fn children_elsewhere_and_of_kinds_of_their_own_need_rights_there() {
     author.apply("near", &json!({"color": "three"}));
     running.deployed("near", 3);
     for object in ["owns.authors.podium.dev/example", "clusterrole/wide-example"] {
-        kubectl(&["delete", object, "-n", "near"]).unwrap();
-        until(object, || kubectl(&["get", object, "-n", "near"]));
+        let before = find(object, "near").unwrap();
+        delete(object, "near");
+        returns(object, "near", &before);
     }
     running.goes(&["near", "far"], &["configmaps", "clusterroles", "roles", "owns.authors.podium.dev"]);
     used.extend(running.stop());

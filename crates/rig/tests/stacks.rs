@@ -1,4 +1,4 @@
-//! The stacks of this repository: both helms render them as podium does, and a real API server takes their CRDs, their
+//! The stacks of this repository: both helms render them as podium does, and an API server takes their CRDs, their
 //! examples and what they render, and refuses mistakes.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use podium_deploy::object::plain;
 use podium_goyaml::{json, yaml};
 use podium_project::crd::{Names, Options, crd};
 use podium_rig::cluster::{Cluster, run};
@@ -94,7 +95,7 @@ fn by_podium(release: &str, values: &Path, major: &str) -> String {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn both_helms_render_the_chart_as_podium_does() {
     let folder = std::env::temp_dir().join(format!("podium-stacks-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -116,8 +117,7 @@ struct Server {
 
 impl Server {
     fn new() -> Self {
-        let cluster =
-            Cluster::shared().unwrap_or_else(|e| panic!("needs the pinned originals (make tools): {e}"));
+        let cluster = Cluster::shared().unwrap_or_else(|error| panic!("{error}"));
         cluster.namespace("stacks").unwrap();
         let folder = cluster.folder().join("stacks");
         std::fs::create_dir_all(&folder).unwrap();
@@ -148,55 +148,41 @@ impl Server {
         path
     }
 
-    fn create(&self, object: &Value) -> Result<String, String> {
-        let path = self.write("object.json", &object.to_string());
-        let mut kubectl = self.cluster.kubectl();
-        kubectl.args(["create", "--validate=strict", "-n", "stacks", "-f"]).arg(path);
-        run(&mut kubectl).map_err(|error| error.to_string())
+    fn create(&self, object: &Value) -> Result<Value, String> {
+        let strict = "&fieldValidation=Strict";
+        self.cluster.admin().create_with("stacks", object, strict).map_err(|error| error.to_string())
     }
 
     fn establish(&self, crd: &Value) {
         let name = crd["metadata"]["name"].as_str().unwrap();
         self.create(crd).unwrap_or_else(|error| panic!("{name}: {error}"));
         self.cluster.established(name).unwrap();
-        let conditions = run(self.cluster.kubectl().args([
-            "get",
-            "crd",
-            name,
-            "-o",
-            "jsonpath={.status.conditions[*].type}",
-        ]))
-        .unwrap();
+        let found = self.cluster.admin().find("crd", "", name).unwrap().unwrap();
+        let conditions = found["status"]["conditions"].to_string();
         assert!(!conditions.contains("NonStructural"), "{name}: {conditions}");
     }
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn a_server_takes_the_examples_and_what_they_render_and_refuses_mistakes() {
     let server = Server::new();
     for (file, example) in objects("examples") {
         server.create(&example).unwrap_or_else(|error| panic!("{file}: {error}"));
     }
     // Both versions show the same resource.
-    let second = [
-        "get",
-        "inferencestacks.v1alpha2.models.takeoff.co",
-        "my-inference-stack",
-        "-n",
-        "stacks",
-        "-o",
-        "jsonpath={.spec..modelName}",
-    ];
-    assert_eq!(run(server.cluster.kubectl().args(second)).unwrap(), "unsloth/Llama-3.2-1B-Instruct");
-    let columns =
-        run(server.cluster.kubectl().args(["get", "inferencestacks.models.takeoff.co", "-n", "stacks"]))
-            .unwrap();
-    assert!(columns.starts_with("NAME"), "{columns}");
-    assert_eq!(
-        columns.split_whitespace().take(5).collect::<Vec<_>>(),
-        ["NAME", "DEPLOYED", "READY", "REVISION", "AGE"]
+    let admin = server.cluster.admin();
+    let path = "/apis/models.takeoff.co/v1alpha2/namespaces/stacks/inferencestacks";
+    let second = admin.raw(&format!("{path}/my-inference-stack")).unwrap();
+    let second: Value = serde_json::from_str(&second).unwrap();
+    assert!(
+        second["spec"].to_string().contains("\"modelName\":\"unsloth/Llama-3.2-1B-Instruct\""),
+        "{second}"
     );
+    let table = "application/json;as=Table;g=meta.k8s.io;v=v1";
+    let columns = admin.run(async |client| client.read(path, table).await).unwrap();
+    let columns = columns["columnDefinitions"].as_array().unwrap();
+    let columns: Vec<_> = columns.iter().filter(|c| c["priority"] == 0).map(|c| c["name"].clone()).collect();
+    assert_eq!(columns, ["Name", "Deployed", "Ready", "Revision", "Age"]);
 
     let reader = |reader: Value| value!({ "applications": { "a": { "readerConfig": reader } } });
     for (spec, says) in [
@@ -232,9 +218,10 @@ fn a_server_takes_the_examples_and_what_they_render_and_refuses_mistakes() {
 
     for (release, values) in cases() {
         let values = server.write("values.json", &values.to_string());
-        let manifest = server.write("manifest.yaml", &by_podium(&release, &values, "4"));
-        let mut kubectl = server.cluster.kubectl();
-        kubectl.args(["apply", "--dry-run=server", "--validate=strict", "-n", "stacks", "-f"]).arg(manifest);
-        run(&mut kubectl).unwrap_or_else(|error| panic!("{release}: {error}"));
+        for object in plain(&by_podium(&release, &values, "4")).unwrap() {
+            let query = "&fieldValidation=Strict&dryRun=All";
+            let answer = server.cluster.admin().create_with("stacks", &object.body, query);
+            answer.unwrap_or_else(|error| panic!("{release}: {error}"));
+        }
     }
 }

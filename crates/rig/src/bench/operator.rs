@@ -248,7 +248,7 @@ const NAMESPACE: &str = "bench";
 
 /// Measures one of them.
 pub fn measure(subject: Subject, plan: &Plan) -> Answer<Figures> {
-    let cluster = Cluster::start()?;
+    let cluster = Cluster::upstream()?;
     run(cluster.kubectl().args(["apply", "-f"]).arg(plan.project.join("crd.yaml")))?;
     cluster.namespace(NAMESPACE)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -429,7 +429,7 @@ impl Bench<'_> {
 pub fn growth(plan: &Plan, counts: &[usize]) -> Answer<Vec<(usize, f64, f64)>> {
     let mut out = Vec::new();
     for count in counts {
-        let cluster = Cluster::start()?;
+        let cluster = Cluster::upstream()?;
         run(cluster.kubectl().args(["apply", "-f"]).arg(plan.project.join("crd.yaml")))?;
         cluster.namespace(NAMESPACE)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

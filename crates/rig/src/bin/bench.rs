@@ -198,7 +198,7 @@ impl Commands<'_> {
 
 /// What is asked of a cluster with many releases; the status is compared as JSON, since helm's text has no order.
 fn of_releases(options: &Options, helm: &Path, out: &mut dyn Write) -> Result<usize, Box<dyn Error>> {
-    let cluster = Cluster::start()?;
+    let cluster = Cluster::upstream()?;
     let bytes = releases::fill(&cluster)?;
     writeln!(
         out,

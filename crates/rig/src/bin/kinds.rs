@@ -27,7 +27,7 @@ fn run(out: &mut dyn Write) -> Result<bool, Box<dyn Error>> {
         [flag, file] if flag == "--check" => (true, file),
         _ => return Err("kinds [--check] FILE".into()),
     };
-    let table = kinds::table(&Cluster::start()?)?;
+    let table = kinds::table(&Cluster::upstream()?)?;
     if check {
         let same = std::fs::read_to_string(file)? == table;
         writeln!(out, "{file} is {}", if same { "current" } else { "stale: run make kinds" })?;

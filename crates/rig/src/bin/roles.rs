@@ -21,7 +21,7 @@ fn main() -> ExitCode {
 fn run(out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [file] = args.as_slice() else { return Err("roles FILE".into()) };
-    let table = roles::table(&Cluster::start()?)?;
+    let table = roles::table(&Cluster::upstream()?)?;
     std::fs::write(file, &table)?;
     writeln!(out, "{file}: {} lines, {} bytes", table.lines().count(), table.len())?;
     Ok(())

@@ -5,86 +5,42 @@
 //! succeeding.
 
 use std::path::PathBuf;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use http::Method;
+use podium_client::Client;
 use podium_client::client::{self, Representation};
 use podium_client::watch::{ListWatch, WatchEvent};
-use podium_client::{Client, ClientConfig};
 use podium_meta::Resource;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use super::Error;
+use super::background::Background;
 
 /// The name of the node.
 pub const NAME: &str = "rig";
 const JSON: &str = "application/json";
 const MERGE: &str = "application/merge-patch+json";
-/// How often something is tried while the server is away, and the pause between.
+/// How often a request is repeated while the server is away, and the pause between.
 const TRIES: usize = 300;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The thread that plays the node; ends when dropped.
-pub(super) struct Node {
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+/// Plays the node as the user of a kubeconfig, who has to be an admin.
+pub(super) fn start(kubeconfig: PathBuf) -> Result<Background, Error> {
+    Background::start(kubeconfig, async |client| join(&client).await, async |client| play(&client).await)
 }
 
-impl Node {
-    /// Plays it for whom a kubeconfig lets do everything. The thread has a runtime of its own: whoever starts a
-    /// cluster may be in one.
-    pub(super) fn start(kubeconfig: PathBuf) -> Result<Self, Error> {
-        let (stop, stopped) = oneshot::channel();
-        let (tell, joined) = std::sync::mpsc::channel();
-        let thread = std::thread::spawn(move || {
-            let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-                Ok(runtime) => runtime,
-                Err(error) => return drop(tell.send(Err(error.to_string()))),
-            };
-            runtime.block_on(async {
-                let access = ClientConfig { kubeconfig: Some(kubeconfig), ..ClientConfig::default() };
-                let client = match join(&access).await {
-                    Ok(client) => client,
-                    Err(error) => return drop(tell.send(Err(error.to_string()))),
-                };
-                let _ = tell.send(Ok(()));
-                tokio::select! {
-                    _ = stopped => {}
-                    () = play(&client) => {}
-                }
-            });
-        });
-        let node = Node { stop: Some(stop), thread: Some(thread) };
-        match joined.recv() {
-            Ok(Ok(())) => Ok(node),
-            Ok(Err(reason)) => Err(Error::Node(reason)),
-            Err(_) => Err(Error::Node("its thread has ended".to_owned())),
-        }
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Makes the node known.
-async fn join(access: &ClientConfig) -> Result<Client, client::Error> {
-    let client = Client::new(access).await?;
+/// Creates the node object.
+async fn join(client: &Client) -> Result<(), client::Error> {
     let nodes = Resource::core("Node", "nodes", false);
     client.create(&nodes, None, &node_object(), NAME).await?;
     // Every new node is tainted until the controller that we do without has seen it ready.
     client.merge_patch(&nodes, None, NAME, &json!({"spec": {"taints": null}}), NAME).await?;
-    Ok(client)
+    Ok(())
 }
 
-/// Hears of all pods, and does for one after the other what has to be done.
+/// Watches all pods and takes the next step for each.
 async fn play(client: &Client) {
     let (tell, mut pods) = mpsc::unbounded_channel();
     let watch = ListWatch::new(Resource::core("Pod", "pods", true), Representation::Full);

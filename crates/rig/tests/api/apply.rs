@@ -12,7 +12,7 @@ fn revision(object: &Value) -> &Value {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn the_same_apply_twice_writes_once() {
     let mut case = Case::new("apply-1");
     let request = Request::apply(case.maps("c"), "m1", map("c", json!({"a": "1", "b": "2"})));
@@ -23,7 +23,7 @@ fn the_same_apply_twice_writes_once() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn another_value_of_an_owned_field_is_a_conflict() {
     let mut case = Case::new("apply-2");
     case.expect(201, &Request::apply(case.maps("c"), "m1", map("c", json!({"a": "1", "b": "2"}))));
@@ -36,7 +36,7 @@ fn another_value_of_an_owned_field_is_a_conflict() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn the_same_value_is_owned_by_both() {
     let mut case = Case::new("apply-3");
     case.expect(201, &Request::apply(case.maps("c"), "m1", map("c", json!({"a": "1"}))));
@@ -46,7 +46,7 @@ fn the_same_value_is_owned_by_both() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn what_only_the_manager_owned_goes_when_it_is_left_out() {
     let mut case = Case::new("apply-4");
     case.expect(201, &Request::apply(case.maps("c"), "m1", map("c", json!({"a": "1", "b": "2"}))));
@@ -57,7 +57,7 @@ fn what_only_the_manager_owned_goes_when_it_is_left_out() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn force_takes_fields_from_others() {
     let mut case = Case::new("apply-5");
     case.expect(201, &Request::apply(case.maps("c"), "m1", map("c", json!({"a": "1"}))));
@@ -68,7 +68,7 @@ fn force_takes_fields_from_others() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn a_patch_takes_fields_and_is_a_conflict_later() {
     let mut case = Case::new("apply-6");
     case.expect(201, &Request::apply(case.maps("c"), "m1", map("c", json!({"a": "1", "b": "2"}))));
@@ -81,7 +81,7 @@ fn a_patch_takes_fields_and_is_a_conflict_later() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn who_applies_nothing_owns_nothing() {
     let mut case = Case::new("apply-7");
     case.expect(201, &Request::apply(case.maps("c"), "m1", map("c", json!({"a": "1", "b": "2"}))));
@@ -92,7 +92,7 @@ fn who_applies_nothing_owns_nothing() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn what_was_there_before_the_first_apply_has_an_owner() {
     let mut case = Case::new("apply-8");
     case.expect(201, &Request::post(case.maps(""), map("c", json!({"a": "1"}))));
@@ -104,7 +104,7 @@ fn what_was_there_before_the_first_apply_has_an_owner() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn two_managers_own_different_items_of_lists() {
     let mut case = Case::new("apply-9");
     let one = deployment("d", json!([{"name": "c", "image": "i", "env": [{"name": "A", "value": "1"}]}]));
@@ -121,7 +121,7 @@ fn two_managers_own_different_items_of_lists() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn an_item_that_is_left_out_goes_alone() {
     let mut case = Case::new("apply-10");
     let env = |list: Value| deployment("d", json!([{"name": "c", "image": "i", "env": list}]));
@@ -137,7 +137,7 @@ fn an_item_that_is_left_out_goes_alone() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn a_scale_is_an_owner_of_its_own() {
     let mut case = Case::new("apply-11");
     let with = |replicas: Option<i64>| {
@@ -159,7 +159,7 @@ fn a_scale_is_an_owner_of_its_own() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn a_status_is_applied_only_at_its_own_address() {
     let mut case = Case::new("apply-12");
     let object = deployment("d", json!([{"name": "c", "image": "i"}]));
@@ -177,7 +177,7 @@ fn a_status_is_applied_only_at_its_own_address() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn keys_of_list_items_have_their_defaults() {
     let mut case = Case::new("apply-13");
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {
@@ -189,7 +189,7 @@ fn keys_of_list_items_have_their_defaults() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn finalizers_of_two_managers_are_a_set() {
     let mut case = Case::new("apply-14");
     let with = |finalizers: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "finalizers": finalizers}});
@@ -201,7 +201,7 @@ fn finalizers_of_two_managers_are_a_set() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn owner_references_are_items_as_a_whole() {
     let mut case = Case::new("apply-15");
     let owner = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u1"}]);
@@ -213,7 +213,7 @@ fn owner_references_are_items_as_a_whole() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn defaults_are_not_taken_away() {
     let mut case = Case::new("apply-16");
     let mut object = deployment("d", json!([{"name": "c", "image": "i"}]));
@@ -224,7 +224,7 @@ fn defaults_are_not_taken_away() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn a_null_is_a_value() {
     let mut case = Case::new("apply-17");
     let made = case.expect(201, &Request::apply(case.maps("c"), "m1", map("c", json!({"a": null}))));
@@ -248,7 +248,7 @@ pub fn define(case: &mut Case, plural: &str, kind: &str, schema: Value) {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn defined_kinds_have_their_own_keys_and_defaults() {
     let mut case = Case::new("apply-18");
     let item = json!({"type": "object", "required": ["k"],
@@ -271,7 +271,7 @@ fn defined_kinds_have_their_own_keys_and_defaults() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn what_is_left_of_a_map_is_null_and_a_null_is_refused() {
     let mut case = Case::new("apply-20");
     let map = json!({"type": "object", "additionalProperties": {"type": "string"}});
@@ -292,7 +292,7 @@ fn what_is_left_of_a_map_is_null_and_a_null_is_refused() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn kinds_without_a_schema_have_lists_as_values() {
     let mut case = Case::new("apply-19");
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});

@@ -17,7 +17,7 @@ fn revision(object: &Value) -> &Value {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn bookmarks_have_what_every_object_has() {
     let mut case = Case::new("edges-1");
     for (accept, spec) in [("application/json", true), (META, false), (TABLE, false)] {
@@ -32,7 +32,7 @@ fn bookmarks_have_what_every_object_has() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn the_first_change_of_a_claim_is_one_even_if_it_changes_nothing() {
     let mut case = Case::new("edges-2");
     let place = case.place("/api/v1", "persistentvolumeclaims", "");
@@ -46,7 +46,7 @@ fn the_first_change_of_a_claim_is_one_even_if_it_changes_nothing() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn empty_lists_are_none_and_metadata_alone_has_no_count_of_templates() {
     let mut case = Case::new("edges-3");
     let slices = case.place("/apis/discovery.k8s.io/v1", "endpointslices", "");
@@ -64,7 +64,7 @@ fn empty_lists_are_none_and_metadata_alone_has_no_count_of_templates() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn what_is_put_back_as_it_came_changes_nothing() {
     let mut case = Case::new("edges-6");
     let status = json!({"type": "object", "properties": {"replicas": {"type": "integer"}, "phase": {"type": "string"}}});
@@ -88,7 +88,7 @@ fn what_is_put_back_as_it_came_changes_nothing() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn before_the_first_apply_nobody_owned_what_every_object_has() {
     let mut case = Case::new("edges-4");
     let place = case.place("/api/v1", "resourcequotas", "q");
@@ -100,7 +100,7 @@ fn before_the_first_apply_nobody_owned_what_every_object_has() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn refusals_have_the_same_words() {
     let mut case = Case::new("edges-5");
     case.expect(201, &Request::post(case.maps(""), map("c", json!({"a": "1"}))));
@@ -136,7 +136,7 @@ fn refusals_have_the_same_words() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn what_is_wrong_with_pods_is_said_as_a_whole() {
     let mut case = Case::new("edges-6");
     let place = case.place("/api/v1", "podtemplates", "");
@@ -199,7 +199,7 @@ fn what_is_wrong_with_pods_is_said_as_a_whole() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn volumes_nodes_and_definitions_are_refused_in_the_same_words() {
     let mut case = Case::new("edges-7");
     let volumes = "/api/v1/persistentvolumes";
@@ -231,7 +231,7 @@ fn volumes_nodes_and_definitions_are_refused_in_the_same_words() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn numbers_of_strategic_patches_lose_the_bits_that_do_not_fit() {
     const STRATEGIC: &str = "application/strategic-merge-patch+json";
     let mut case = Case::new("edges-8");

@@ -23,7 +23,7 @@ fn number(name: &str, usual: u64) -> u64 {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn generated_requests_have_the_answers_of_the_real_server() {
     let pair = Pair::shared().unwrap();
     let begin = std::time::Instant::now();

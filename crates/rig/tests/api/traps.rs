@@ -22,7 +22,7 @@ fn message(fields: &[(u8, &str)]) -> String {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn bodies_may_be_protobuf() {
     let mut case = Case::new("trap-1");
     let object = message(&[(1, &message(&[(1, "c")])), (2, &message(&[(1, "a"), (2, "1")]))]);
@@ -35,7 +35,7 @@ fn bodies_may_be_protobuf() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn a_streaming_list_says_when_all_was_sent() {
     let mut case = Case::new("trap-2");
     case.expect(201, &Request::post(case.maps(""), map("c", json!({}))));
@@ -57,7 +57,7 @@ fn a_streaming_list_says_when_all_was_sent() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn a_revision_of_the_future_is_waited_for_and_then_refused() {
     // One that is gone is tried where history can be made short: in the tests of our own server.
     let mut case = Case::new("trap-3");
@@ -67,7 +67,7 @@ fn a_revision_of_the_future_is_waited_for_and_then_refused() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn who_leaves_a_selection_is_deleted_there() {
     let mut case = Case::new("trap-4");
     let streams = case.hear(&Request::get(case.maps("")).with("watch", "1").with("labelSelector", "app=x"));
@@ -86,7 +86,7 @@ fn who_leaves_a_selection_is_deleted_there() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn a_deletion_has_a_revision_of_its_own() {
     let mut case = Case::new("trap-5");
     let streams = case.hear(&Request::get(case.maps("")).with("watch", "1"));
@@ -106,7 +106,7 @@ fn a_deletion_has_a_revision_of_its_own() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn openapi_tells_of_patches_with_field_validation() {
     let case = Case::new("trap-6");
     for (document, path) in [
@@ -128,7 +128,7 @@ fn openapi_tells_of_patches_with_field_validation() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn what_changes_nothing_writes_nothing() {
     let mut case = Case::new("trap-7");
     let made = case.expect(
@@ -149,7 +149,7 @@ fn what_changes_nothing_writes_nothing() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn a_template_has_the_same_defaults_wherever_it_is() {
     let mut case = Case::new("trap-8");
     let made = case.expect(
@@ -166,7 +166,7 @@ fn a_template_has_the_same_defaults_wherever_it_is() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn refusals_say_why_where_and_about_what() {
     let mut case = Case::new("trap-9");
     let answer = case.expect(422, &Request::post(case.maps(""), map("Not_A_Name", json!({}))));
@@ -181,7 +181,7 @@ fn refusals_say_why_where_and_about_what() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn empty_lists_are_lists_with_a_revision() {
     let mut case = Case::new("trap-10");
     let list = case.expect(200, &Request::get(case.maps("")));
@@ -191,7 +191,7 @@ fn empty_lists_are_lists_with_a_revision() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn discovery_in_one_answer_says_what_it_is() {
     let case = Case::new("trap-11");
     let kind = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -217,7 +217,7 @@ fn discovery_in_one_answer_says_what_it_is() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn status_and_the_rest_are_written_apart() {
     let mut case = Case::new("trap-12");
     let mut object = deployment("d", json!([{"name": "c", "image": "i"}]));
@@ -242,7 +242,7 @@ fn status_and_the_rest_are_written_apart() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn a_watch_begins_before_its_first_event() {
     let mut case = Case::new("trap-13");
     let begin = Instant::now();
@@ -253,7 +253,7 @@ fn a_watch_begins_before_its_first_event() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn strategic_patches_have_keys_of_their_own() {
     let mut case = Case::new("trap-14");
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {
@@ -275,7 +275,7 @@ fn strategic_patches_have_keys_of_their_own() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn a_deletion_waits_for_who_has_to_be_asked() {
     let mut case = Case::new("trap-15");
     let mut object = map("c", json!({}));

@@ -12,7 +12,7 @@ mod programs;
 
 use std::process::{Command, Output};
 
-use podium_rig::cluster::{Cluster, Options, Server};
+use podium_rig::cluster::{Cluster, Controllers, Options, Server};
 
 /// Both servers with the real controllers, and a node that runs nothing.
 struct Pair {
@@ -23,9 +23,14 @@ struct Pair {
 impl Pair {
     fn start(node: bool) -> Self {
         let start = |server| {
-            let options = Options { server: Some(server), controllers: true, node, ..Options::default() };
+            let options = Options {
+                server: Some(server),
+                controllers: Controllers::Upstream,
+                node,
+                ..Options::default()
+            };
             Cluster::with(options)
-                .unwrap_or_else(|error| panic!("needs the pinned originals (make tools): {error}"))
+                .unwrap_or_else(|error| panic!("needs the upstream programs (make tools): {error}"))
         };
         let (real, ours) = std::thread::scope(|scope| {
             let real = scope.spawn(|| start(Server::Kubernetes));
@@ -61,7 +66,7 @@ fn told(command: &mut Command) -> String {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn the_first_hour_is_the_same_on_both_servers() {
     let count = lines::same(&Pair::start(false), include_str!("first-hour.txt"));
     println!(
@@ -71,7 +76,7 @@ fn the_first_hour_is_the_same_on_both_servers() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn whoever_knows_kubernetes_well_sees_no_difference() {
     let count = lines::same(&Pair::start(true), include_str!("more.txt"));
     println!(
@@ -81,7 +86,7 @@ fn whoever_knows_kubernetes_well_sees_no_difference() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn programs_see_the_same_on_both_servers() {
     let pair = Pair::start(false);
     let count = programs::client_go(&pair) + programs::python(&pair);

@@ -8,7 +8,7 @@ mod stories;
 use std::time::{Duration, Instant};
 
 use api::{Api, Ours};
-use podium_rig::cluster::{Cluster, Options};
+use podium_rig::cluster::{Cluster, Controllers, Options, Server};
 use podium_rig::random::Random;
 use serde_json::json;
 use tokio::sync::Mutex;
@@ -18,15 +18,20 @@ use tokio::time::sleep;
 static ALONE: Mutex<()> = Mutex::const_new(());
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 async fn everything_ends_as_with_the_original() {
     let _alone = ALONE.lock().await;
     let theirs = async {
-        let cluster = Cluster::with(Options { controllers: true, ..Options::default() }).unwrap();
+        let cluster = Cluster::with(Options {
+            server: Some(Server::Kubernetes),
+            controllers: Controllers::Upstream,
+            ..Options::default()
+        })
+        .unwrap();
         stories::tell(&Api::new(&cluster).await).await
     };
     let ours = async {
-        let cluster = Cluster::start().unwrap();
+        let cluster = Cluster::upstream().unwrap();
         let _ours = Ours::start(&cluster);
         stories::tell(&Api::new(&cluster).await).await
     };
@@ -37,15 +42,15 @@ async fn everything_ends_as_with_the_original() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "needs an API server without controllers, which is the upstream one: make tools"]
 async fn whoever_is_killed_at_any_moment_goes_on_where_it_was() {
     let _alone = ALONE.lock().await;
     let undisturbed = {
-        let cluster = Cluster::start().unwrap();
+        let cluster = Cluster::upstream().unwrap();
         let _ours = Ours::start(&cluster);
         stories::tell(&Api::new(&cluster).await).await
     };
-    let cluster = Cluster::start().unwrap();
+    let cluster = Cluster::upstream().unwrap();
     let api = Api { mortal: true, ..Api::new(&cluster).await };
     let seed = std::env::var("PODIUM_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let mut random = Random::new(seed);
@@ -67,10 +72,10 @@ async fn whoever_is_killed_at_any_moment_goes_on_where_it_was() {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "needs an API server without controllers, which is the upstream one: make tools"]
 async fn a_thousand_dependents_go_in_seconds_and_a_quiet_cluster_is_left_alone() {
     let _alone = ALONE.lock().await;
-    let cluster = Cluster::start().unwrap();
+    let cluster = Cluster::upstream().unwrap();
     let api = Api::new(&cluster).await;
     let space = stories::namespace(&api, "many").await;
     let maps = stories::maps("many");

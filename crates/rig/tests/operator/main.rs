@@ -1,4 +1,4 @@
-//! Stories of `podium operator run` on a real control plane: each is a user's path from beginning to end.
+//! Stories of `podium operator run` on a control plane: each is a user's path from beginning to end.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, reason = "helpers of tests")]
 
@@ -10,9 +10,9 @@ mod owners;
 mod secure;
 mod several;
 mod slow_render;
+mod story;
 mod trouble;
 mod values;
-mod world;
 
 /// A ConfigMap and a Deployment whose pods use it.
 const SMALL: (&str, &str) = ("templates/small.yaml", SMALL_TEXT);

@@ -6,7 +6,7 @@ use podium_rig::tools;
 use serde_json::{Value, json};
 
 use crate::masks::MASKS;
-use crate::world::{Operator, Tale, condition};
+use crate::story::{Operator, Story, condition};
 use crate::{SMALL, SMALL_VALUES};
 
 const MORE: &str = r#"
@@ -30,10 +30,10 @@ data: {a: b}
 const KINDS: [&str; 4] = ["ConfigMap", "Deployment", "Service", "Secret"];
 
 /// Starts one of the originals in the namespace of a story.
-fn original(tale: &Tale, program: &str) -> Operator {
-    tale.start(|command| {
+fn original(story: &Story, program: &str) -> Operator {
+    story.start(|command| {
         // In the images of both it has this name, which is also that of their field manager.
-        let path = tale.path("helm-operator");
+        let path = story.path("helm-operator");
         if !path.exists() {
             std::os::unix::fs::symlink(tools::kubernetes(program).unwrap(), &path).unwrap();
         }
@@ -45,9 +45,9 @@ fn original(tale: &Tale, program: &str) -> Operator {
                 "--health-probe-bind-address=0",
                 "--reconcile-period=2s",
             ])
-            .current_dir(tale.path(""))
-            .env("KUBECONFIG", tale.cluster.kubeconfig())
-            .env("WATCH_NAMESPACE", &tale.name);
+            .current_dir(story.path(""))
+            .env("KUBECONFIG", story.cluster.kubeconfig())
+            .env("WATCH_NAMESPACE", &story.name);
     })
 }
 
@@ -68,8 +68,8 @@ fn difference(path: &str, ours: &Value, theirs: &Value) -> Option<String> {
 }
 
 /// An object without what is masked, as if it was in any namespace.
-async fn plain(tale: &Tale, kind: &str) -> Value {
-    let text = tale.get(kind, "same").await.to_string().replace(&tale.name, "anywhere");
+async fn plain(story: &Story, kind: &str) -> Value {
+    let text = story.get(kind, "same").await.to_string().replace(&story.name, "anywhere");
     let mut object: Value = serde_json::from_str(&text).unwrap();
     for (path, _) in MASKS {
         let (parent, key) = path.rsplit_once('/').unwrap();
@@ -92,30 +92,30 @@ async fn plain(tale: &Tale, kind: &str) -> Value {
 }
 
 /// The edits: an install, a change, an object more and less, and drift.
-async fn live(tale: &Tale) {
-    tale.apply("same", json!({"color": "green", "extra": true})).await;
-    tale.says("same", "Deployed", "True", "").await;
-    tale.appears("ConfigMap", "same-extra").await;
-    tale.apply("same", json!({"color": "blue", "replicas": 2})).await;
-    tale.holds("ConfigMap", "same", "/data/color", "blue").await;
-    tale.vanishes("ConfigMap", "same-extra").await;
-    tale.says("same", "Deployed", "True", "UpgradeSuccessful").await;
-    tale.edit("ConfigMap", "same", json!({"data": {"color": "x", "theirs": "stays"}})).await;
-    tale.holds("ConfigMap", "same", "/data/color", "blue").await;
+async fn live(story: &Story) {
+    story.apply("same", json!({"color": "green", "extra": true})).await;
+    story.wait_condition("same", "Deployed", "True", "").await;
+    story.wait_created("ConfigMap", "same-extra").await;
+    story.apply("same", json!({"color": "blue", "replicas": 2})).await;
+    story.wait_field("ConfigMap", "same", "/data/color", "blue").await;
+    story.wait_deleted("ConfigMap", "same-extra").await;
+    story.wait_condition("same", "Deployed", "True", "UpgradeSuccessful").await;
+    story.edit("ConfigMap", "same", json!({"data": {"color": "x", "theirs": "stays"}})).await;
+    story.wait_field("ConfigMap", "same", "/data/color", "blue").await;
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
-async fn the_originals_make_the_same_objects_and_hand_them_over() {
+#[ignore = "compares with upstream programs: make tools"]
+async fn upstream_operators_create_the_same_objects_and_hand_them_over() {
     println!("not compared:");
     MASKS.iter().for_each(|(path, why)| println!("  {path}: {why}"));
     let begin =
-        async |name: &str| Tale::begin(name, &[SMALL, SMALL_VALUES, ("templates/more.yaml", MORE)]).await;
+        async |name: &str| Story::new(name, &[SMALL, SMALL_VALUES, ("templates/more.yaml", MORE)]).await;
     let (ours, sdk, plugins) =
         (begin("original-ours").await, begin("original-sdk").await, begin("original-plugins").await);
     // The chart's name is part of what is compared.
-    for tale in [&ours, &sdk, &plugins] {
-        tale.file("chart/Chart.yaml", "apiVersion: v2\nname: same\nversion: 0.1.0\n");
+    for story in [&ours, &sdk, &plugins] {
+        story.file("chart/Chart.yaml", "apiVersion: v2\nname: same\nversion: 0.1.0\n");
     }
     let _ours = ours.operator().await;
     let (one, two) = (original(&sdk, "helm-operator"), original(&plugins, "helm-operator-plugins"));
@@ -134,30 +134,30 @@ async fn the_originals_make_the_same_objects_and_hand_them_over() {
 }
 
 /// Ours goes on with what an original has made, and the original with what ours has.
-async fn handed_over(tale: &Tale, old: Operator, program: &str) {
+async fn handed_over(story: &Story, old: Operator, program: &str) {
     // Operator-sdk's makes an object anew without the marks of its release.
-    tale.delete("Service", "same").await;
-    tale.appears("Service", "same").await;
+    story.delete("Service", "same").await;
+    story.wait_created("Service", "same").await;
     old.stop().await;
-    let uid = async |kind: &str| tale.get(kind, "same").await["metadata"]["uid"].clone();
+    let uid = async |kind: &str| story.get(kind, "same").await["metadata"]["uid"].clone();
     let (map, deployment) = (uid("ConfigMap").await, uid("Deployment").await);
-    let operator = tale.operator().await;
-    tale.apply("same", json!({"color": "taken over"})).await;
-    tale.holds("ConfigMap", "same", "/data/color", "taken over").await;
-    let custom = tale.deployed("same").await;
+    let operator = story.operator().await;
+    story.apply("same", json!({"color": "taken over"})).await;
+    story.wait_field("ConfigMap", "same", "/data/color", "taken over").await;
+    let custom = story.wait_deployed("same").await;
     assert!(condition(&custom, "Ready").is_some());
-    let service = tale.get("Service", "same").await;
+    let service = story.get("Service", "same").await;
     assert_eq!(service["metadata"]["annotations"]["meta.helm.sh/release-name"], "same");
-    tale.edit("Deployment", "same", json!({"spec": {"minReadySeconds": 1}})).await;
+    story.edit("Deployment", "same", json!({"spec": {"minReadySeconds": 1}})).await;
     // Fields that the old operator wrote and the chart does not have any more are not left behind.
-    assert_eq!(tale.get("Deployment", "same").await["spec"]["replicas"], 1);
+    assert_eq!(story.get("Deployment", "same").await["spec"]["replicas"], 1);
     operator.stop().await;
-    let back = original(tale, program);
-    tale.apply("same", json!({"color": "back"})).await;
-    tale.holds("ConfigMap", "same", "/data/color", "back").await;
+    let back = original(story, program);
+    story.apply("same", json!({"color": "back"})).await;
+    story.wait_field("ConfigMap", "same", "/data/color", "back").await;
     assert_eq!((uid("ConfigMap").await, uid("Deployment").await), (map, deployment));
-    tale.delete("Tale", "same").await;
-    tale.vanishes("Tale", "same").await;
-    tale.vanishes("ConfigMap", "same").await;
+    story.delete("Widget", "same").await;
+    story.wait_deleted("Widget", "same").await;
+    story.wait_deleted("ConfigMap", "same").await;
     drop(back);
 }

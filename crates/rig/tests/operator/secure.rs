@@ -9,7 +9,7 @@ use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, Error, SignatureScheme, StreamOwned};
 
-use crate::world::{Tale, port, read};
+use crate::story::{Story, port, read};
 use crate::{TINY, TINY_VALUES};
 
 /// Takes every certificate, as long as whoever shows it has its key.
@@ -70,11 +70,10 @@ fn ask(address: &str, token: &str) -> String {
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
-async fn metrics_are_for_those_whom_the_cluster_lets() {
-    let tale = Tale::begin("guarded", &[TINY, TINY_VALUES]).await;
+async fn serves_metrics_to_authorized_users_only() {
+    let story = Story::new("guarded", &[TINY, TINY_VALUES]).await;
     let (guarded, open) = (format!("127.0.0.1:{}", port()), format!("127.0.0.1:{}", port()));
-    let _operator = tale
+    let _operator = story
         .operator_with(|command| {
             command.args(["--metrics-secure", "--metrics-require-rbac", "--metrics-bind-address", &guarded]);
         })
@@ -82,27 +81,28 @@ async fn metrics_are_for_those_whom_the_cluster_lets() {
     assert!(!std::panic::catch_unwind(|| read(&guarded, "/metrics")).unwrap_or_default().contains(" 200 "));
     let status = |token: &str| ask(&guarded, token).split(' ').nth(1).unwrap_or_default().to_owned();
     assert_eq!([status(""), status("token-of-nobody"), status("token-of-weak")], ["401", "401", "403"]);
-    let page = ask(&guarded, tale.cluster.token());
+    let page = ask(&guarded, story.cluster.token());
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("helm_operator_build_info{"), "{page}");
-    tale.manifests(
+    story.manifests(
         "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: metrics}\n\
          rules: [{nonResourceURLs: [/metrics], verbs: [get]}]\n---\n\
          apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: metrics}\n\
          roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: metrics}\n\
          subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: weak}]\n",
     );
-    tale.until("the right to read metrics", async || match status("token-of-weak").as_str() {
-        "200" => Ok(()),
-        other => Err(other.to_owned()),
-    })
-    .await;
+    story
+        .until("the right to read metrics", async || match status("token-of-weak").as_str() {
+            "200" => Ok(()),
+            other => Err(other.to_owned()),
+        })
+        .await;
     // Without the second flag, everybody may.
-    let _second = tale
+    let _second = story
         .operator_with(|command| {
             command.args(["--metrics-secure", "--metrics-bind-address", &open]);
         })
         .await;
     assert!(ask(&open, "").starts_with("HTTP/1.1 200"));
-    let half = tale.command().args(["--metrics-require-rbac"]).output().unwrap();
+    let half = story.command().args(["--metrics-require-rbac"]).output().unwrap();
     assert!(String::from_utf8_lossy(&half.stderr).contains("--metrics-secure flag is required"), "{half:?}");
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::world::{Tale, condition, port, read};
+use crate::story::{Story, condition, port, read};
 use crate::{TINY, TINY_VALUES};
 
 /// `htpasswd` hashes with bcrypt, which takes tens of milliseconds on purpose: this many take longer than the renew
@@ -32,11 +32,10 @@ fn probe(address: String, stopped: Arc<AtomicBool>) -> std::thread::JoinHandle<V
 }
 
 #[tokio::test]
-#[ignore = "needs the pinned originals: make tools"]
 async fn slow_renders_delay_neither_probes_nor_the_lease_nor_other_resources() {
-    let tale = Tale::begin("slow-render", &[TINY, TINY_VALUES, HTPASSWD]).await;
+    let story = Story::new("slow-render", &[TINY, TINY_VALUES, HTPASSWD]).await;
     let address = format!("127.0.0.1:{}", port());
-    let operator = tale
+    let operator = story
         .operator_with(|command| {
             command.args(["--leader-elect", "--leader-election-id=slow-render"]);
             command.args([
@@ -46,28 +45,28 @@ async fn slow_renders_delay_neither_probes_nor_the_lease_nor_other_resources() {
             ]);
         })
         .await;
-    let holder = tale.get("Lease", "slow-render").await["spec"]["holderIdentity"].clone();
+    let holder = story.get("Lease", "slow-render").await["spec"]["holderIdentity"].clone();
     let stopped = Arc::new(AtomicBool::new(false));
     let probes = probe(address, stopped.clone());
 
     for name in ["slow-a", "slow-b"] {
-        tale.apply(name, json!({"passwords": SLOW})).await;
+        story.apply(name, json!({"passwords": SLOW})).await;
     }
     let ordinary: Vec<String> = (0..8).map(|number| format!("ordinary-{number}")).collect();
     for name in &ordinary {
-        tale.apply(name, json!({"passwords": 0})).await;
+        story.apply(name, json!({"passwords": 0})).await;
     }
     for name in &ordinary {
-        tale.deployed(name).await;
+        story.wait_deployed(name).await;
     }
     for name in ["slow-a", "slow-b"] {
-        let deployed = condition(&tale.custom(name).await, "Deployed");
+        let deployed = condition(&story.custom(name).await, "Deployed");
         assert!(deployed.is_none(), "the ordinary resources are deployed while {name} renders: {deployed:?}");
     }
     // A change of an ordinary resource does not wait either.
-    tale.apply("ordinary-0", json!({"passwords": 0, "color": "blue"})).await;
-    tale.holds("ConfigMap", "ordinary-0", "/data/color", "blue").await;
-    tale.deployed("slow-a").await;
+    story.apply("ordinary-0", json!({"passwords": 0, "color": "blue"})).await;
+    story.wait_field("ConfigMap", "ordinary-0", "/data/color", "blue").await;
+    story.wait_deployed("slow-a").await;
 
     stopped.store(true, Ordering::Relaxed);
     let mut took = probes.join().unwrap();
@@ -76,7 +75,7 @@ async fn slow_renders_delay_neither_probes_nor_the_lease_nor_other_resources() {
     let (most, longest) = (took[took.len() * 19 / 20], took[took.len() - 1]);
     assert!(most < Duration::from_millis(100), "19 of 20 of {} probes took up to {most:?}", took.len());
     assert!(longest < Duration::from_secs(1), "a probe took {longest:?}");
-    let lease = tale.get("Lease", "slow-render").await;
+    let lease = story.get("Lease", "slow-render").await;
     assert_eq!((&lease["spec"]["holderIdentity"], &lease["spec"]["leaseTransitions"]), (&holder, &json!(0)));
     assert!(!operator.log().contains("lease cannot be had"), "{}", operator.log());
     operator.stop().await;

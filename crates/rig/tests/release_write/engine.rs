@@ -8,6 +8,7 @@ use podium_release::engine::{Engine, Error, Options, Reporter};
 use podium_release::{Driver, Store};
 use podium_rig::proxy::{Plan, Proxy};
 use podium_sprig::gotime::Location;
+use serde_json::json;
 
 use crate::MAP;
 use crate::space::Space;
@@ -37,7 +38,6 @@ metadata: { name: 'many-{{ $i }}' }
 {{ end }}";
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn objects_of_a_kind_go_together_and_kinds_one_after_the_other() {
     let space = Space::new("many");
     space.chart("many", MANY);
@@ -60,7 +60,6 @@ fn objects_of_a_kind_go_together_and_kinds_one_after_the_other() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn a_read_that_is_behind_leaves_nothing_behind() {
     let space = Space::new("behind");
     space.chart("map", MAP);
@@ -76,13 +75,11 @@ fn a_read_that_is_behind_leaves_nothing_behind() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn a_release_whose_objects_do_not_go_in_time_stays_until_they_do() {
     let space = Space::new("lingering");
     space.chart("map", MAP);
     space.podium("install one map").good();
-    space
-        .kubectl("patch configmap one --type=merge -p {\"metadata\":{\"finalizers\":[\"rig.podium/stay\"]}}");
+    space.merge("configmap/one", json!({"metadata": {"finalizers": ["rig.podium/stay"]}}));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let access = ClientConfig {
@@ -105,7 +102,7 @@ fn a_release_whose_objects_do_not_go_in_time_stays_until_they_do() {
             assert!(space.has("configmap/one"));
             assert_eq!(space.states("one"), ["uninstalling"]);
         }
-        space.kubectl("patch configmap one --type=merge -p {\"metadata\":{\"finalizers\":null}}");
+        space.merge("configmap/one", json!({"metadata": {"finalizers": null}}));
         engine.uninstall("one", false, &options).await.unwrap();
         assert!(!space.has("configmap/one"));
         space.podium("history one").bad(&["not found"]);

@@ -32,7 +32,6 @@ fn signal(child: &std::process::Child, name: &str) {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn a_release_that_a_kill_left_pending_is_recovered() {
     let space = Space::new("killed");
     space.chart("slow", SLOW).chart("map", MAP);
@@ -56,13 +55,12 @@ fn a_release_that_a_kill_left_pending_is_recovered() {
         assert!(state == "failed" && description.contains("Interrupted"), "{told:?}");
         assert_eq!(told.last().unwrap().0, "deployed");
         space.podium(&format!("uninstall {release}")).good();
-        space.kubectl("delete pod slow --ignore-not-found --wait=false");
+        space.delete("pod/slow");
         space.until("nothing is left", || !space.has("deployment/web") && !space.has("pod/slow"));
     }
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn an_uninstall_that_was_killed_is_done_again() {
     let space = Space::new("killed-end");
     space.chart("slow", SLOW);
@@ -79,7 +77,6 @@ fn an_uninstall_that_was_killed_is_done_again() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn what_the_user_interrupts_counts_as_failed() {
     let space = Space::new("interrupted");
     space.chart("slow", SLOW);
@@ -99,7 +96,6 @@ fn what_the_user_interrupts_counts_as_failed() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn of_two_upgrades_at_the_same_time_one_says_so() {
     let space = Space::new("both");
     space.chart("map", MAP);

@@ -1,6 +1,7 @@
 //! Whose objects and fields are whose.
 
 use podium_rig::request::Dialect;
+use serde_json::json;
 
 use crate::MAP;
 use crate::space::Space;
@@ -10,7 +11,6 @@ const TWO: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: free }\n--
                    apiVersion: v1\nkind: ConfigMap\nmetadata: { name: taken }\ndata: { a: ours }\n";
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn nothing_is_written_when_an_object_is_somebody_elses() {
     let space = Space::new("taken");
     space
@@ -50,7 +50,6 @@ fn nothing_is_written_when_an_object_is_somebody_elses() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn what_was_given_to_another_release_is_left_to_it() {
     let space = Space::new("given");
     space
@@ -86,14 +85,13 @@ data: { a: '1'{{ if .Values.env }}, b: '2'{{ end }} }
 ";
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn edits_are_repaired_and_what_scalers_set_is_left_and_named() {
     let space = Space::new("drift");
     space.chart("web", WEB);
     space.podium("install web web").good();
-    space.kubectl("patch configmap web --type=merge -p {\"data\":{\"a\":\"edited\",\"extra\":\"theirs\"}}");
-    space.kubectl("label deployment web kept=no --overwrite");
-    space.kubectl("scale deployment web --replicas=3");
+    space.merge("configmap/web", json!({"data": {"a": "edited", "extra": "theirs"}}));
+    space.merge("deployment/web", json!({"metadata": {"labels": {"kept": "no"}}}));
+    space.cluster.admin().scale("deployment", space.name, "web", 3).unwrap();
     let ran = space.podium("upgrade web web").good().tells(&[
         "drift/web",
         ".spec.replicas is left to",
@@ -104,17 +102,16 @@ fn edits_are_repaired_and_what_scalers_set_is_left_and_named() {
     assert_eq!(space.field("cm/web", ".data.extra"), "theirs", "what nobody of us wrote is left");
     assert_eq!(space.field("deployment/web", ".metadata.labels.kept"), "yes");
     assert_eq!(space.field("deployment/web", ".spec.replicas"), "3");
-    space.kubectl("delete configmap web");
+    space.delete("configmap/web");
     space.podium("upgrade web web").good();
     assert!(space.has("cm/web"));
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn a_release_of_helm_3_goes_on_with_everybody() {
     let space = Space::new("majors");
     space.chart("web", WEB);
-    let env = "{.spec.template.spec.containers[0].env}".trim_matches(['{', '}']);
+    let env = ".spec.template.spec.containers[0].env";
     let dropped =
         || space.field("deployment/web", env).is_empty() && space.field("cm/web", ".data.b").is_empty();
     for (at, next) in [Dialect::Helm3, Dialect::Helm4].into_iter().enumerate() {

@@ -1,18 +1,18 @@
-//! A namespace of a real cluster, with everybody who works in it.
+//! A namespace of a cluster, and the users who work in it.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use podium_rig::cluster::{Cluster, Options, User, run};
+use podium_rig::cluster::{Cluster, Controllers, Options, User};
 use podium_rig::request::Dialect;
-use podium_rig::tools;
 use serde_json::Value;
 
 static CLUSTER: LazyLock<Cluster> = LazyLock::new(|| {
     let users = vec![User::weak("weak"), User::weak("blind")];
-    Cluster::with(Options { controllers: true, node: true, users, ..Options::default() }).unwrap()
+    Cluster::with(Options { controllers: Controllers::Workloads, node: true, users, ..Options::default() })
+        .unwrap()
 });
 
 /// How a command ended.
@@ -96,10 +96,7 @@ impl Space {
     }
 
     fn podium_command(&self, line: &str) -> Command {
-        let mut command = tools::quiet_command(&tools::podium().unwrap());
-        command
-            .env("KUBECONFIG", self.cluster.kubeconfig())
-            .env("HOME", self.cluster.folder().join("podium"));
+        let mut command = self.cluster.podium().unwrap();
         command.arg("release");
         std::fs::create_dir_all(self.folder()).unwrap();
         self.command(command, line)
@@ -122,45 +119,60 @@ impl Space {
         self.podium_command(line).spawn().unwrap()
     }
 
-    /// `helm`.
+    /// Works on a release as another user: with helm, or with `podium release` in its place.
     pub fn helm(&self, dialect: Dialect, line: &str) -> Ran {
-        ran(self.command(self.cluster.helm(dialect), line), line)
-    }
-
-    /// `kubectl`; it has to end well.
-    pub fn kubectl(&self, line: &str) -> String {
-        run(self.cluster.kubectl().args(line.split_whitespace()).args(["-n", self.name])).unwrap()
+        let words: Vec<&str> = line.split_whitespace().collect();
+        ran(self.command(self.cluster.release(dialect, &words).unwrap(), ""), line)
     }
 
     /// Creates or changes objects.
     pub fn apply(&self, objects: &str) {
-        let file = self.folder().join("applied.yaml");
-        std::fs::create_dir_all(self.folder()).unwrap();
-        std::fs::write(&file, objects).unwrap();
-        run(self.cluster.kubectl().args(["apply", "-n", self.name, "-f"]).arg(&file)).unwrap();
+        self.cluster.admin().apply(self.name, objects).unwrap();
+    }
+
+    /// Merges a patch into an object: `configmap/name`.
+    pub fn merge(&self, object: &str, patch: Value) {
+        let (resource, name) = object.split_once('/').unwrap();
+        self.cluster.admin().merge(resource, self.name, name, &patch).unwrap();
+    }
+
+    /// Deletes an object, if it exists, and waits until it is gone.
+    pub fn delete(&self, object: &str) {
+        let (resource, name) = object.split_once('/').unwrap();
+        self.cluster.admin().delete(resource, self.name, name).unwrap();
+        self.until(&format!("{object} is gone"), || !self.has(object));
     }
 
     /// A field of an object; empty when there is none.
     pub fn field(&self, object: &str, path: &str) -> String {
-        let path = format!("-o=jsonpath={{{path}}}");
-        let mut command = self.cluster.kubectl();
-        run(command.args(["get", "--ignore-not-found", object, "-n", self.name, &path])).unwrap()
+        let (resource, name) = object.split_once('/').unwrap();
+        let found = self.cluster.admin().find(resource, self.name, name).unwrap().unwrap_or_default();
+        let pointer = path.replace(['.', '['], "/").replace(']', "");
+        match found.pointer(&pointer).unwrap_or(&Value::Null) {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        }
     }
 
-    /// Whether an object is there.
+    /// Whether an object exists.
     pub fn has(&self, object: &str) -> bool {
         !self.field(object, ".metadata.name").is_empty()
     }
 
-    /// Names and versions of everything in the namespace that a release may have made.
+    /// Names and versions of everything in the namespace that a release may have made; not of the ConfigMap that a
+    /// controller publishes in every namespace, at any time.
     pub fn everything(&self) -> String {
-        let mut command = self.cluster.kubectl();
-        let kinds = "secrets,configmaps,services,deployments,jobs,roles";
-        let columns = "-o=custom-columns=K:.kind,N:.metadata.name,V:.metadata.resourceVersion";
-        run(command.args(["get", kinds, "-n", self.name, columns])).unwrap()
+        let kinds = ["secrets", "configmaps", "services", "deployments", "jobs", "roles"];
+        let list = |kind| self.cluster.admin().list(kind, self.name, "").unwrap();
+        let line = |o: &Value| {
+            format!("{} {} {}\n", o["kind"], o["metadata"]["name"], o["metadata"]["resourceVersion"])
+        };
+        let own = |o: &&Value| o["metadata"]["name"] != "kube-root-ca.crt";
+        kinds.map(list).concat().iter().filter(own).map(line).collect()
     }
 
-    /// The revisions of a release, as helm 4 tells them: their states and descriptions.
+    /// The revisions of a release, as helm 4 prints them: their states and descriptions.
     pub fn history(&self, name: &str) -> Vec<(String, String)> {
         let told = self.helm(Dialect::Helm4, &format!("history {name} -o json")).good();
         let told: Value = serde_json::from_str(&told.stdout).unwrap();

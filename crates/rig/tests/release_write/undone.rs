@@ -14,7 +14,6 @@ const HOOK: &str = "{{- if .Values.at }}\napiVersion: v1\nkind: Pod\nmetadata:\n
     spec: { restartPolicy: Never, containers: [{ name: main, image: any }] }\n{{- end }}\n";
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn what_fails_is_undone_when_that_is_wanted() {
     let space = Space::new("undone");
     space.chart("fails", FAILS);
@@ -47,7 +46,6 @@ fn what_fails_is_undone_when_that_is_wanted() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn a_release_is_never_stuck_by_a_hook_that_fails() {
     let space = Space::new("hooked");
     space.chart("hook", &(MAP.to_owned() + "---\n" + HOOK));
@@ -74,7 +72,7 @@ fn a_release_is_never_stuck_by_a_hook_that_fails() {
         space.podium("upgrade a hook --reset-values --set data.a=v3").good();
         assert_eq!(space.states("a").last().unwrap(), "deployed", "{event}");
         space.podium("uninstall a").good();
-        space.kubectl("delete pod fails --ignore-not-found");
+        space.delete("pod/fails");
     }
     space.podium("install a hook --set at=pre-delete").good();
     space.podium("uninstall a").bad(&["fails", "exit code 1"]);
@@ -88,7 +86,6 @@ fn a_release_is_never_stuck_by_a_hook_that_fails() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn waiting_ends_with_the_reason() {
     let space = Space::new("waits");
     space.chart(

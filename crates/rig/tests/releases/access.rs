@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use podium_rig::cluster::{Cluster, run};
+use podium_rig::cluster::Cluster;
 use serde_json::json;
 
 use crate::both::{Ran, each, equal, podium, refused};
@@ -19,7 +19,7 @@ const LINES: &[&str] =
     &["list -n one", "list -n one -o json", "status full -n one -o json", "history other -n two"];
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn a_weak_user_gets_the_servers_words() {
     let config = world().kubeconfig_of("weak").to_string_lossy().into_owned();
     let forbidden = "secrets is forbidden: User \"weak\" cannot list resource \"secrets\" in API group \"\"";
@@ -31,11 +31,14 @@ fn a_weak_user_gets_the_servers_words() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn a_user_who_may_read_secrets_only_sees_what_helm_shows_him() {
-    let kubectl = |args: &[&str]| run(world().kubectl().args(args)).unwrap();
-    kubectl(&["create", "role", "reader", "-n", "one", "--verb=get,list", "--resource=secrets"]);
-    kubectl(&["create", "rolebinding", "reader", "-n", "one", "--role=reader", "--user=reader"]);
+    let role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: reader}\n\
+        rules: [{apiGroups: [''], resources: [secrets], verbs: [get, list]}]\n---\n\
+        apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: reader}\n\
+        roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}\n\
+        subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: reader}]\n";
+    world().admin().apply("one", role).unwrap();
     let user = ["--kube-as-user reader"];
     equal(world(), &[], &each(&["list -n one", "history full -n one", "get all full -n one"], &user));
     refused(
@@ -56,7 +59,7 @@ fn a_user_who_may_read_secrets_only_sees_what_helm_shows_him() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn flags_and_variables_choose_the_cluster_and_the_user() {
     let cluster = world();
     let (url, token) = (cluster.url(), cluster.token());
@@ -122,7 +125,7 @@ fn flags_and_variables_choose_the_cluster_and_the_user() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn the_namespace_and_the_context_of_the_kubeconfig_count() {
     let cluster = world();
     let text = std::fs::read_to_string(cluster.kubeconfig()).unwrap();
@@ -147,9 +150,8 @@ fn named(ran: &Ran, things: &[&str]) {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn a_cluster_that_is_away_or_not_configured_is_named_soon() {
-    let cluster = world();
+    let cluster = Cluster::shared().unwrap();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let away = std::fs::read_to_string(cluster.kubeconfig()).unwrap();
     let place = format!("127.0.0.1:{port}");

@@ -1,14 +1,14 @@
 //! Records that are damaged, or made to do damage.
 
-use podium_rig::cluster::Cluster;
+use podium_rig::cluster::{Cluster, Options, Server};
 use podium_sprig::encoding::base64_encode;
 use serde_json::{Value, json};
 
 use crate::both::{Ran, equal, podium, small_podium};
 use crate::world::{create, gzip, pack, secret};
 
-/// What podium may use of address space, its code and all, where a record says 300 MB.
-const LIMIT: u32 = 600 << 10;
+/// The KiB of address space that podium may use, its code and all, where a record says 300 MB. Unoptimised code is larger.
+const LIMIT: u32 = if cfg!(debug_assertions) { 800 << 10 } else { 600 << 10 };
 
 fn good() -> Value {
     json!({
@@ -60,8 +60,9 @@ fn broken() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     ]
 }
 
-fn hostile() -> Cluster {
-    let cluster = Cluster::start().unwrap();
+/// A cluster with records that cannot be read, and a good one.
+fn hostile(server: Server) -> Cluster {
+    let cluster = Cluster::with(Options { server: Some(server), ..Options::default() }).unwrap();
     let mut objects: Vec<Value> =
         broken().iter().map(|(name, text, _)| secret("default", name, 1, text)).collect();
     objects.push(secret("default", "good", 1, &pack(&good(), true)));
@@ -81,11 +82,16 @@ fn bounded(ran: Ran) -> Ran {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
-fn broken_records_are_left_out_of_lists_and_named_elsewhere() {
-    let cluster = hostile();
+#[ignore = "compares with upstream programs: make tools"]
+fn lists_without_broken_records_are_helms() {
+    let cluster = hostile(Server::Kubernetes);
     let lines = ["list", "list -q", "list -o json", "list -A --superseded", "list --filter ^good -o yaml"];
     equal(&cluster, &[], &lines.map(str::to_owned));
+}
+
+#[test]
+fn broken_records_are_left_out_of_lists_and_named_elsewhere() {
+    let cluster = hostile(Server::chosen());
     // Helm reads this one, in gigabytes.
     let many = format!("{{\"config\":{{\"a\":[{}0]}}}}", "0,".repeat(40 << 20));
     create(&cluster, &[secret("default", "many", 1, &base64_encode(&gzip(many.as_bytes())))]);
@@ -109,7 +115,6 @@ fn broken_records_are_left_out_of_lists_and_named_elsewhere() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn records_without_the_labels_of_helm_do_no_harm() {
     let cluster = Cluster::start().unwrap();
     let record = pack(&good(), true);

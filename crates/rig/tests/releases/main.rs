@@ -84,7 +84,7 @@ const LISTS: &[&str] = &[
 ];
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn lists_are_helms() {
     equal(world(), &[], &each(&["list"], LISTS));
     equal(world(), &[], &["ls -A".to_owned()]);
@@ -151,7 +151,7 @@ const HISTORIES: &[&str] = &[
 ];
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn histories_are_helms() {
     let lines: Vec<String> = NAMES.iter().map(|name| format!("history {name}")).collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
@@ -180,7 +180,7 @@ const GETS: &[&str] = &[
 ];
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn what_is_stored_is_printed_as_helm_prints_it() {
     equal(world(), &[], &each(GETS, NAMES));
     let revisions = ["full -n one --revision 1", "full -n one --revision 4", "other -n two --revision=2"];
@@ -197,7 +197,7 @@ fn what_is_stored_is_printed_as_helm_prints_it() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn records_of_other_times_and_tools_are_printed_as_helm_prints_them() {
     let names: Vec<String> = ODD.iter().map(|name| format!("{name} -n odd")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -220,7 +220,7 @@ fn records_of_other_times_and_tools_are_printed_as_helm_prints_them() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn records_without_a_chart_are_shown() {
     let names = ["no-chart -n odd", "no-metadata -n odd"];
     equal(
@@ -240,7 +240,7 @@ fn records_without_a_chart_are_shown() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn the_status_for_programs_is_helms() {
     equal(world(), &[], &each(&["status -o json", "status --output yaml"], NAMES));
     equal(world(), &[], &each(&["status -o json full -n one"], &["--revision 1", "--revision=3"]));
@@ -277,7 +277,7 @@ fn without_order(text: &str) -> String {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn the_status_for_people_is_helms_but_for_order_and_what_is_missing() {
     compare(world(), &[], &each(&["status", "status -o table"], NAMES), without_order);
     compare(world(), &[], &each(&["status full -n one"], &["--revision 1", "--revision 4"]), without_order);
@@ -300,7 +300,7 @@ fn the_status_for_people_is_helms_but_for_order_and_what_is_missing() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn records_in_config_maps_are_read_as_helm_reads_them() {
     let env = [("HELM_DRIVER", "configmap")];
     let lists = [
@@ -321,16 +321,16 @@ fn records_in_config_maps_are_read_as_helm_reads_them() {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
 fn drivers_that_are_not_there_are_refused_by_name() {
+    let cluster = podium_rig::cluster::Cluster::shared().unwrap();
     for driver in ["sql", "memory", "nonsense"] {
-        let ran = podium(world(), &[("HELM_DRIVER", driver)], "list");
+        let ran = podium(cluster, &[("HELM_DRIVER", driver)], "list");
         assert!(ran.status == Some(1) && ran.stderr.contains(&format!("{driver:?}")), "{ran}");
     }
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn mistakes_are_named() {
     refused(
         world(),

@@ -7,13 +7,18 @@ use std::sync::LazyLock;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use podium_rig::cluster::{Cluster, Options, User, run};
+use podium_rig::cluster::{Cluster, Options, Server, User, run};
 use podium_rig::request::Dialect;
 use podium_sprig::encoding::{base64_decode, base64_encode};
 use serde_json::{Value, json};
 
 static WORLD: LazyLock<Cluster> = LazyLock::new(|| {
-    let cluster = Cluster::with(Options { users: vec![User::weak("weak")], ..Options::default() }).unwrap();
+    let cluster = Cluster::with(Options {
+        server: Some(Server::Kubernetes),
+        users: vec![User::weak("weak")],
+        ..Options::default()
+    })
+    .unwrap();
     fill(&cluster);
     cluster
 });
@@ -76,7 +81,7 @@ fn fill(cluster: &Cluster) {
     ] {
         helm(cluster, dialect, "configmap", line);
     }
-    run(cluster.kubectl().args(["delete", "configmap", "other-late", "-n", "two"])).unwrap();
+    cluster.admin().delete("configmaps", "two", "other-late").unwrap();
     // There are no controllers: these are what a Deployment's pods would be.
     for (namespace, release, name) in [("one", "full", "a"), ("one", "full", "b"), ("two", "other", "c")] {
         let pod = json!({
@@ -205,8 +210,8 @@ pub fn gzip(plain: &[u8]) -> Vec<u8> {
 
 /// What a Secret of helm's holds.
 pub fn read_record(cluster: &Cluster, namespace: &str, key: &str) -> Value {
-    let path = "-o=jsonpath={.data.release}";
-    let text = run(cluster.kubectl().args(["get", "secret", key, "-n", namespace, path])).unwrap();
+    let secret = cluster.admin().find("secrets", namespace, key).unwrap().unwrap();
+    let text = secret["data"]["release"].as_str().unwrap();
     let packed = base64_decode(&base64_decode(text.as_bytes()).unwrap()).unwrap();
     let mut plain = String::new();
     GzDecoder::new(packed.as_slice()).read_to_string(&mut plain).unwrap();
@@ -228,10 +233,9 @@ pub fn secret(namespace: &str, name: &str, revision: i64, text: &[u8]) -> Value 
 
 /// Creates objects.
 pub fn create(cluster: &Cluster, objects: &[Value]) {
-    let file = cluster.folder().join("create.json");
-    let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-    std::fs::write(&file, list.to_string()).unwrap();
-    run(cluster.kubectl().args(["create", "-f"]).arg(&file)).unwrap();
+    for object in objects {
+        cluster.admin().create("default", object).unwrap();
+    }
 }
 
 fn write_charts(folder: &Path) {

@@ -24,8 +24,7 @@ pub const GROUP: &str = "faults.rig.podium";
 /// One control plane for all tests of a process, in which Jobs end at once.
 pub fn stage() -> &'static Cluster {
     static READY: OnceLock<()> = OnceLock::new();
-    let cluster =
-        Cluster::shared().unwrap_or_else(|e| panic!("needs the pinned originals (make tools): {e}"));
+    let cluster = Cluster::shared().unwrap_or_else(|error| panic!("{error}"));
     READY.get_or_init(|| {
         let desk = Desk::new(cluster);
         desk.make(&crds(), None, &crd(GROUP, "Show", "shows", true));

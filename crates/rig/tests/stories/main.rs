@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use podium_client::{Client, ClientConfig};
-use podium_rig::cluster::{Cluster, Options};
+use podium_rig::cluster::{Cluster, Controllers, Options, Server};
 use podium_rig::random::Random;
 
 use differences::{Moment, all, purpose, row};
@@ -45,9 +45,15 @@ impl Tally {
 }
 
 #[test]
-#[ignore = "needs the pinned originals: make tools"]
+#[ignore = "compares with upstream programs: make tools"]
 fn random_stories_end_as_helms_do() {
-    let cluster = Cluster::with(Options { controllers: true, node: true, ..Options::default() }).unwrap();
+    let cluster = Cluster::with(Options {
+        server: Some(Server::Kubernetes),
+        controllers: Controllers::Upstream,
+        node: true,
+        ..Options::default()
+    })
+    .unwrap();
     let (first, count) = (number("PODIUM_STORY", 0), number("PODIUM_STORIES", STORIES));
     let (next, tally) = (AtomicU64::new(first), Mutex::new(Tally::default()));
     // Two at a time: whoever waits for a pod leaves the machine to the other.

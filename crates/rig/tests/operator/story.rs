@@ -1,4 +1,4 @@
-//! The words that the stories are told in.
+//! A story: a namespace, a chart project, and the steps of users and operators.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -10,36 +10,40 @@ use podium_client::client::{ApplyOptions, Representation};
 use podium_client::write::PropagationPolicy;
 use podium_client::{Client, ClientConfig, DiscoveryCache};
 use podium_meta::{Kind, Resource};
-use podium_rig::cluster::{Cluster, Options, Server, User, run};
+use podium_rig::cluster::{Cluster, Controllers, Options, Server, User, run};
 use podium_rig::request::Dialect;
 use podium_rig::tools;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-/// How long anything may take at most on a busy machine.
+/// How long a condition is waited for on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(45);
-/// How often is looked: our own server does not mind to be asked, the real one would have less time for the story.
-static LOOK: LazyLock<Duration> = LazyLock::new(|| match Server::chosen() {
+/// How often a condition is polled: requests of the upstream server are slower and would delay the story.
+static POLL: LazyLock<Duration> = LazyLock::new(|| match Server::chosen() {
     Server::Podium => Duration::from_millis(10),
     Server::Kubernetes => Duration::from_millis(50),
 });
-const GROUP: &str = "tales.podium.dev";
-/// Users who may do only what a story lets them.
+const GROUP: &str = "stories.podium.dev";
+/// Users without any role of their own.
 pub const WEAK: [&str; 4] = ["weak", "narrow", "moody", "deaf"];
 
 static CLUSTER: LazyLock<Cluster> = LazyLock::new(|| {
     let users = WEAK.map(User::weak).to_vec();
-    let cluster = Cluster::with(Options { controllers: true, node: true, users, ..Options::default() })
-        .unwrap_or_else(|e| panic!("needs the pinned originals (make tools): {e}"));
-    let kinds = [("Tale", "Namespaced"), ("Other", "Namespaced"), ("World", "Cluster")];
-    let crds = kinds.map(|(kind, scope)| crd(kind, scope).to_string()).join("\n---\n");
-    let path = cluster.folder().join("kinds.yaml");
-    std::fs::write(&path, crds).unwrap();
-    run(cluster.kubectl().args(["create", "-f"]).arg(path)).unwrap();
+    let cluster = Cluster::with(Options {
+        controllers: Controllers::Workloads,
+        node: true,
+        users,
+        ..Options::default()
+    })
+    .unwrap_or_else(|error| panic!("{error}"));
+    for (kind, scope) in [("Widget", "Namespaced"), ("Other", "Namespaced"), ("World", "Cluster")] {
+        cluster.admin().create("", &crd(kind, scope)).unwrap();
+        cluster.established(&format!("{}s.{GROUP}", kind.to_lowercase())).unwrap();
+    }
     cluster
 });
 
-/// A definition of a kind whose objects may say anything.
+/// A CustomResourceDefinition whose objects may have any field.
 pub fn crd(kind: &str, scope: &str) -> Value {
     let singular = kind.to_lowercase();
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -55,8 +59,8 @@ pub fn crd(kind: &str, scope: &str) -> Value {
     })
 }
 
-/// A story: a namespace, a project in a folder, and somebody who looks.
-pub struct Tale {
+/// A namespace of the shared cluster, and a chart project in a folder.
+pub struct Story {
     pub cluster: &'static Cluster,
     pub client: Client,
     pub kinds: DiscoveryCache,
@@ -67,19 +71,19 @@ pub struct Tale {
     folder: PathBuf,
 }
 
-impl Tale {
-    /// A story of resources of the kind Tale with a chart of these files.
-    pub async fn begin(name: &str, files: &[(&str, &str)]) -> Self {
-        Self::of("Tale", name, files).await
+impl Story {
+    /// A story of resources of the kind Widget with a chart of these files.
+    pub async fn new(name: &str, files: &[(&str, &str)]) -> Self {
+        Self::for_kind("Widget", name, files).await
     }
 
     /// A story of resources of some kind.
-    pub async fn of(kind: &str, name: &str, files: &[(&str, &str)]) -> Self {
+    pub async fn for_kind(kind: &str, name: &str, files: &[(&str, &str)]) -> Self {
         let cluster = &*CLUSTER;
         let kubeconfig = Some(cluster.kubeconfig().to_owned());
         let client = Client::new(&ClientConfig { kubeconfig, ..ClientConfig::default() }).await.unwrap();
-        let folder = cluster.folder().join("tales").join(name);
-        let tale = Self {
+        let folder = cluster.folder().join("stories").join(name);
+        let story = Self {
             cluster,
             kinds: DiscoveryCache::new(client.clone()),
             client,
@@ -87,15 +91,15 @@ impl Tale {
             kind: kind.to_owned(),
             folder,
         };
-        tale.namespace(name).await;
-        tale.file("chart/Chart.yaml", &format!("apiVersion: v2\nname: {name}\nversion: 0.1.0\n"));
-        tale.file("chart/values.yaml", "");
-        files.iter().for_each(|(path, text)| tale.file(&format!("chart/{path}"), text));
-        tale.watches("");
-        tale
+        story.namespace(name).await;
+        story.file("chart/Chart.yaml", &format!("apiVersion: v2\nname: {name}\nversion: 0.1.0\n"));
+        story.file("chart/values.yaml", "");
+        files.iter().for_each(|(path, text)| story.file(&format!("chart/{path}"), text));
+        story.watches("");
+        story
     }
 
-    /// Makes a namespace in which pods can be.
+    /// Creates a namespace and waits for its service account, without which no pod is accepted.
     pub async fn namespace(&self, name: &str) {
         let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         let namespaces = Resource::core("Namespace", "namespaces", false);
@@ -115,7 +119,7 @@ impl Tale {
     }
 
     /// Removes a file of the project.
-    pub fn drop_file(&self, path: &str) {
+    pub fn remove_file(&self, path: &str) {
         std::fs::remove_file(self.folder.join(path)).unwrap();
     }
 
@@ -149,7 +153,7 @@ impl Tale {
     }
 
     /// Starts an operator and waits until it watches; its metrics are at the address that comes with it.
-    pub async fn measured(&self) -> (Operator, String) {
+    pub async fn operator_with_metrics(&self) -> (Operator, String) {
         let metrics = format!("127.0.0.1:{}", port());
         let operator = self
             .operator_with(|command| {
@@ -159,9 +163,9 @@ impl Tale {
         (operator, metrics)
     }
 
-    /// Starts an operator of all namespaces; of this story's resources only, since others tell theirs.
+    /// Starts an operator of all namespaces, for the resources of this story only: other stories run at the same time.
     pub async fn operator_everywhere(&self) -> Operator {
-        self.watches(&format!("selector: {{matchLabels: {{tale: {}}}}}", self.name));
+        self.watches(&format!("selector: {{matchLabels: {{story: {}}}}}", self.name));
         self.operator_with(|command| {
             command.env("WATCH_NAMESPACE", "").args(["--namespace", &self.name]);
         })
@@ -171,7 +175,7 @@ impl Tale {
     /// Starts an operator in another way and waits until it watches.
     pub async fn operator_with(&self, change: impl FnOnce(&mut Command)) -> Operator {
         let operator = self.start(change);
-        operator.says("all kinds are watched").await;
+        operator.wait_log("all kinds are watched").await;
         operator
     }
 
@@ -185,25 +189,28 @@ impl Tale {
         Operator { child: command.spawn().unwrap(), log }
     }
 
-    /// Everything that operators of this story have written.
+    /// The logs of all operators of this story.
     pub fn logs(&self) -> String {
         let logs = (0..).map(|n| self.folder.join(format!("log{n}"))).take_while(|path| path.exists());
         logs.map(|path| std::fs::read_to_string(path).unwrap()).collect()
     }
 
-    /// Waits until something is there, and gives it.
+    /// Polls until the closure returns a result.
     pub async fn until<T>(&self, what: &str, mut look: impl AsyncFnMut() -> Result<T, String>) -> T {
         let begin = Instant::now();
         loop {
             match look().await {
                 Ok(found) => return found,
                 Err(seen) if begin.elapsed() > PATIENCE => {
-                    let all = ["get", "pods,replicasets,deployments", "-o", "yaml", "-n", &self.name];
-                    let there =
-                        run(self.cluster.kubectl().args(all)).unwrap_or_else(|error| error.to_string());
-                    panic!("{}: waited in vain for {what}: {seen}\n{}\n{there}", self.name, self.tail())
+                    let list = |kind| self.cluster.admin().list(kind, &self.name, "").unwrap_or_default();
+                    let workloads = ["pods", "replicasets", "deployments"].map(list).concat();
+                    panic!(
+                        "{}: waited in vain for {what}: {seen}\n{}\n{workloads:#?}",
+                        self.name,
+                        self.tail()
+                    )
                 }
-                Err(_) => sleep(*LOOK).await,
+                Err(_) => sleep(*POLL).await,
             }
         }
     }
@@ -214,7 +221,7 @@ impl Tale {
         lines[lines.len().saturating_sub(25)..].join("\n")
     }
 
-    /// Where objects of a kind are: `Deployment`, or `Kind.group`.
+    /// The resource of a kind: `Deployment`, or `Kind.group`.
     pub async fn resource(&self, kind: &str) -> Resource {
         let groups =
             ["", "apps", "batch", "rbac.authorization.k8s.io", "networking.k8s.io", "policy", "autoscaling"];
@@ -241,17 +248,17 @@ impl Tale {
     }
 
     /// The namespace of this story, and the name; `elsewhere/name` is in another one.
-    fn place<'t>(&'t self, name: &'t str) -> (&'t str, &'t str) {
+    fn namespaced_name<'t>(&'t self, name: &'t str) -> (&'t str, &'t str) {
         name.split_once('/').unwrap_or((&self.name, name))
     }
 
-    /// The object of a kind, if it is there.
+    /// An object, if it exists.
     pub async fn find(&self, kind: &str, name: &str) -> Option<Value> {
-        let (namespace, name) = self.place(name);
+        let (namespace, name) = self.namespaced_name(name);
         self.client.get(&self.resource(kind).await, Some(namespace), name).await.unwrap()
     }
 
-    /// The object of a kind, which has to be there.
+    /// An object, which has to exist.
     pub async fn get(&self, kind: &str, name: &str) -> Value {
         self.find(kind, name)
             .await
@@ -259,21 +266,21 @@ impl Tale {
     }
 
     /// All objects of a kind in the namespace.
-    pub async fn all(&self, kind: &str) -> Vec<Value> {
+    pub async fn list(&self, kind: &str) -> Vec<Value> {
         self.client
             .list(&self.resource(kind).await, Some(&self.name), "", Representation::Full)
             .await
             .unwrap()
     }
 
-    /// Waits until an object is there.
-    pub async fn appears(&self, kind: &str, name: &str) -> Value {
+    /// Waits until an object exists.
+    pub async fn wait_created(&self, kind: &str, name: &str) -> Value {
         self.until(&format!("{kind} {name}"), async || self.find(kind, name).await.ok_or_else(String::new))
             .await
     }
 
     /// Waits until an object is gone.
-    pub async fn vanishes(&self, kind: &str, name: &str) {
+    pub async fn wait_deleted(&self, kind: &str, name: &str) {
         self.until(&format!("the end of {kind} {name}"), async || match self.find(kind, name).await {
             None => Ok(()),
             Some(still) => Err(still["metadata"].to_string()),
@@ -282,7 +289,7 @@ impl Tale {
     }
 
     /// Waits until a field of an object has a value.
-    pub async fn holds(&self, kind: &str, name: &str, path: &str, value: impl Into<Value>) -> Value {
+    pub async fn wait_field(&self, kind: &str, name: &str, path: &str, value: impl Into<Value>) -> Value {
         let value = value.into();
         self.until(&format!("{kind} {name} {path} = {value}"), async || {
             let found = self.find(kind, name).await.unwrap_or_default();
@@ -294,9 +301,9 @@ impl Tale {
         .await
     }
 
-    /// Changes an object as somebody with an editor does; null takes a field away.
+    /// Edits an object as `kubectl edit` does; null removes a field.
     pub async fn edit(&self, kind: &str, name: &str, patch: Value) {
-        let (namespace, name) = self.place(name);
+        let (namespace, name) = self.namespaced_name(name);
         let resource = self.resource(kind).await;
         self.client.merge_patch(&resource, Some(namespace), name, &patch, "kubectl-edit").await.unwrap();
     }
@@ -308,7 +315,7 @@ impl Tale {
 
     /// Deletes an object, and what depends on it in some way.
     pub async fn delete_as(&self, kind: &str, name: &str, how: PropagationPolicy) {
-        let (namespace, name) = self.place(name);
+        let (namespace, name) = self.namespaced_name(name);
         self.client.delete(&self.resource(kind).await, Some(namespace), name, None, how).await.unwrap();
     }
 
@@ -328,10 +335,10 @@ impl Tale {
 
     /// A user applies a resource with a spec and metadata.
     pub async fn apply_with(&self, name: &str, spec: Value, metadata: Value) {
-        let (namespace, name) = self.place(name);
+        let (namespace, name) = self.namespaced_name(name);
         let mut object = json!({"apiVersion": format!("{GROUP}/v1"), "kind": self.kind, "metadata": metadata, "spec": spec});
         object["metadata"]["name"] = name.into();
-        object["metadata"]["labels"]["tale"] = self.name.as_str().into();
+        object["metadata"]["labels"]["story"] = self.name.as_str().into();
         let how = ApplyOptions { field_manager: "user", force: true, dry_run: false };
         let resource = self.resource(&self.kind).await;
         self.client.apply(&resource, Some(namespace), name, &object, how).await.unwrap();
@@ -348,7 +355,7 @@ impl Tale {
     }
 
     /// Waits until a condition has a status, and its reason and message have a text; gives the condition.
-    pub async fn says(&self, name: &str, kind: &str, status: &str, text: &str) -> Value {
+    pub async fn wait_condition(&self, name: &str, kind: &str, status: &str, text: &str) -> Value {
         self.until(&format!("{name} {kind}={status} with {text:?}"), async || {
             let custom = self.find(&self.kind, name).await.unwrap_or_default();
             match condition(&custom, kind) {
@@ -359,8 +366,8 @@ impl Tale {
         .await
     }
 
-    /// Waits until the present wish of a resource is deployed.
-    pub async fn deployed(&self, name: &str) -> Value {
+    /// Waits until the present spec of a resource is deployed.
+    pub async fn wait_deployed(&self, name: &str) -> Value {
         self.until(&format!("{name} to be deployed"), async || {
             let custom = self.find(&self.kind, name).await.unwrap_or_default();
             let is = |kind: &str| condition(&custom, kind).is_some_and(|found| found["status"] == "True");
@@ -374,15 +381,15 @@ impl Tale {
     }
 
     /// Waits until the release of a resource has a revision.
-    pub async fn revision(&self, name: &str, revision: i64) {
+    pub async fn wait_revision(&self, name: &str, revision: i64) {
         let path = "/status/deployedRelease/revision";
-        self.holds(&self.kind, name, path, revision).await;
+        self.wait_field(&self.kind, name, path, revision).await;
     }
 
     /// Waits for an Event about a resource with a reason; gives its message.
-    pub async fn event(&self, name: &str, reason: &str) -> String {
+    pub async fn wait_event(&self, name: &str, reason: &str) -> String {
         self.until(&format!("an Event {reason} about {name}"), async || {
-            let all = self.all("Event").await;
+            let all = self.list("Event").await;
             let about = |e: &&Value| e["involvedObject"]["name"] == name && e["reason"] == reason;
             let message = |e: &Value| e["message"].as_str().unwrap_or_default().to_owned();
             all.iter().find(about).map(message).ok_or_else(|| format!("{} others", all.len()))
@@ -391,9 +398,9 @@ impl Tale {
     }
 
     /// Waits for any Event about a resource.
-    pub async fn told(&self, name: &str) {
+    pub async fn wait_any_event(&self, name: &str) {
         self.until(&format!("an Event about {name}"), async || {
-            let all = self.all("Event").await;
+            let all = self.list("Event").await;
             let about = all.iter().any(|event| event["involvedObject"]["name"] == name);
             if about { Ok(()) } else { Err(format!("{} others", all.len())) }
         })
@@ -406,13 +413,13 @@ impl Tale {
         for kind in [&self.kind, "ConfigMap", "Secret", "Deployment", "Service", "Event"] {
             let line =
                 |o: &Value| format!("{kind} {} {}", o["metadata"]["name"], o["metadata"]["resourceVersion"]);
-            all.extend(self.all(kind).await.iter().map(line));
+            all.extend(self.list(kind).await.iter().map(line));
         }
         all
     }
 
-    /// Nothing is written while the operator, whose metrics these are, looks so often at resources.
-    pub async fn is_quiet(&self, metrics: &str, looks: usize) {
+    /// Asserts that nothing is written during so many reconciles of the operator with these metrics.
+    pub async fn assert_no_writes(&self, metrics: &str, looks: usize) {
         let before = self.versions().await;
         let enough = reconciles(metrics) + looks;
         self.until(&format!("{enough} reconciles"), async || match reconciles(metrics) {
@@ -423,27 +430,26 @@ impl Tale {
         assert_eq!(
             before,
             self.versions().await,
-            "{}: nobody should have written\n{}",
+            "{}: there should have been no write\n{}",
             self.name,
             self.tail()
         );
     }
 
-    /// Runs a helm in the namespace.
+    /// Works on releases of the namespace as another user: with helm, or with `podium release` in its place.
     pub fn helm(&self, dialect: Dialect, args: &[&str]) -> String {
-        run(self.cluster.helm(dialect).args(args).args(["-n", &self.name]).current_dir(&self.folder)).unwrap()
+        let mut command = self.cluster.release(dialect, args).unwrap();
+        run(command.args(["-n", &self.name]).current_dir(&self.folder)).unwrap()
     }
 
-    /// Runs kubectl in the namespace.
-    pub fn kubectl(&self, args: &[&str]) -> String {
-        run(self.cluster.kubectl().args(args).args(["-n", &self.name])).unwrap()
+    /// Scales a Deployment as an autoscaler does.
+    pub fn scale(&self, name: &str, replicas: usize) {
+        self.cluster.admin().scale("deployments", &self.name, name, replicas).unwrap();
     }
 
     /// Applies manifests of a text.
     pub fn manifests(&self, text: &str) {
-        let path = self.folder.join("more.yaml");
-        std::fs::write(&path, text).unwrap();
-        self.kubectl(&["apply", "-f", path.to_str().unwrap()]);
+        self.cluster.admin().apply(&self.name, text).unwrap();
     }
 }
 
@@ -460,31 +466,31 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// What it has written.
+    /// Its log.
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
-    /// Waits until it has written something.
-    pub async fn says(&self, text: &str) {
+    /// Waits until its log contains a text.
+    pub async fn wait_log(&self, text: &str) {
         let begin = Instant::now();
         while !self.log().contains(text) {
             assert!(begin.elapsed() < PATIENCE, "{text:?} is not in:\n{}", self.log());
-            sleep(*LOOK).await;
+            sleep(*POLL).await;
         }
     }
 
-    /// Ends it as Kubernetes does.
+    /// Sends SIGTERM and waits until it has ended.
     pub async fn stop(mut self) {
         run(Command::new("kill").arg(self.child.id().to_string())).unwrap();
         let begin = Instant::now();
         while self.child.try_wait().unwrap().is_none() {
             assert!(begin.elapsed() < PATIENCE, "it does not end");
-            sleep(*LOOK).await;
+            sleep(*POLL).await;
         }
     }
 
-    /// Ends it as a power cut does.
+    /// Kills it.
     pub fn kill(self) {}
 }
 
@@ -495,14 +501,14 @@ impl Drop for Operator {
     }
 }
 
-/// How often an operator has looked at resources.
+/// How many reconciles an operator has done.
 fn reconciles(metrics: &str) -> usize {
     let page = read(metrics, "/metrics");
     let lines = page.lines().filter(|line| line.starts_with("controller_runtime_reconcile_total{"));
     lines.map(|line| line.rsplit(' ').next().unwrap().parse::<usize>().unwrap()).sum()
 }
 
-/// What is at an address of this machine.
+/// The HTTP response of a local address.
 pub fn read(address: &str, path: &str) -> String {
     use std::io::{Read, Write};
     let mut stream = std::net::TcpStream::connect(address).unwrap();
