@@ -249,7 +249,7 @@ impl ChartController {
     }
 
     fn resource_applied(&self, cr: CustomResource) {
-        // The API server filters by the selector; an update can still deliver a resource that has just stopped matching.
+        // An update can deliver a resource that has just stopped matching the selector of the watch.
         if !self.watch.selector.matches(&cr.labels()) {
             self.forget(&cr.key());
             return;

@@ -23,7 +23,7 @@ pub enum Dependency {
 }
 
 impl Dependency {
-    fn label(self) -> &'static str {
+    fn label_value(self) -> &'static str {
         match self {
             Dependency::Crd => "crd",
             Dependency::Permission => "permission",
@@ -78,7 +78,7 @@ impl MissingDependencies {
             } else if !waiting.get_mut(&at).is_some_and(|all| all.remove(waiter)) {
                 continue;
             }
-            let labels = [kind.as_str(), other.label()];
+            let labels = [kind.as_str(), other.label_value()];
             match waiting.get(&at).map_or(0, BTreeSet::len) {
                 0 => {
                     waiting.remove(&at);

@@ -1,7 +1,7 @@
 //! The operators of a cluster, and which of them is responsible for a resource.
 //!
-//! Every operator publishes a Lease with the kinds and selectors that it watches. Of the operators whose selector matches a
-//! resource, the oldest live one reconciles it; the others stand by.
+//! Every operator publishes a Lease with the kinds and selectors that it watches. Of the operators whose selector
+//! matches a resource, the oldest live one reconciles it; the others stand by.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -134,8 +134,8 @@ impl OperatorPeers {
         }
     }
 
-    /// Publishes this operator and watches the Leases of the others in a namespace, or in all; calls `on_change` when an
-    /// operator appears, disappears or changes its claims.
+    /// Publishes this operator and watches the Leases of the others in a namespace, or in all. Calls `on_change` when
+    /// an operator appears, disappears or changes its claims.
     pub fn start(
         self: &Rc<Self>,
         client: &Client,

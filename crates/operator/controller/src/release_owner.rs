@@ -30,8 +30,8 @@ pub struct CustomResourceOwner<'a> {
 /// The digest in the render label of a revision that is made from one of another client: its input is not known.
 const FOREIGN: &str = "foreign";
 
-/// The render label of a revision that the operator makes from an older one, such as a rollback. Its number tells that the
-/// operator made it, whichever client made the older one, so that an interrupted change is recovered at once.
+/// The render label of a revision that the operator makes from an older one, such as a rollback. Its own number marks
+/// it as the operator's, whichever client made the older one, so that an interrupted change is recovered at once.
 fn relabel_render(label: Option<&String>, was: i64, is: i64) -> String {
     let known = label.and_then(|label| label.strip_suffix(&format!("-{was}")));
     format!("{}-{is}", known.unwrap_or(FOREIGN))
@@ -47,8 +47,8 @@ fn child_map<'v>(value: &'v mut Value, key: &str) -> Option<&'v mut Map<String, 
 }
 
 impl CustomResourceOwner<'_> {
-    /// Whether the resource may be the owner of an object: Kubernetes allows owners of the same namespace and cluster-scoped
-    /// ones. Garbage collection must not delete an object with the resource policy `keep`.
+    /// Whether the resource may be the owner of an object: Kubernetes allows owners of the same namespace and
+    /// cluster-scoped ones. Garbage collection must not delete an object with the resource policy `keep`.
     fn may_own(&self, object: &Object, namespaced: bool) -> bool {
         let policy = "/metadata/annotations/helm.sh~1resource-policy";
         let kept =

@@ -58,10 +58,10 @@ pub async fn reload(controller: Rc<ChartController>, context: Rc<Context>, alway
                 informers.missing.set(&controller.watch.kind, "chart", Some(Dependency::Chart));
                 let mut chart = controller.chart.borrow_mut();
                 let message = match &mut *chart {
-                    Ok(_) => "the chart has changed, and cannot be used: the old one stays",
+                    Ok(_) => "the chart has changed and cannot be loaded: the previous one stays",
                     Err(why) => {
                         why.clone_from(&failed);
-                        "the chart has changed, and still cannot be used"
+                        "the chart has changed and still cannot be loaded"
                     }
                 };
                 log.error(message, &[("error", &failed)]);

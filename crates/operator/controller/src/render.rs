@@ -161,8 +161,8 @@ pub struct ChartRenderer<'a> {
 }
 
 impl ChartRenderer<'_> {
-    /// Renders on the pool. Objects that templates look up are read from the API server, and the chart is rendered again
-    /// with them.
+    /// Renders on the pool. Objects that templates look up are read from the API server, and the chart is rendered
+    /// again with them.
     pub async fn render(&self, facts: &Facts, config: Map) -> Result<Draft, Error> {
         let task = Arc::new(RenderTask {
             chart: self.chart.clone(),

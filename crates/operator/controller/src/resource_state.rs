@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 /// The state of a custom resource.
 #[derive(Clone, Debug, Default)]
 pub struct ResourceState {
-    /// The hash of its desired state, see [`CustomResource::spec_hash`](crate::custom_resource::CustomResource::spec_hash).
+    /// The hash of its desired state, [`spec_hash`](crate::custom_resource::CustomResource::spec_hash).
     pub spec_hash: u64,
     /// Its latest observed `resourceVersion`.
     pub version: u64,

@@ -230,8 +230,8 @@ async fn operate(manager: Rc<Manager>, settings: Settings, peers: Rc<OperatorPee
     std::future::pending().await
 }
 
-/// Waits until the release records are listed, so that a resource in its desired state needs no request. Continues after a
-/// timeout, because the operator may lack the permission to list them.
+/// Waits until the release records are listed, so that a resource in its desired state needs no request. Continues
+/// after a timeout, because the operator may lack the permission to list them.
 async fn wait_for_records(informers: &Informers) {
     let secrets = Kind::new("v1", "Secret");
     let _ = tokio::time::timeout(RECORDS_TIMEOUT, informers.wait_for_sync(&secrets)).await;

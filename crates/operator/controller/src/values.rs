@@ -1,4 +1,4 @@
-//! The values of a release: those of Secrets and ConfigMaps, coalesced with the resource's spec and with the overrides of
+//! The values of a release: those of Secrets and ConfigMaps, then the resource's spec, then the overrides of
 //! `watches.yaml`; later ones take precedence.
 
 use podium_chart::chart::merge_maps;

@@ -8,7 +8,8 @@ use podium_deploy::place::Place;
 use podium_deploy::{Named, Owner};
 use podium_resources::Health;
 
-use super::{Context, ReconcileError};
+use super::Context;
+use super::error::ReconcileError;
 use crate::chart_controller::ChartController;
 use crate::informers::ObservedObject;
 use crate::resource_state::{AppliedObject, LastApplied};
@@ -19,10 +20,6 @@ const UNWATCHED_PERIOD: Duration = Duration::from_secs(60);
 const CHECK_BACKOFF: Backoff = Backoff { base: Duration::from_secs(3), cap: Duration::from_secs(300) };
 
 impl Context {
-    pub(super) fn last_applied(controller: &ChartController, key: &ObjectKey) -> Option<LastApplied> {
-        controller.state(key).and_then(|state| state.last_applied)
-    }
-
     /// Reads the readiness of the objects that have changed since the last check.
     pub(super) async fn check_readiness(
         &self,
@@ -72,8 +69,8 @@ impl Context {
         Ok(())
     }
 
-    /// Whether the readiness of an object can change without an event: it has pods, which are not watched, or its namespace
-    /// is not watched.
+    /// Whether the readiness of an object can change without an event: it has pods, which are not watched, or its
+    /// namespace is not watched.
     fn may_change_without_event(&self, applied: &AppliedObject) -> bool {
         let Some((_, sight)) = &applied.readiness else { return false };
         let is_unwatched = || self.informers.observe(&applied.object) == ObservedObject::Unwatched;

@@ -2,7 +2,8 @@
 
 use podium_client::ObjectKey;
 
-use super::{Context, ReconcileError};
+use super::Context;
+use super::error::ReconcileError;
 use crate::chart_controller::ChartController;
 use crate::custom_resource::CustomResource;
 use crate::resource_state::ResourceState;

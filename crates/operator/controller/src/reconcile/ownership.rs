@@ -1,5 +1,5 @@
-//! Ownership: the finalizer of a resource, and the owner of a release. A release belongs to one resource, even if resources
-//! of several kinds have its name.
+//! Ownership: the finalizer of a resource, and the owner of a release. A release belongs to one resource, even if
+//! resources of several kinds have its name.
 
 use http::Method;
 use podium_client::{Discovery, ObjectKey, client};
@@ -8,8 +8,9 @@ use podium_release::engine::Past;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
+use super::Context;
+use super::error::ReconcileError;
 use super::observe::Observed;
-use super::{Context, ReconcileError};
 use crate::chart::hex;
 use crate::chart_controller::ChartController;
 use crate::custom_resource::CustomResource;
@@ -78,7 +79,7 @@ impl Context {
         };
         let discovery = self.kinds.get().await?;
         let Some(resource) = owner_resource(&discovery, other) else {
-            // A hashed label does not tell the kind, so its resource may exist; a kind that is gone has no resources.
+            // A hashed label hides the kind, so its resource may exist; a kind that is gone has no resources.
             return Ok(Some(other.clone()).filter(|other| !other.contains('.')));
         };
         let namespace = resource.namespaced.then(|| controller.release_namespace(key));

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use podium_client::ObjectKey;
 use podium_goyaml::Map;
 
+use super::Context;
+use super::error::ReconcileError;
 use super::ownership::owner_label;
-use super::{Context, ReconcileError};
 use crate::chart::Chart;
 use crate::chart_controller::ChartController;
 use crate::custom_resource::{CustomResource, ReconcileOptions};
@@ -74,8 +75,8 @@ impl Context {
         Ok(Plan { chart, options, values, digest, source_versions, warnings, deployed })
     }
 
-    /// The latest revision and its objects, from the metadata of its record; `None` unless it is deployed and was rendered
-    /// from the same input.
+    /// The latest revision and its objects, from the metadata of its record; `None` unless it is deployed and was
+    /// rendered from the same input.
     fn deployed_revision(
         &self,
         controller: &ChartController,
@@ -95,8 +96,8 @@ impl Context {
     }
 }
 
-/// The label of a record with the digest of its input. The revision is part of it, so that a revision which `helm` makes
-/// from one of the operator's, copying its labels, does not count as the operator's.
+/// The label of a record with the digest of its input. The revision is part of it, so that a revision which `helm`
+/// makes from one of the operator's, copying its labels, does not count as the operator's.
 pub(super) fn render_label(digest: &str, revision: i64) -> String {
     format!("{digest}-{revision}")
 }

@@ -1,14 +1,15 @@
 //! Drift: detects objects that other clients changed or deleted, and applies them again.
 //!
-//! An object has drifted when the signature of the fields that the release owns differs from the one that was applied, or
-//! when it is gone. Informers tell both without reading the object.
+//! An object has drifted when the signature of the fields that the release owns differs from the one that was applied,
+//! or when it is gone. Informers detect both without reading the object.
 
 use podium_client::ObjectKey;
 use podium_deploy::Named;
 use podium_deploy::plan::{Action, Step};
 use podium_release::engine;
 
-use super::{Context, ReconcileError, release_error};
+use super::Context;
+use super::error::{ReconcileError, release_error};
 use crate::chart_controller::ChartController;
 use crate::custom_resource::CustomResource;
 use crate::informers::ObservedObject;
@@ -99,8 +100,9 @@ impl Context {
         let failed = |error| release_error(false, error);
         let past = engine.past(key.name()).await.map_err(failed)?;
         let Some(release) = past.last().filter(|last_record| last_record.revision == last.revision) else {
-            // Another client changed the records: the next reconcile syncs. The applied objects stay in the state, because
-            // in a terminating namespace the records may be gone before the resource, and the uninstall needs them.
+            // Another client changed the records: the next reconcile syncs. The applied objects stay in the state,
+            // because in a terminating namespace the records may be gone before the resource, and the uninstall needs
+            // them.
             controller.update_state(key, |state| state.input_generation += 1);
             controller.queue.add(key.clone());
             return Ok(());
@@ -118,8 +120,8 @@ impl Context {
         Ok(())
     }
 
-    /// Repairs the deployed revision of a resource whose reconcile failed. An error is only logged: the status reports the
-    /// failure already, and the next event tries again.
+    /// Repairs the deployed revision of a resource whose reconcile failed. An error is only logged: the status reports
+    /// the failure already, and the next event tries again.
     pub(super) async fn repair_deployed(&self, controller: &ChartController, key: &ObjectKey) {
         if let Err(error) = self.try_repair_deployed(controller, key).await {
             self.log

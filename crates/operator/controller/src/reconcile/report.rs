@@ -8,7 +8,8 @@ use podium_deploy::plan::{Action, Step};
 use podium_release::engine::Outcome;
 use serde_json::{Map, Value, json};
 
-use super::{Context, ReconcileError, check_readiness};
+use super::error::ReconcileError;
+use super::{Context, check_readiness};
 use crate::chart_controller::ChartController;
 use crate::custom_resource::CustomResource;
 use crate::names::FIELD_MANAGER;
@@ -202,8 +203,8 @@ fn difference(before: &Value, after: &Value) -> Value {
     Value::Object(out)
 }
 
-/// The conditions `Deployed` and `Ready` of a resource that fails before its first release is deployed. Once it is deployed,
-/// they describe the deployed revision and stay while a change fails.
+/// The conditions `Deployed` and `Ready` of a resource that fails before its first release is deployed. Once it is
+/// deployed, they describe the deployed revision and stay while a change fails.
 fn not_deployed(before: &Value, failure: &ReconcileError) -> Vec<Condition> {
     let conditions = before.get("conditions").and_then(Value::as_array);
     let is =

@@ -9,10 +9,11 @@ use podium_deploy::wait::Until;
 use podium_release::Draft;
 use podium_release::engine::{self, Engine, Options, Outcome, Past};
 
+use super::Context;
+use super::error::{ReconcileError, release_error};
 use super::observe::Observed;
 use super::ownership::owner_label;
 use super::plan::{Plan, render_label};
-use super::{Context, ReconcileError, release_error};
 use crate::chart::Chart;
 use crate::chart_controller::ChartController;
 use crate::custom_resource::{CustomResource, ReconcileOptions};

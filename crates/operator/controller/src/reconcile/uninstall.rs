@@ -12,23 +12,14 @@ use podium_deploy::{Named, Owner};
 use podium_release::engine::{self, Listener, Options};
 use serde_json::json;
 
-use super::{Context, ReconcileError};
+use super::Context;
+use super::error::{ReconcileError, uninstall_error};
 use crate::chart_controller::ChartController;
 use crate::custom_resource::CustomResource;
 use crate::names::{FIELD_MANAGER, FINALIZERS, ORPHAN_FINALIZER};
 
 /// How often the removal of the finalizers is tried while other clients change the resource.
 const MAX_CONFLICTS: usize = 20;
-
-/// The error of an uninstall as a condition.
-fn uninstall_error(error: engine::Error) -> ReconcileError {
-    match error {
-        engine::Error::Client(error) | engine::Error::Store(podium_release::Error::Client(error)) => {
-            error.into()
-        }
-        error => ReconcileError::new("ReleaseFailed", "UninstallError", error),
-    }
-}
 
 impl Context {
     /// Uninstalls the release and removes the finalizers.
@@ -115,8 +106,8 @@ impl Context {
         Ok(())
     }
 
-    /// Removes the operator's finalizers. Conflicts with other controllers that remove theirs are retried here and not by
-    /// another reconcile, which could no longer see the finalizer that decided this one.
+    /// Removes the operator's finalizers. Conflicts with other controllers that remove theirs are retried here and not
+    /// by another reconcile, which could no longer see the finalizer that decided this one.
     async fn remove_finalizers(
         &self,
         controller: &ChartController,
