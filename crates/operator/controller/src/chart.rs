@@ -1,4 +1,4 @@
-//! The chart of a watch, loaded once.
+//! The chart of an entry of `watches.yaml`, loaded once.
 
 use std::path::Path;
 
@@ -7,17 +7,17 @@ use podium_chart::load;
 use podium_chart::renderer::Renderer;
 use sha2::{Digest, Sha256};
 
-/// A chart that is ready to be rendered.
+/// A loaded chart.
 pub struct Chart {
-    /// What renders it.
+    /// Its renderer, with compiled templates.
     pub renderer: Renderer,
     /// Its name.
     pub name: String,
-    /// A hash of all of its files.
+    /// A digest of all of its files.
     pub digest: String,
 }
 
-/// Why there is no chart.
+/// Why a chart cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 #[error("the chart {path}: {reason}")]
 pub struct Error {
@@ -26,7 +26,7 @@ pub struct Error {
 }
 
 impl Chart {
-    /// Loads a directory or an archive.
+    /// Loads a chart from a directory or an archive.
     pub fn load(path: &str, dialect: &'static Dialect) -> Result<Self, Error> {
         let failed = |reason: String| Error { path: path.to_owned(), reason };
         let loaded = load::load(Path::new(path), dialect).map_err(|e| failed(e.to_string()))?;
@@ -47,7 +47,7 @@ impl Chart {
     }
 }
 
-/// The first 16 bytes of a hash, in digits.
+/// The first 16 bytes of a hash, in hexadecimal.
 pub fn hex(hash: &[u8]) -> String {
     hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

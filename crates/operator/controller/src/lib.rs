@@ -1,27 +1,28 @@
-//! The chart operator: a custom resource is the values of a chart, and the cluster stays equal to it.
-//!
-//! Everything runs on one thread. A reconcile decides from what watches have told (a few numbers per object) and asks
-//! the server only for what it has to read or write: when nothing has changed, it costs no request.
+//! The chart operator: the spec of a custom resource is the values of a chart, and its release follows the spec.
 //!
 //! ```text
-//! watch of custom resources ─┐
-//! metadata watches of objects ┼─> queue ─> reconcile: observe, validate, plan, apply, report
-//! metadata watch of records  ─┘
+//! informer: custom resources ──────┐
+//! informers: metadata of objects ──┼─▶ work queue ─▶ reconcile: observe, validate, plan, apply, report
+//! informer: release records ───────┘
 //! ```
+//!
+//! Reconciles run on one thread and decide from the state that informers keep (a few numbers per object): a reconcile
+//! of a resource that has not changed sends no request. Charts are loaded, rendered and hashed on the CPU pool.
+//! The module `reconcile` lists the files of a reconcile in reading order.
 
-mod card;
 mod certificate;
 mod chart;
-mod controller;
-mod custom;
-mod hub;
-mod keeper;
-mod missing;
+mod chart_controller;
+mod custom_resource;
+mod informers;
+mod missing_dependencies;
 mod names;
+mod peers;
 mod reconcile;
+mod release_owner;
 mod reload;
 mod render;
-mod roster;
+mod resource_state;
 mod run;
 mod status;
 mod values;

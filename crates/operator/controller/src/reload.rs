@@ -9,13 +9,13 @@ use podium_chart::dialect::{Dialect, HELM3};
 use podium_controller::cpu_pool::CpuPool;
 
 use crate::chart::Chart;
-use crate::controller::Controller;
-use crate::missing::What;
+use crate::chart_controller::ChartController;
+use crate::missing_dependencies::Dependency;
 use crate::reconcile::Context;
 
 /// How often the files of a chart are checked for changes.
-const RELOAD: Duration = Duration::from_secs(1);
-/// The Helm that charts of Helm operators are written for.
+const RELOAD_PERIOD: Duration = Duration::from_secs(1);
+/// The Helm version that charts of operator-sdk are written for.
 const DIALECT: &Dialect = &HELM3;
 
 /// Loads a chart on a thread of the pool.
@@ -27,44 +27,44 @@ pub async fn load(pool: &CpuPool, path: &str) -> Result<Arc<Chart>, String> {
     }
 }
 
-/// Reloads the chart of a controller when its files change. Unless charts are to be `followed`, only until one is usable.
-pub async fn reload(controller: Rc<Controller>, context: Rc<Context>, followed: bool) {
-    let Context { hub, log, pool, .. } = &*context;
+/// Reloads the chart of a controller when its files change. Without `always`, stops once the chart can be loaded.
+pub async fn reload(controller: Rc<ChartController>, context: Rc<Context>, always: bool) {
+    let Context { informers, log, pool, .. } = &*context;
     let path = controller.watch.chart.clone();
-    let mut seen = stamps(&path);
+    let mut last_stamps = stamps(&path);
     let mut failed = String::new();
-    while followed || controller.chart().is_err() {
-        tokio::time::sleep(RELOAD).await;
+    while always || controller.chart().is_err() {
+        tokio::time::sleep(RELOAD_PERIOD).await;
         let now = stamps(&path);
-        if now == seen {
+        if now == last_stamps {
             continue;
         }
-        seen = now;
+        last_stamps = now;
         match load(pool, &path).await {
-            Ok(chart) if chart.digest != controller.digest() => {
+            Ok(chart) if chart.digest != controller.chart_digest() => {
                 log.info("the chart has changed", &[("chart", &path)]);
-                hub.add_chart(&chart.name);
+                informers.add_chart(&chart.name);
                 *controller.chart.borrow_mut() = Ok(chart);
-                controller.wake_all();
+                controller.enqueue_all_now();
                 failed.clear();
-                hub.missing.set(&controller.watch.kind, "chart", None);
+                informers.missing.set(&controller.watch.kind, "chart", None);
             }
             Ok(_) => {
                 failed.clear();
-                hub.missing.set(&controller.watch.kind, "chart", None);
+                informers.missing.set(&controller.watch.kind, "chart", None);
             }
             Err(error) if error != failed => {
                 failed = error;
-                hub.missing.set(&controller.watch.kind, "chart", Some(What::Chart));
+                informers.missing.set(&controller.watch.kind, "chart", Some(Dependency::Chart));
                 let mut chart = controller.chart.borrow_mut();
-                let what = match &mut *chart {
-                    Ok(_) => "the chart has changed, and cannot be used: the old one stays",
+                let message = match &mut *chart {
+                    Ok(_) => "the chart has changed and cannot be loaded: the previous one stays",
                     Err(why) => {
                         why.clone_from(&failed);
-                        "the chart has changed, and still cannot be used"
+                        "the chart has changed and still cannot be loaded"
                     }
                 };
-                log.error(what, &[("error", &failed)]);
+                log.error(message, &[("error", &failed)]);
             }
             Err(_) => {}
         }

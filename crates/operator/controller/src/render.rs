@@ -1,4 +1,4 @@
-//! Renders a chart for a resource, with what its templates look up.
+//! Renders a chart for a resource, on the CPU pool, with the results of its `lookup` calls.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -26,37 +26,38 @@ use serde_json::Value;
 use crate::chart::Chart;
 
 /// How long a render may take.
-const LONGEST: Duration = Duration::from_secs(30);
-/// How often a render is done again because its templates looked up something new.
-const ROUNDS: usize = 16;
+const RENDER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a render is repeated because its templates look up further objects.
+const MAX_LOOKUP_ROUNDS: usize = 16;
 
-/// Why there is nothing to install.
+/// Why a chart cannot be rendered.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The values or the templates are wrong.
     #[error("{0}")]
     Chart(String),
-    /// The server says no, or nothing.
+    /// A request failed.
     #[error(transparent)]
     Client(#[from] client::Error),
-    /// It never ends.
-    #[error("the chart looks up something new each time that it is rendered ({ROUNDS} times)")]
-    Restless,
-    /// A file of `crds/` is wrong.
+    /// Every render looks up objects that the one before did not.
+    #[error("the chart looks up something new each time that it is rendered ({MAX_LOOKUP_ROUNDS} times)")]
+    UnboundedLookups,
+    /// A file of `crds/` is invalid.
     #[error("crds/: {0}")]
     Crds(podium_deploy::object::Error),
-    /// It takes too long.
+    /// The render exceeds its time limit.
     #[error("rendering the chart failed: {0}")]
     Pool(#[from] cpu_pool::Error),
 }
 
-type Question = (Kind, String, String);
-type Answers = BTreeMap<Question, Option<Value>>;
+/// The arguments of a `lookup` call: kind, namespace and name, where an empty name is a list.
+type LookupKey = (Kind, String, String);
+type LookupResults = BTreeMap<LookupKey, Option<Value>>;
 
-/// The environment of a render: the answers to `lookup` so far, and what else the templates look up.
+/// The environment of a render: the `lookup` results so far, and the lookups that are not among them.
 struct Lookups<'a> {
-    answers: &'a Answers,
-    asked: RefCell<Vec<Question>>,
+    results: &'a LookupResults,
+    missing: RefCell<Vec<LookupKey>>,
     budget: &'a Budget,
 }
 
@@ -77,11 +78,11 @@ impl World for Lookups<'_> {
         namespace: &str,
         name: &str,
     ) -> Result<Template<'h>, String> {
-        let question = (Kind::new(api_version, kind), namespace.to_owned(), name.to_owned());
-        match self.answers.get(&question) {
+        let key = (Kind::new(api_version, kind), namespace.to_owned(), name.to_owned());
+        match self.results.get(&key) {
             Some(Some(found)) => return Ok(from_tree(heap, &json_to_node(found.clone()))),
             Some(None) => {}
-            None => self.asked.borrow_mut().push(question),
+            None => self.missing.borrow_mut().push(key),
         }
         Ok(Template::Map(heap.map(Default::default())))
     }
@@ -91,17 +92,17 @@ impl World for Lookups<'_> {
     }
 }
 
-/// What is rendered: everything that a thread of the pool needs.
-struct Input {
+/// One render, with everything that a thread of the pool needs.
+struct RenderTask {
     chart: Arc<Chart>,
     capabilities: Arc<Capabilities>,
     facts: Facts,
     config: Map,
 }
 
-impl Input {
-    /// Prepares, renders and sorts; `Err` holds what the templates look up and `answers` does not have.
-    fn render(&self, answers: &Answers, budget: &Budget) -> Outcome<Result<RenderedRelease, Failure>> {
+impl RenderTask {
+    /// Coalesces the values, renders and sorts. Fails with the lookups that `results` does not have.
+    fn render(&self, results: &LookupResults, budget: &Budget) -> Outcome<Result<RenderedRelease, Failure>> {
         let chart_error =
             |error: renderer::Error| Error::Chart(String::from_utf8_lossy(&error.text()).into_owned());
         let renderer = &self.chart.renderer;
@@ -112,14 +113,15 @@ impl Input {
             Ok(prepared) => prepared,
             Err(error) => return Outcome::Finished(Err(Failure::Error(error))),
         };
-        let world = Lookups { answers, asked: RefCell::default(), budget };
-        let rendered = renderer.render(&prepared, &self.facts, &self.capabilities, &world, Limits::default());
+        let lookups = Lookups { results, missing: RefCell::default(), budget };
+        let rendered =
+            renderer.render(&prepared, &self.facts, &self.capabilities, &lookups, Limits::default());
         if rendered.is_err() && budget.is_over() {
             return Outcome::OutOfTime;
         }
-        let asked = world.asked.into_inner();
-        if !asked.is_empty() {
-            return Outcome::Finished(Err(Failure::Asked(asked)));
+        let missing = lookups.missing.into_inner();
+        if !missing.is_empty() {
+            return Outcome::Finished(Err(Failure::MissingLookups(missing)));
         }
         let draft = rendered.map_err(chart_error).and_then(|files| self.sort(&prepared, files));
         Outcome::Finished(draft.map_err(Failure::Error))
@@ -131,12 +133,12 @@ impl Input {
         files: Vec<podium_chart::render::Rendered>,
     ) -> Result<RenderedRelease, Error> {
         // Neither the operator nor Helm needs the templates of old revisions, and they would be most of a record.
-        let options = BuildOptions {
+        let form = BuildOptions {
             dialect: self.chart.renderer.dialect(),
             stored: StoredContent::MetadataAndValues,
             all_notes: false,
         };
-        let draft = RenderedRelease::new(prepared, files, &self.facts, self.config.clone(), options);
+        let draft = RenderedRelease::new(prepared, files, &self.facts, self.config.clone(), form);
         let draft = draft.map_err(|e| {
             Error::Chart(String::from_utf8_lossy(&renderer::Error::from(e).text()).into_owned())
         })?;
@@ -146,55 +148,55 @@ impl Input {
 
 /// Why a render has no result.
 enum Failure {
-    Asked(Vec<Question>),
+    MissingLookups(Vec<LookupKey>),
     Error(Error),
 }
 
-/// A chart with a cluster to look things up in.
-pub struct Job<'a> {
+/// Renders a chart and reads the objects that its templates look up.
+pub struct ChartRenderer<'a> {
     /// The threads that render.
     pub pool: &'a CpuPool,
-    /// Whether the resource rendered slowly the last time.
+    /// Whether the last render of the resource needed the slow lane.
     pub is_slow: &'a AtomicBool,
     /// The chart.
     pub chart: Arc<Chart>,
-    /// The cluster.
+    /// The API server.
     pub client: &'a Client,
-    /// Its kinds.
+    /// Its discovery.
     pub kinds: &'a DiscoveryCache,
-    /// What templates see of it.
+    /// Its capabilities, as templates see them.
     pub capabilities: Arc<Capabilities>,
 }
 
-impl Job<'_> {
-    /// Renders on a thread of the pool. What templates look up is read from the cluster, and then the chart is rendered
-    /// again with the answers.
-    pub async fn draft(&self, facts: &Facts, config: Map) -> Result<RenderedRelease, Error> {
-        let input = Arc::new(Input {
+impl ChartRenderer<'_> {
+    /// Renders on the pool. Objects that templates look up are read from the API server, and the chart is rendered
+    /// again with them.
+    pub async fn render(&self, facts: &Facts, config: Map) -> Result<RenderedRelease, Error> {
+        let task = Arc::new(RenderTask {
             chart: self.chart.clone(),
             capabilities: self.capabilities.clone(),
             facts: facts.clone(),
             config,
         });
-        let mut answers = Arc::new(Answers::new());
-        for _ in 0..ROUNDS {
-            let (input, known) = (input.clone(), answers.clone());
-            let render = move |budget: &Budget| input.render(&known, budget);
-            let asked = match self.pool.run_within(LONGEST, self.is_slow, render).await? {
+        let mut results = Arc::new(LookupResults::new());
+        for _ in 0..MAX_LOOKUP_ROUNDS {
+            let (task, known) = (task.clone(), results.clone());
+            let render = move |budget: &Budget| task.render(&known, budget);
+            let missing = match self.pool.run_within(RENDER_TIMEOUT, self.is_slow, render).await? {
                 Ok(draft) => return Ok(draft),
                 Err(Failure::Error(error)) => return Err(error),
-                Err(Failure::Asked(asked)) => asked,
+                Err(Failure::MissingLookups(missing)) => missing,
             };
-            for question in asked {
-                let answer = self.look_up(&question).await?;
-                Arc::make_mut(&mut answers).insert(question, answer);
+            for key in missing {
+                let found = self.look_up(&key).await?;
+                Arc::make_mut(&mut results).insert(key, found);
             }
         }
-        Err(Error::Restless)
+        Err(Error::UnboundedLookups)
     }
 
-    /// What a template asks for; nothing when it is not there, or its kind is not.
-    async fn look_up(&self, (kind, namespace, name): &Question) -> Result<Option<Value>, client::Error> {
+    /// The result of a `lookup` call; `None` when the object or its kind does not exist.
+    async fn look_up(&self, (kind, namespace, name): &LookupKey) -> Result<Option<Value>, client::Error> {
         let known = self.kinds.get().await?;
         let Some(resource) = known.find(kind) else { return Ok(None) };
         let namespace = Some(namespace.as_str()).filter(|namespace| !namespace.is_empty());

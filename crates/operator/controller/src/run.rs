@@ -15,60 +15,60 @@ use podium_project::watches::Watch as Entry;
 use tokio::task::JoinSet;
 
 use crate::certificate;
-use crate::controller::{Controller, Round};
-use crate::custom::Custom;
-use crate::hub::Hub;
-use crate::missing::{Missing, What};
+use crate::chart_controller::{ChartController, ListState};
+use crate::custom_resource::CustomResource;
+use crate::informers::Informers;
+use crate::missing_dependencies::{Dependency, MissingDependencies};
+use crate::peers::OperatorPeers;
 use crate::reconcile::Context;
 use crate::reload;
-use crate::roster::Roster;
-use crate::values::holder;
+use crate::values::source_resource;
 
-/// How long other operators have to announce themselves before a resource counts as chosen by none.
-const ANNOUNCEMENT: Duration = Duration::from_secs(2);
+/// How long other operators have to publish their Leases before a resource counts as selected by none.
+const PEER_GRACE_PERIOD: Duration = Duration::from_secs(2);
 /// How long the start waits for the release records.
 const RECORDS_TIMEOUT: Duration = Duration::from_secs(10);
 /// The first and the longest pause between checks for a kind that is missing.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
+const DISCOVERY_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
 
 /// How an operator runs.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The entries of `watches.yaml`; their charts are paths.
     pub watches: Vec<Entry>,
-    /// The namespaces that are watched; none is all of them.
+    /// The namespaces that are watched; empty is all of them.
     pub namespaces: Vec<String>,
-    /// Where the operator itself is.
-    pub home: String,
-    /// Who it is; another one after each start.
+    /// The namespace of the operator itself.
+    pub namespace: String,
+    /// The identity of the process, different after each start.
     pub identity: String,
     /// The pod or machine that it runs on.
     pub host: String,
-    /// How many resources of a kind are worked on at the same time.
+    /// How many resources of a kind are reconciled at the same time.
     pub concurrency: usize,
-    /// How often resources are looked at even if nothing happens.
-    pub period: Option<Duration>,
-    /// Where metrics are served; nothing is nowhere.
+    /// How often resources are reconciled without an event.
+    pub reconcile_period: Option<Duration>,
+    /// The address of the metrics server, if there is one.
     pub metrics: Option<String>,
     /// Whether metrics are served with TLS.
     pub metrics_secure: bool,
-    /// Whether only those read metrics whom the cluster lets.
-    pub metrics_guarded: bool,
-    /// Where probes are served; nothing is nowhere.
+    /// Whether the API server authenticates and authorizes the readers of metrics.
+    pub metrics_require_rbac: bool,
+    /// The address of the probes, if they are served.
     pub probes: Option<String>,
-    /// Whether one of several leads.
+    /// The lease of the leader, if only one of several operators may work.
     pub election: Option<Election>,
     /// Whether override values are hidden in Events.
     pub hide_overrides: bool,
-    /// How many revisions are kept.
+    /// How many revisions of a release are kept.
     pub history: usize,
-    /// Whether charts are loaded anew when their files change.
+    /// Whether charts are reloaded when their files change.
     pub reload: bool,
-    /// The version of this program.
+    /// The version of the program.
     pub version: &'static str,
 }
 
-/// A Lease that one of several operators holds.
+/// The lease that the leader of several operators holds.
 #[derive(Clone, Debug)]
 pub struct Election {
     /// Its name.
@@ -108,33 +108,39 @@ pub async fn run(
         metrics: settings.metrics.clone().map(|address| MetricsServer {
             address,
             tls,
-            require_rbac: settings.metrics_guarded,
+            require_rbac: settings.metrics_require_rbac,
         }),
         leader_election: election
             .map(|Election { id, namespace }| LeaderElection::new(namespace, id, &settings.identity)),
     };
     let identity = settings.identity.clone();
-    let roster = Roster::new(&settings.home, &settings.host, &settings.watches, &settings.namespaces);
+    let peers =
+        OperatorPeers::new(&settings.namespace, &settings.host, &settings.watches, &settings.namespaces);
     let manager = Manager::new(client.clone(), &options, log);
-    let work = operate(manager.clone(), settings, roster.clone());
+    let work = operate(manager.clone(), settings, peers.clone());
     let stop = async {
         stop.await;
-        roster.leave(&client, &identity).await;
+        peers.withdraw(&client, &identity).await;
     };
     Ok(manager.run(options, work, stop).await?)
 }
 
-/// Waits until the cluster knows a kind.
-async fn find(kinds: &DiscoveryCache, kind: &Kind, log: &Log, missing: &Missing) -> Resource {
-    let mut pause = PAUSES.0;
-    let mut said = false;
+/// Waits until the API server serves a kind.
+async fn wait_for_kind(
+    kinds: &DiscoveryCache,
+    kind: &Kind,
+    log: &Log,
+    missing: &MissingDependencies,
+) -> Resource {
+    let mut pause = DISCOVERY_PAUSES.0;
+    let mut logged = false;
     loop {
         let why = match kinds.refresh().await {
             Ok(discovery) => match discovery.find(kind) {
                 Some(resource) => {
-                    missing.well(kind, "");
-                    if said {
-                        log.info("the kind is there now", &[("kind", kind)]);
+                    missing.watch_recovered(kind, "");
+                    if logged {
+                        log.info("the API server serves the kind now", &[("kind", kind)]);
                     }
                     return resource.clone();
                 }
@@ -145,18 +151,18 @@ async fn find(kinds: &DiscoveryCache, kind: &Kind, log: &Log, missing: &Missing)
             },
             Err(error) => error.to_string(),
         };
-        if !said {
+        if !logged {
             log.error(&why, &[("kind", kind)]);
-            missing.trouble(kind, "", &WatchFailure { kind: WatchFailureKind::NotFound, message: why });
-            said = true;
+            missing.watch_failed(kind, "", &WatchFailure { kind: WatchFailureKind::NotFound, message: why });
+            logged = true;
         }
         tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(PAUSES.1);
+        pause = (pause * 2).min(DISCOVERY_PAUSES.1);
     }
 }
 
 /// Runs the controllers of all entries of `watches.yaml`.
-async fn operate(manager: Rc<Manager>, settings: Settings, roster: Rc<Roster>) -> Infallible {
+async fn operate(manager: Rc<Manager>, settings: Settings, peers: Rc<OperatorPeers>) -> Infallible {
     let (client, log) = (&manager.client, &manager.log);
     // A standby is ready: a rollout that waits for it would wait for the leader that it replaces.
     manager.ready.set_unhealthy("cluster", "the resources are not known yet");
@@ -171,28 +177,32 @@ async fn operate(manager: Rc<Manager>, settings: Settings, roster: Rc<Roster>) -
     }
     let names = settings.watches.iter().zip(&charts).map(|(watch, chart)| match chart {
         Ok(chart) => chart.name.clone(),
-        // A chart is usually named like its folder.
+        // A chart usually has the name of its directory.
         Err(_) => watch.chart.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned(),
     });
     let names: Vec<String> = names.collect();
-    let missing = Rc::new(Missing::new(&manager.registry, manager.recorder.clone(), roster.about()));
-    let hub = Hub::new(client.clone(), log.clone(), namespaces.clone(), &names, missing.clone());
-    let mut context = Context::new(&manager, kinds.clone(), hub.clone(), roster.clone());
+    let missing = Rc::new(MissingDependencies::new(
+        &manager.registry,
+        manager.recorder.clone(),
+        peers.lease_reference(),
+    ));
+    let informers = Informers::new(client.clone(), log.clone(), namespaces.clone(), &names, missing.clone());
+    let mut context = Context::new(&manager, kinds.clone(), informers.clone(), peers.clone());
     context.history = settings.history;
     context.hide_overrides = settings.hide_overrides;
-    context.period = settings.period;
+    context.reconcile_period = settings.reconcile_period;
     let context = Rc::new(context);
     let created = manager.registry.gauge(
         "resource_created_at_seconds",
         "Timestamp at which a resource was created.",
         &["name", "namespace", "group", "version", "kind"],
     );
-    hub.watch(&Resource::core("Secret", "secrets", true));
+    informers.watch(&Resource::core("Secret", "secrets", true));
     {
-        // An operator that may only read its own namespace sees only the operators there.
-        let namespace = (!settings.namespaces.is_empty()).then(|| settings.home.clone());
-        let hub = hub.clone();
-        roster.begin(client, &settings.identity, namespace, log, move || hub.enqueue_all());
+        // An operator that is restricted to namespaces may list the Leases of its own one only.
+        let namespace = (!settings.namespaces.is_empty()).then(|| settings.namespace.clone());
+        let informers = informers.clone();
+        peers.start(client, &settings.identity, namespace, log, move || informers.enqueue_all());
     }
     let mut starting = JoinSet::new();
     for (entry, chart) in settings.watches.iter().cloned().zip(charts) {
@@ -204,13 +214,13 @@ async fn operate(manager: Rc<Manager>, settings: Settings, roster: Rc<Roster>) -
             if let Err(why) = &chart {
                 let about: [(&str, &dyn std::fmt::Display); 2] = [("kind", &entry.kind), ("error", why)];
                 log.error("the chart cannot be used, and is waited for", &about);
-                missing.set(&entry.kind, "chart", Some(What::Chart));
+                missing.set(&entry.kind, "chart", Some(Dependency::Chart));
             }
-            let resource = find(&kinds, &entry.kind, log, &missing).await;
-            let home = settings.home.clone();
-            let controller = Controller::new(entry, resource, chart, home, log, created, missing);
-            context.hub.join(controller.clone());
-            records_synced(&context.hub).await;
+            let resource = wait_for_kind(&kinds, &entry.kind, log, &missing).await;
+            let namespace = settings.namespace.clone();
+            let controller = ChartController::new(entry, resource, chart, namespace, log, created, missing);
+            context.informers.register(controller.clone());
+            wait_for_records(&context.informers).await;
             start(&manager, &controller, &context, &namespaces, &settings).await;
         });
     }
@@ -220,16 +230,16 @@ async fn operate(manager: Rc<Manager>, settings: Settings, roster: Rc<Roster>) -
     std::future::pending().await
 }
 
-/// Waits until the release records are known, so that a resource in its desired state needs no request. Where the operator
-/// may not list them, it goes on without.
-async fn records_synced(hub: &Hub) {
+/// Waits until the release records are listed, so that a resource in its desired state needs no request. Continues
+/// after a timeout, because the operator may lack the permission to list them.
+async fn wait_for_records(informers: &Informers) {
     let secrets = Kind::new("v1", "Secret");
-    let _ = tokio::time::timeout(RECORDS_TIMEOUT, hub.wait_for_sync(&secrets)).await;
+    let _ = tokio::time::timeout(RECORDS_TIMEOUT, informers.wait_for_sync(&secrets)).await;
 }
 
 /// Reconciles the resources of one entry of `watches.yaml`.
 struct ChartReconciler {
-    controller: Rc<Controller>,
+    controller: Rc<ChartController>,
     context: Rc<Context>,
 }
 
@@ -241,16 +251,16 @@ impl Reconciler for ChartReconciler {
     }
 }
 
-/// Starts the informers and workers of a controller, and waits until all resources are known.
+/// Starts the informers and workers of a controller, and waits until all resources are listed.
 async fn start(
     manager: &Manager,
-    controller: &Rc<Controller>,
+    controller: &Rc<ChartController>,
     context: &Rc<Context>,
     namespaces: &[Option<String>],
     settings: &Settings,
 ) {
-    let everywhere = [None];
-    let namespaces = if controller.namespaced() { namespaces } else { &everywhere };
+    let cluster = [None];
+    let namespaces = if controller.namespaced() { namespaces } else { &cluster };
     let client = &manager.client;
     let mut resources = Vec::new();
     for namespace in namespaces {
@@ -260,21 +270,23 @@ async fn start(
             ..ListWatch::new(controller.resource.clone(), Representation::Full)
         };
         let handler = controller.clone();
-        let mut round = Round::of(namespace.clone());
-        resources.push(Informer::start(client, list_watch, move |event| handler.take(&mut round, event)));
+        let mut list = ListState::new(namespace.clone());
+        resources.push(Informer::start(client, list_watch, move |event| {
+            handler.handle_event(&mut list, event);
+        }));
         if !controller.watch.selector_text.is_empty() {
-            controller.keep(watch_unselected(controller, context, client, namespace.clone()));
+            controller.add_informer(watch_unselected(controller, context, client, namespace.clone()));
         }
         for source in &controller.watch.values_from {
             let list_watch = ListWatch {
                 namespace: namespace.clone(),
                 field_selector: format!("metadata.name={}", source.name),
-                ..ListWatch::new(holder(source.kind), Representation::Metadata)
+                ..ListWatch::new(source_resource(source.kind), Representation::Metadata)
             };
             let handler = controller.clone();
-            controller.keep(Informer::start(client, list_watch, move |event| {
+            controller.add_informer(Informer::start(client, list_watch, move |event| {
                 if let WatchEvent::Applied(object) | WatchEvent::Deleted(object) = &event {
-                    handler.sources_changed(object);
+                    handler.values_source_changed(object);
                 }
             }));
         }
@@ -291,13 +303,12 @@ async fn start(
     for informer in &resources {
         informer.wait_for_sync().await;
     }
-    resources.into_iter().for_each(|informer| controller.keep(informer));
+    resources.into_iter().for_each(|informer| controller.add_informer(informer));
 }
 
-/// Watches the resources that the selector does not choose, and reports those that no operator chooses. Their metadata is
-/// enough.
+/// Watches the resources that the selector does not match, by metadata, and reports those that no operator selects.
 fn watch_unselected(
-    controller: &Rc<Controller>,
+    controller: &Rc<ChartController>,
     context: &Rc<Context>,
     client: &Client,
     namespace: Option<String>,
@@ -307,21 +318,21 @@ fn watch_unselected(
     let (controller, context) = (controller.clone(), context.clone());
     Informer::start(client, list_watch, move |event| {
         let WatchEvent::Applied(object) = event else { return };
-        let custom = Custom(object);
-        let (labels, key) = (custom.labels(), custom.key());
+        let cr = CustomResource(object);
+        let (labels, key) = (cr.labels(), cr.key());
         if controller.watch.selector.matches(&labels) {
             return;
         }
         let (controller, context) = (controller.clone(), context.clone());
         tokio::task::spawn_local(async move {
-            // The operators that may choose it announce themselves first.
-            tokio::time::sleep(ANNOUNCEMENT).await;
-            let Some(why) = context.roster.orphan(&controller.watch.kind, &key, &labels) else { return };
+            // An operator that selects it may be about to publish its Lease.
+            tokio::time::sleep(PEER_GRACE_PERIOD).await;
+            let Some(why) = context.peers.unclaimed(&controller.watch.kind, &key, &labels) else { return };
             let found = context.client.get(&controller.resource, key.namespace(), key.name()).await;
             if let Ok(Some(object)) = found
-                && Custom(object.clone()).labels() == labels
+                && CustomResource(object.clone()).labels() == labels
             {
-                context.report_orphan(&controller, &object, &why).await;
+                context.report_unclaimed(&controller, &object, &why).await;
             }
         });
     })

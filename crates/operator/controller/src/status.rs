@@ -1,59 +1,59 @@
-//! What a resource says of itself.
+//! The status of a custom resource: its conditions and fields.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-/// A condition.
+/// A condition of a status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// Its type.
     pub kind: &'static str,
     /// True, False or Unknown.
     pub status: &'static str,
-    /// One word.
+    /// Its reason, in CamelCase.
     pub reason: String,
-    /// A sentence.
+    /// Its message.
     pub message: String,
 }
 
 impl Condition {
-    /// One that holds, or not.
+    /// A condition that is True or False.
     pub fn new(
         kind: &'static str,
-        holds: bool,
+        is_true: bool,
         reason: impl Into<String>,
         message: impl Into<String>,
     ) -> Self {
-        let status = if holds { "True" } else { "False" };
-        Self { kind, status, reason: reason.into(), message: clip(message.into()) }
+        let status = if is_true { "True" } else { "False" };
+        Self { kind, status, reason: reason.into(), message: truncate(message.into()) }
     }
 }
 
-/// The longest message that is written: a status is no log.
-const LONGEST: usize = 8 << 10;
+/// The longest message in bytes.
+const MAX_MESSAGE: usize = 8 << 10;
 
-fn clip(mut text: String) -> String {
-    if text.len() > LONGEST {
-        let end = (0..=LONGEST).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+fn truncate(mut text: String) -> String {
+    if text.len() > MAX_MESSAGE {
+        let end = (0..=MAX_MESSAGE).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         text.truncate(end);
         text.push('…');
     }
     text
 }
 
-/// What is said of a resource.
+/// A change of the status of a resource.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Conditions that are said anew.
+    /// Conditions to set.
     pub set: Vec<Condition>,
-    /// Conditions that do not hold any more.
+    /// Types of conditions to remove.
     pub clear: Vec<&'static str>,
-    /// Other fields of the status; null takes one away.
+    /// Other fields to set; null removes one.
     pub fields: Map<String, Value>,
 }
 
 impl Report {
-    /// The status afterwards; nothing when it is the same as before.
+    /// The status with the change; `None` when it stays the same.
     pub fn apply(&self, before: &Value, now: Timestamp) -> Option<Value> {
         let mut after = before.as_object().cloned().unwrap_or_default();
         let mut conditions: Vec<Value> =
@@ -95,10 +95,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_of_a_condition_changes_with_its_status_only() {
+    fn transition_time_changes_only_with_the_status() {
         let at = |second: i64| Timestamp::from_second(second).unwrap();
-        let report = |holds, message: &str| Report {
-            set: vec![Condition::new("Ready", holds, "R", message)],
+        let report = |is_true, message: &str| Report {
+            set: vec![Condition::new("Ready", is_true, "R", message)],
             ..Report::default()
         };
         let first = report(false, "a").apply(&json!({}), at(0)).unwrap();
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_say_stays() {
+    fn keeps_conditions_and_fields_of_others() {
         let before = json!({"conditions": [{"type": "Theirs", "status": "True"}, {"type": "ReleaseFailed", "status": "True"}], "x": 1});
         let report = Report { clear: vec!["ReleaseFailed"], ..Report::default() };
         let after = report.apply(&before, Timestamp::UNIX_EPOCH).unwrap();

@@ -1,5 +1,5 @@
-//! The values of a release: what the resource wants, over what Secrets and ConfigMaps say, under what the operator
-//! overrides.
+//! The values of a release: those of Secrets and ConfigMaps, then the resource's spec, then the overrides of
+//! `watches.yaml`; later ones take precedence.
 
 use podium_chart::chart::merge_maps;
 use podium_client::{Client, client};
@@ -13,54 +13,54 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::chart::hex;
-use crate::custom::Custom;
+use crate::custom_resource::CustomResource;
 
-/// Why there are no values.
+/// Why the values cannot be collected.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The resource does not say what values are.
+    /// The spec is not a map.
     #[error("the spec of the resource is no map: write what the chart's values should be into it")]
     NoSpec,
-    /// An override is none.
+    /// An override is invalid.
     #[error(transparent)]
     Override(#[from] overrides::Error),
-    /// What values come from is not there.
+    /// A Secret or ConfigMap is missing or invalid.
     #[error("valuesFrom: {0}")]
     Source(String),
-    /// The server says no, or nothing.
+    /// A request failed.
     #[error(transparent)]
     Client(#[from] client::Error),
 }
 
-/// Values, and what they come from.
-pub struct Found {
-    /// All of them.
+/// The values of a resource and the versions of their sources.
+pub struct CollectedValues {
+    /// The coalesced values.
     pub values: Map,
-    /// The versions of the Secrets and ConfigMaps.
-    pub sources: Vec<String>,
+    /// The resource versions of the Secrets and ConfigMaps.
+    pub source_versions: Vec<String>,
 }
 
 /// Collects the values of a resource.
-pub async fn collect(client: &Client, watch: &Watch, custom: &Custom) -> Result<Found, Error> {
-    let spec = custom.spec().ok_or(Error::NoSpec)?;
+pub async fn collect(client: &Client, watch: &Watch, cr: &CustomResource) -> Result<CollectedValues, Error> {
+    let spec = cr.spec().ok_or(Error::NoSpec)?;
     let mut values = Map::new();
-    let mut sources = Vec::new();
+    let mut source_versions = Vec::new();
     for source in &watch.values_from {
-        let (more, version) = read(client, source, custom.namespace()).await?;
+        let (more, version) = read_source(client, source, cr.namespace()).await?;
         merge_maps(&mut values, more);
-        sources.push(version);
+        source_versions.push(version);
     }
     let spec = json_to_node(Value::Object(spec));
     merge_maps(&mut values, spec.as_map().cloned().unwrap_or_default());
     overrides::apply(&watch.override_values, &mut values, As::Strings, &|name: &str| {
         std::env::var(name).ok()
     })?;
-    Ok(Found { values, sources })
+    Ok(CollectedValues { values, source_versions })
 }
 
-/// The values that a Secret or ConfigMap holds under a key, and its version.
-async fn read(client: &Client, source: &ValuesFrom, namespace: &str) -> Result<(Map, String), Error> {
-    let resource = holder(source.kind);
+/// The values under a key of a Secret or ConfigMap, and its resource version.
+async fn read_source(client: &Client, source: &ValuesFrom, namespace: &str) -> Result<(Map, String), Error> {
+    let resource = source_resource(source.kind);
     let what = format!("the {} {namespace}/{}", resource.kind.kind, source.name);
     let Some(object) = client.get(&resource, Some(namespace), &source.name).await? else {
         return match source.optional {
@@ -78,22 +78,22 @@ async fn read(client: &Client, source: &ValuesFrom, namespace: &str) -> Result<(
             Error::Source(format!("{what}: its key {:?} is damaged at byte {at}", source.key))
         })?,
     };
-    // What is wrong in a Secret is not repeated: it might be secret.
+    // The parser's message may quote the content of a Secret, so only the line is reported.
     let map = yaml::parse_object(&text, 0).map_err(|e| {
         Error::Source(format!("{what}: its key {:?} is no map in YAML (line {})", source.key, e.pos().line))
     })?;
     Ok((map, version.to_owned()))
 }
 
-/// What holds values.
-pub fn holder(kind: Holder) -> Resource {
+/// The API resource of a values source.
+pub fn source_resource(kind: Holder) -> Resource {
     match kind {
         Holder::Secret => Resource::core("Secret", "secrets", true),
         Holder::ConfigMap => Resource::core("ConfigMap", "configmaps", true),
     }
 }
 
-/// What a render depends on, in digits: the values and the chart.
+/// The digest of the input of a render: the values and the chart.
 pub fn digest(values: &Map, chart: &str) -> String {
     let mut hasher = Sha256::new();
     hasher.update(chart);
@@ -102,14 +102,14 @@ pub fn digest(values: &Map, chart: &str) -> String {
     hex(&hasher.finalize())
 }
 
-/// Values that the chart does not know: they are not in its defaults, where it has defaults for others beside them.
+/// The values that the chart does not know: they are missing in its defaults, while their siblings have defaults.
 pub fn unknown(values: &Map, defaults: &Node) -> Vec<String> {
-    /// How many are told.
+    /// How many are reported.
     const MOST: usize = 8;
     let mut out = Vec::new();
     let mut work = vec![(String::new(), values, defaults)];
     while let Some((path, values, defaults)) = work.pop() {
-        // A map without defaults is for the user to fill.
+        // A map without defaults takes any keys.
         let Some(known) = defaults.as_map().filter(|map| !map.is_empty()) else { continue };
         for (key, value) in values.iter() {
             let path = if path.is_empty() { key.to_string() } else { format!("{path}.{key}") };

@@ -72,14 +72,14 @@ pub fn watches(path: &str, needed: bool) -> Result<Watches> {
     Ok(watches)
 }
 
-fn settings(matches: &ArgMatches, home: &str) -> Result<Settings> {
+fn settings(matches: &ArgMatches, namespace: &str) -> Result<Settings> {
     let file = one(matches, "watches-file").unwrap_or("watches.yaml");
     let number = |name: &str| -> Result<Option<usize>> {
         let read =
             |text: &str| text.parse().with_context(|| format!("--{name} {text}: write a whole number"));
         one(matches, name).map(read).transpose()
     };
-    let period = match one(matches, "reconcile-period") {
+    let reconcile_period = match one(matches, "reconcile-period") {
         None => None,
         Some(text) => {
             let time = gotime::Duration::parse(text)
@@ -99,7 +99,7 @@ fn settings(matches: &ArgMatches, home: &str) -> Result<Settings> {
         (false, _) => None,
         (true, None) => bail!("--leader-elect needs a name: give --leader-election-id NAME"),
         (true, Some(id)) => {
-            let namespace = one(matches, "leader-election-namespace").unwrap_or(home).to_owned();
+            let namespace = one(matches, "leader-election-namespace").unwrap_or(namespace).to_owned();
             Some(Election { id, namespace })
         }
     };
@@ -119,14 +119,14 @@ fn settings(matches: &ArgMatches, home: &str) -> Result<Settings> {
     Ok(Settings {
         watches,
         namespaces: namespaces.collect(),
-        home: home.to_owned(),
+        namespace: namespace.to_owned(),
         identity: format!("{host}_{:08x}", u32::from_le_bytes(random)),
         host,
         concurrency: number("max-concurrent-reconciles")?.unwrap_or(CONCURRENCY),
-        period,
+        reconcile_period,
         metrics: address(matches, "metrics-bind-address", ":8080")?,
         metrics_secure: on(matches, "metrics-secure"),
-        metrics_guarded: on(matches, "metrics-require-rbac"),
+        metrics_require_rbac: on(matches, "metrics-require-rbac"),
         probes: address(matches, "health-probe-bind-address", ":8081")?,
         election,
         hide_overrides: on(matches, "suppress-override-values"),

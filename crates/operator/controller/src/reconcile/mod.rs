@@ -1,259 +1,126 @@
-//! What is done for one resource: observe, validate, plan, apply, report.
+//! The reconcile of a custom resource: observe, validate, plan, apply, report.
+//!
+//! From the event to the status, in reading order:
+//!
+//! 1. `chart_controller.rs`: events of custom resources become state and keys in the work queue.
+//! 2. `informers.rs`: so do events of the objects and records of releases.
+//! 3. `reconcile/mod.rs`, this file: the driver.
+//! 4. `observe.rs`: is the last sync up to date? If not, reads the resource.
+//! 5. `plan.rs`: validates the resource, collects its values and decides whether there is anything to deploy.
+//! 6. `ownership.rs`: adds the finalizer, and checks that the release belongs to the resource.
+//! 7. `sync.rs`: installs or upgrades the release.
+//! 8. `repair_drift.rs`: applies objects again that other clients changed or deleted.
+//! 9. `check_readiness.rs`: reads the objects whose readiness may have changed.
+//! 10. `report.rs`: writes conditions, Events and log lines.
+//!
+//! A resource that is being deleted goes from 4 to `uninstall.rs`. A resource that fails keeps its deployed revision,
+//! which 8 repairs while it backs off. `context.rs` has what the steps share, `error.rs` how they fail.
 
-mod bring;
-mod claim;
-mod keep;
-mod look;
-mod remove;
+mod check_readiness;
+mod context;
+mod error;
+mod observe;
+mod ownership;
+mod plan;
+mod repair_drift;
 mod report;
+mod sync;
+mod uninstall;
 
-use std::cell::RefCell;
-use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
-use podium_chart::capabilities::{Capabilities, KubeVersion};
-use podium_client::discovery::ServerVersion;
-use podium_client::{Client, Discovery, DiscoveryCache, ObjectKey, client};
-use podium_controller::Manager;
-use podium_controller::cpu_pool::CpuPool;
-use podium_controller::events::{EventRecorder, EventType};
-use podium_controller::log::Log;
+use podium_client::ObjectKey;
 use podium_controller::work_queue::ReconcileResult;
-use podium_meta::Kind;
-use podium_release::engine::{self, Engine, ReleaseOwner, Reporter};
-use podium_release::{Driver, ReadAfterWrite, Store};
-use podium_sprig::gotime::Location;
+use podium_release::engine::Reporter;
 
-use crate::chart::Chart;
-use crate::controller::Controller;
-use crate::custom::Custom;
-use crate::hub::Hub;
-use crate::missing::What;
-use crate::roster::{Role, Roster};
+pub use self::context::Context;
+use self::error::ReconcileError;
+use crate::chart_controller::ChartController;
+use crate::missing_dependencies::Dependency;
+use crate::peers::Role;
+use crate::resource_state::ResourceState;
 
-/// What all reconciles of a process share.
-pub struct Context {
-    /// The cluster.
-    pub client: Client,
-    /// Its kinds.
-    pub kinds: Rc<DiscoveryCache>,
-    /// What watches tell.
-    pub hub: Rc<Hub>,
-    /// Which operators there are.
-    pub roster: Rc<Roster>,
-    /// Where Events go.
-    pub recorder: EventRecorder,
-    /// Where lines go.
-    pub log: Log,
-    /// The threads for rendering, hashing and loading charts.
-    pub pool: CpuPool,
-    /// How many revisions are kept.
-    pub history: usize,
-    /// Whether override values are hidden in Events.
-    pub hide_overrides: bool,
-    /// How often resources are looked at even if nothing happens, unless they or their watch say otherwise.
-    pub period: Option<Duration>,
-    /// Up to where records are known.
-    records: ReadAfterWrite,
-    capabilities: RefCell<Option<(Arc<Discovery>, Arc<Capabilities>)>>,
-}
-
-/// Why a resource is not as it should be.
-#[derive(Debug)]
-pub struct Trouble {
-    /// The condition that says so.
-    pub condition: &'static str,
-    /// One word.
-    pub reason: &'static str,
-    /// A sentence.
-    pub message: String,
-    /// Whether there is nobody to tell, or nothing: the server did not answer, or somebody was faster.
-    pub quiet: bool,
-}
-
-impl Trouble {
-    fn new(condition: &'static str, reason: &'static str, message: impl ToString) -> Self {
-        Self { condition, reason, message: message.to_string(), quiet: false }
-    }
-
-    /// The resource cannot be handled at all.
-    fn irreconcilable(reason: &'static str, message: impl ToString) -> Self {
-        Self::new("Irreconcilable", reason, message)
-    }
-}
-
-impl From<client::Error> for Trouble {
-    fn from(error: client::Error) -> Self {
-        let quiet = match &error {
-            client::Error::Unreachable { .. } | client::Error::InvalidResponse { .. } => true,
-            client::Error::Api(status) => status.code == 409,
-            client::Error::Config(_) => false,
-        };
-        Self { quiet, ..Self::irreconcilable("ReconcileError", error) }
-    }
-}
-
-/// Warnings of an engine, as log lines.
-struct Quiet(Log);
-
-impl Reporter for Quiet {
-    fn waiting(&self, what: &str) {
-        self.0.debug("waiting", &[("for", &what)]);
-    }
-
-    fn warn(&self, what: &str) {
-        self.0.info(what, &[]);
-    }
-
-    fn output(&self, pod: &str, container: &str, text: &[u8]) {
-        let text = String::from_utf8_lossy(text);
-        self.0.info(
-            "output of a hook",
-            &[("pod", &pod), ("container", &container), ("text", &text.trim_end())],
-        );
-    }
-}
+/// How long a reconcile runs before a change of the spec cancels it.
+const CANCEL_AFTER: Duration = Duration::from_secs(2);
 
 impl Context {
-    /// The context of all controllers of a manager.
-    pub fn new(manager: &Manager, kinds: Rc<DiscoveryCache>, hub: Rc<Hub>, roster: Rc<Roster>) -> Self {
-        Self {
-            client: manager.client.clone(),
-            kinds,
-            hub,
-            roster,
-            recorder: manager.recorder.clone(),
-            log: manager.log.clone(),
-            pool: manager.pool.clone(),
-            history: 10,
-            hide_overrides: false,
-            period: None,
-            records: ReadAfterWrite::default(),
-            capabilities: RefCell::default(),
-        }
-    }
-
-    /// What templates see of the cluster; read anew when its kinds were.
-    async fn capabilities(&self) -> Result<Arc<Capabilities>, client::Error> {
-        let discovery = self.kinds.get().await?;
-        if let Some((of, known)) = &*self.capabilities.borrow()
-            && Arc::ptr_eq(of, &discovery)
-        {
-            return Ok(known.clone());
-        }
-        let ServerVersion { git_version, major, minor } = ServerVersion::fetch(&self.client).await?;
-        let read = Arc::new(Capabilities {
-            kube_version: KubeVersion { version: git_version, normalized: String::new(), major, minor },
-            api_versions: discovery.api_versions().map(str::to_owned).collect(),
-        });
-        *self.capabilities.borrow_mut() = Some((discovery, read.clone()));
-        Ok(read)
-    }
-
-    /// The releases of a namespace. Records have no owner: collected before the finalizer is done, they could not say
-    /// any more what there is to take away.
-    fn store(&self, namespace: &str) -> Store {
-        self.records.observe(self.hub.heard(&Kind::new("v1", "Secret")));
-        Store::new(self.client.clone(), Driver::Secrets, Some(namespace.to_owned()), Location::UTC)
-            .with_read_after_write(self.records.clone())
-    }
-
-    fn engine<'e>(
-        &'e self,
-        store: &'e Store,
-        listener: &'e Quiet,
-        keeper: Option<&'e dyn ReleaseOwner>,
-    ) -> Engine<'e> {
-        Engine { store, kinds: &self.kinds, reporter: listener as &dyn Reporter, owner: keeper }
-    }
-
-    fn listener(&self, controller: &Controller, key: &ObjectKey) -> Quiet {
-        Quiet(self.log.with("controller", &controller.name).with("resource", key))
-    }
-
-    /// Makes the cluster equal to a resource, and the resource say how that went.
-    pub async fn reconcile(&self, controller: &Controller, key: &ObjectKey) -> ReconcileResult {
-        let Some(card) = controller.card(key) else {
+    /// Reconciles a resource, unless another operator is responsible for it or it backs off.
+    pub async fn reconcile(&self, controller: &ChartController, key: &ObjectKey) -> ReconcileResult {
+        let Some(state) = controller.state(key) else {
             controller.forget(key);
             return ReconcileResult::Done;
         };
-        if let Role::StandBy(who) = self.roster.role(&controller.watch.kind, key, &card.labels) {
-            self.log.debug("somebody older answers", &[("resource", key), ("operator", &who)]);
+        if let Role::Standby(peer) = self.peers.role(&controller.watch.kind, key, &state.labels) {
+            self.log.debug("an older operator is responsible", &[("resource", key), ("operator", &peer)]);
             return ReconcileResult::Done;
         }
-        if let Some(wait) = controller.still_waits(key) {
-            self.keep(controller, key).await;
+        if let Some(wait) = controller.backoff_left(key) {
+            self.repair_deployed(controller, key).await;
             return ReconcileResult::BackingOff(wait);
         }
-        controller.change(key, |card| card.working = card.wish);
-        let work = async {
-            match self.is_settled(controller, key, &card) {
-                true => self.look(controller, key).await,
-                false => self.bring(controller, key).await,
-            }
-        };
+        controller.update_state(key, |state| state.reconciling_hash = state.spec_hash);
         let result = tokio::select! {
             biased;
-            result = work => result,
-            () = outdated(controller, key) => {
-                self.listener(controller, key).warn("the resource has changed: what was under way is left");
+            result = self.converge(controller, key, &state) => result,
+            () = superseded(controller, key) => {
+                self.listener(controller, key).warn("the spec has changed: the running reconcile is cancelled");
                 controller.queue.add(key.clone());
                 return ReconcileResult::Done;
             }
         };
         match result {
-            Ok(verdict) => {
-                controller.forget_failure(key);
-                self.hub.missing.set(&controller.watch.kind, &key.to_string(), None);
-                verdict
+            Ok(result) => {
+                controller.clear_failure(key);
+                self.informers.missing.set(&controller.watch.kind, &key.to_string(), None);
+                result
             }
-            Err(trouble) => {
-                controller.remember_failure(key);
-                let what = What::of(&trouble.message);
-                self.hub.missing.set(&controller.watch.kind, &key.to_string(), what);
-                self.fail(controller, key, &trouble).await;
-                self.keep(controller, key).await;
+            Err(error) => {
+                controller.record_failure(key);
+                let missing = Dependency::from_message(&error.message);
+                self.informers.missing.set(&controller.watch.kind, &key.to_string(), missing);
+                self.report_failure(controller, key, &error).await;
+                self.repair_deployed(controller, key).await;
                 ReconcileResult::Failed
             }
         }
     }
 
-    /// The chart of a controller; a resource waits for one that cannot be used.
-    fn chart(controller: &Controller) -> Result<Arc<Chart>, Trouble> {
-        controller.chart().map_err(|why| Trouble::irreconcilable("ReconcileError", why))
-    }
-
-    fn say(&self, custom: &Custom, mood: EventType, reason: &str, message: &str) {
-        let mut about = podium_controller::events::ObjectReference::from_object(&custom.0);
-        // An Event of something without a namespace is in the default one.
-        about.namespace = about.namespace.or_else(|| Some("default".to_owned()));
-        self.recorder.record(&about, mood, reason, message);
+    /// Brings the release of a resource to its desired state: observes, validates, plans, applies and reports. Sends no
+    /// request when nothing has changed.
+    async fn converge(
+        &self,
+        controller: &ChartController,
+        key: &ObjectKey,
+        state: &ResourceState,
+    ) -> Result<ReconcileResult, ReconcileError> {
+        if !self.is_up_to_date(controller, key, state) {
+            let Some(observed) = self.observe(controller, key).await? else {
+                return Ok(ReconcileResult::Done);
+            };
+            if observed.cr.is_being_deleted() {
+                return self.uninstall(controller, key, &observed.cr).await;
+            }
+            let options = plan::validate(&observed.cr)?;
+            let observed = self.ensure_finalizer(controller, observed).await?;
+            let plan = self.plan(controller, &observed.cr, options).await?;
+            self.sync(controller, key, &observed, plan).await?;
+        }
+        self.repair_drift(controller, key).await?;
+        self.check_readiness(controller, key).await?;
+        self.report(controller, key).await?;
+        Ok(self.next_reconcile(controller, key))
     }
 }
 
-/// How long a reconcile may take before it is interrupted because its resource has changed.
-const LONG: Duration = Duration::from_secs(2);
-
-/// Resolves when a long reconcile works for a spec that has changed since. What it leaves half done, the next reconcile
-/// recovers as after a crash.
-async fn outdated(controller: &Controller, key: &ObjectKey) {
-    tokio::time::sleep(LONG).await;
+/// Resolves when the spec has changed since a long reconcile started. The next reconcile recovers what this one leaves
+/// half done, as after a crash.
+async fn superseded(controller: &ChartController, key: &ObjectKey) {
+    tokio::time::sleep(CANCEL_AFTER).await;
     loop {
-        let changed = controller.changed.notified();
-        if controller.card(key).is_none_or(|card| card.wish != card.working) {
+        let changed = controller.spec_changed.notified();
+        if controller.state(key).is_none_or(|state| state.spec_hash != state.reconciling_hash) {
             return;
         }
         changed.await;
-    }
-}
-
-/// What an engine's error is in a condition.
-fn release_trouble(install: bool, error: engine::Error) -> Trouble {
-    let reason = if install { "InstallError" } else { "UpgradeError" };
-    match error {
-        engine::Error::Client(error) => error.into(),
-        engine::Error::Store(podium_release::Error::Client(error)) => error.into(),
-        error => Trouble::new("ReleaseFailed", reason, error),
     }
 }

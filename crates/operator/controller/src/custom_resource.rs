@@ -1,4 +1,4 @@
-//! A custom resource as the operator sees it.
+//! A custom resource whose spec is the values of a chart.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,32 +7,32 @@ use podium_client::ObjectKey;
 use podium_sprig::gotime;
 use serde_json::{Map, Value, json};
 
-use crate::names::{ANNOTATIONS, FINALIZERS};
+use crate::names::{ANNOTATION_PREFIX, FINALIZERS};
 
 /// A custom resource.
 #[derive(Clone, Debug)]
-pub struct Custom(pub Value);
+pub struct CustomResource(pub Value);
 
-/// What the annotations of a resource say about how it is handled.
+/// The options of reconciles that a resource sets by annotations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wishes {
-    /// No hooks when it is installed.
-    pub install_without_hooks: bool,
-    /// No hooks when it is upgraded.
-    pub upgrade_without_hooks: bool,
-    /// No hooks when it is uninstalled.
-    pub uninstall_without_hooks: bool,
-    /// Its objects are gone before it is.
+pub struct ReconcileOptions {
+    /// Installs without hooks.
+    pub install_disable_hooks: bool,
+    /// Upgrades without hooks.
+    pub upgrade_disable_hooks: bool,
+    /// Uninstalls without hooks.
+    pub uninstall_disable_hooks: bool,
+    /// Waits until all objects are gone before the finalizer is removed.
     pub uninstall_wait: bool,
-    /// For the history.
+    /// The description of the first revision.
     pub install_description: String,
-    /// For the history.
+    /// The description of later revisions.
     pub upgrade_description: String,
-    /// How often it is looked at even if nothing happens.
-    pub period: Option<Duration>,
+    /// How often the resource is reconciled without an event.
+    pub reconcile_period: Option<Duration>,
 }
 
-impl Custom {
+impl CustomResource {
     fn text(&self, path: &str) -> &str {
         self.0.pointer(path).and_then(Value::as_str).unwrap_or_default()
     }
@@ -41,7 +41,7 @@ impl Custom {
         self.0.pointer(path).and_then(Value::as_object)
     }
 
-    /// Which one it is.
+    /// Its namespace and name.
     pub fn key(&self) -> ObjectKey {
         ObjectKey::from_object(&self.0)
     }
@@ -51,7 +51,7 @@ impl Custom {
         self.text("/metadata/name")
     }
 
-    /// Its namespace; empty for one of the whole cluster.
+    /// Its namespace; empty for a cluster-scoped resource.
     pub fn namespace(&self) -> &str {
         self.text("/metadata/namespace")
     }
@@ -61,29 +61,29 @@ impl Custom {
         self.text("/metadata/uid")
     }
 
-    /// Its version as a number; 0 when it has none.
-    pub fn number(&self) -> u64 {
-        self.version().parse().unwrap_or(0)
-    }
-
-    /// Its version.
-    pub fn version(&self) -> &str {
+    /// Its resource version.
+    pub fn resource_version(&self) -> &str {
         self.text("/metadata/resourceVersion")
     }
 
-    /// How often its wish has changed.
+    /// Its resource version as a number; 0 when it has none.
+    pub fn resource_version_number(&self) -> u64 {
+        self.resource_version().parse().unwrap_or(0)
+    }
+
+    /// Its generation, which counts changes of its spec.
     pub fn generation(&self) -> i64 {
         self.0.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0)
     }
 
-    /// When it was made, in seconds since 1970.
-    pub fn created(&self) -> f64 {
+    /// Its creation timestamp, in seconds since 1970.
+    pub fn creation_seconds(&self) -> f64 {
         let time = self.text("/metadata/creationTimestamp").parse::<jiff::Timestamp>();
         time.map_or(0.0, |time| time.as_second() as f64)
     }
 
-    /// Whether it is being deleted.
-    pub fn is_deleted(&self) -> bool {
+    /// Whether it has a deletion timestamp.
+    pub fn is_being_deleted(&self) -> bool {
         self.0.pointer("/metadata/deletionTimestamp").is_some()
     }
 
@@ -93,7 +93,8 @@ impl Custom {
         pairs.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
     }
 
-    /// What it wants; nothing when that is no map. Who applies an empty spec may find that the server has dropped it.
+    /// Its spec; `None` when that is not a map. A missing spec is empty, because API servers drop an empty one that is
+    /// applied.
     pub fn spec(&self) -> Option<Map<String, Value>> {
         match self.0.get("spec") {
             None | Some(Value::Null) => Some(Map::new()),
@@ -106,53 +107,55 @@ impl Custom {
         self.0.get("status").cloned().unwrap_or_else(|| json!({}))
     }
 
-    /// The finalizers.
+    /// Its finalizers.
     pub fn finalizers(&self) -> Vec<&str> {
         let list = self.0.pointer("/metadata/finalizers").and_then(Value::as_array);
         list.into_iter().flatten().filter_map(Value::as_str).collect()
     }
 
-    /// Whether one of the finalizers is the operator's.
-    pub fn is_held(&self) -> bool {
+    /// Whether it has a finalizer of the operator.
+    pub fn has_finalizer(&self) -> bool {
         self.finalizers().iter().any(|name| FINALIZERS.contains(name))
     }
 
-    /// The reference that makes it the owner of an object.
-    pub fn reference(&self) -> Value {
+    /// The owner reference of the objects that it owns.
+    pub fn owner_reference(&self) -> Value {
         json!({"apiVersion": self.text("/apiVersion"), "kind": self.text("/kind"), "name": self.name(),
             "uid": self.uid(), "controller": true, "blockOwnerDeletion": true})
     }
 
-    /// What its annotations say; a duration that is none is an error.
-    pub fn wishes(&self) -> Result<Wishes, String> {
+    /// The options in its annotations; an invalid duration is an error.
+    pub fn reconcile_options(&self) -> Result<ReconcileOptions, String> {
         let annotations = self.map("/metadata/annotations");
         let text = |name: &str| {
-            let key = format!("{ANNOTATIONS}{name}");
+            let key = format!("{ANNOTATION_PREFIX}{name}");
             annotations.and_then(|map| map.get(&key)).and_then(Value::as_str).unwrap_or_default()
         };
         let on = |name: &str| matches!(text(name), "1" | "t" | "T" | "true" | "TRUE" | "True");
-        let period = match text("reconcile-period") {
+        let reconcile_period = match text("reconcile-period") {
             "" => None,
-            said => {
-                let parsed = gotime::Duration::parse(said).map_err(|e| {
-                    format!("the annotation {ANNOTATIONS}reconcile-period is no duration: {e}; write 90s, 5m or 1h")
+            period => {
+                let parsed = gotime::Duration::parse(period).map_err(|e| {
+                    format!(
+                        "the annotation {ANNOTATION_PREFIX}reconcile-period is no duration: {e}; write 90s, 5m or 1h"
+                    )
                 })?;
                 Some(Duration::from_nanos(u64::try_from(parsed.nanoseconds()).unwrap_or(0)))
             }
         };
-        Ok(Wishes {
-            install_without_hooks: on("install-disable-hooks"),
-            upgrade_without_hooks: on("upgrade-disable-hooks"),
-            uninstall_without_hooks: on("uninstall-disable-hooks"),
+        Ok(ReconcileOptions {
+            install_disable_hooks: on("install-disable-hooks"),
+            upgrade_disable_hooks: on("upgrade-disable-hooks"),
+            uninstall_disable_hooks: on("uninstall-disable-hooks"),
             uninstall_wait: on("uninstall-wait"),
             install_description: text("install-description").to_owned(),
             upgrade_description: text("upgrade-description").to_owned(),
-            period,
+            reconcile_period,
         })
     }
 
-    /// Everything that a reconcile depends on, but for the resource's status.
-    pub fn wish(&self) -> u64 {
+    /// A hash of the desired state: everything that a reconcile depends on except the status.
+    pub fn spec_hash(&self) -> u64 {
         let parts = [
             self.0.get("spec").map(ToString::to_string),
             self.0.pointer("/metadata/annotations").map(ToString::to_string),
@@ -171,24 +174,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn annotations_are_wishes() {
-        let custom = |key: &str, value: &str| {
-            Custom(json!({"metadata": {"annotations": {format!("{ANNOTATIONS}{key}"): value}}}))
+    fn reads_options_from_annotations() {
+        let cr = |key: &str, value: &str| {
+            CustomResource(json!({"metadata": {"annotations": {format!("{ANNOTATION_PREFIX}{key}"): value}}}))
         };
-        assert!(custom("uninstall-wait", "t").wishes().unwrap().uninstall_wait);
-        assert!(!custom("uninstall-wait", "yes").wishes().unwrap().uninstall_wait);
-        let period = custom("reconcile-period", "1m30s").wishes().unwrap().period;
+        assert!(cr("uninstall-wait", "t").reconcile_options().unwrap().uninstall_wait);
+        assert!(!cr("uninstall-wait", "yes").reconcile_options().unwrap().uninstall_wait);
+        let period = cr("reconcile-period", "1m30s").reconcile_options().unwrap().reconcile_period;
         assert_eq!(period, Some(Duration::from_secs(90)));
-        assert!(custom("reconcile-period", "soon").wishes().unwrap_err().contains("reconcile-period"));
+        let error = cr("reconcile-period", "soon").reconcile_options().unwrap_err();
+        assert!(error.contains("reconcile-period"));
     }
 
     #[test]
-    fn a_status_is_no_wish() {
-        let mut custom = Custom(json!({"metadata": {"uid": "u"}, "spec": {"a": 1}, "status": {"x": 1}}));
-        let before = custom.wish();
-        custom.0["status"] = json!({"x": 2});
-        assert_eq!(custom.wish(), before);
-        custom.0["spec"] = json!({"a": 2});
-        assert_ne!(custom.wish(), before);
+    fn spec_hash_ignores_the_status() {
+        let mut cr = CustomResource(json!({"metadata": {"uid": "u"}, "spec": {"a": 1}, "status": {"x": 1}}));
+        let before = cr.spec_hash();
+        cr.0["status"] = json!({"x": 2});
+        assert_eq!(cr.spec_hash(), before);
+        cr.0["spec"] = json!({"a": 2});
+        assert_ne!(cr.spec_hash(), before);
     }
 }
