@@ -104,7 +104,7 @@ fn command_lines_do_what_opms_do() {
         for (theirs, ours) in chosen.iter().filter_map(|&at| all.get(at)) {
             runs += 1;
             failures.extend(
-                differs((&opm, theirs), (&podium, ours), &home).map(|why| format!("{} {why}", case.rule)),
+                differs((&opm, theirs), (&podium, ours), &home).map(|why| format!("{} {why}", case.mutation)),
             );
         }
         let answer = run(&opm, &["validate", &shown, "-o", "json"], &home);
@@ -114,7 +114,7 @@ fn command_lines_do_what_opms_do() {
             words(value["error"]["message"].as_str().unwrap_or_default())
         };
         if message(&answer) != message(&own) {
-            failures.push(format!("{}: {:?} {:?}", case.rule, message(&answer), message(&own)));
+            failures.push(format!("{}: {:?} {:?}", case.mutation, message(&answer), message(&own)));
         }
         runs += 1;
         if number % 4 == 0 {
