@@ -386,8 +386,8 @@ fn summarize_grants(all: &[Grant], phrase: &str, bump: VersionBump) -> Vec<(Stri
         let (what, verb) = match grant {
             Grant::Url { url, verb } => (url.clone(), verb),
             Grant::Resource { verb, .. } => {
-                let whole = grant.to_string();
-                (whole.strip_prefix(verb.as_str()).unwrap_or(&whole).trim_start().to_owned(), verb)
+                let text = grant.to_string();
+                (text.strip_prefix(verb.as_str()).unwrap_or(&text).trim_start().to_owned(), verb)
             }
         };
         lines.entry(what).or_default().insert(verb);

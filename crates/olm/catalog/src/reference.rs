@@ -63,9 +63,9 @@ pub fn parse(text: &str) -> Result<Reference, Error> {
     if path.to_lowercase() != path {
         return Err(Error::UppercasePath);
     }
-    let whole = format!("{domain}/{rest}");
-    let Some((name, tag, digest)) = split(&whole) else {
-        let lowercase = whole.to_lowercase();
+    let qualified = format!("{domain}/{rest}");
+    let Some((name, tag, digest)) = split(&qualified) else {
+        let lowercase = qualified.to_lowercase();
         return Err(if split(&lowercase).is_some() { Error::Uppercase } else { Error::Format });
     };
     if name.len() > 255 {

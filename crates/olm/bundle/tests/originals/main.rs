@@ -58,11 +58,11 @@ fn kinds(objects: &[String]) -> Vec<String> {
 }
 
 /// Describes the first line in which two texts differ.
-fn difference(ours: &str, theirs: &str) -> String {
-    let at = ours.lines().zip(theirs.lines()).position(|(a, b)| a != b);
-    let at = at.unwrap_or(ours.lines().count().min(theirs.lines().count()));
+fn difference(ours: &str, upstream: &str) -> String {
+    let at = ours.lines().zip(upstream.lines()).position(|(a, b)| a != b);
+    let at = at.unwrap_or(ours.lines().count().min(upstream.lines().count()));
     let show = |text: &str| text.lines().nth(at).unwrap_or("(end)").chars().take(4000).collect::<String>();
-    format!("line {}:\n  ours   {}\n  theirs {}", at + 1, show(ours), show(theirs))
+    format!("line {}:\n  ours   {}\n  upstream {}", at + 1, show(ours), show(upstream))
 }
 
 fn display_findings(findings: &[Finding]) -> String {
@@ -81,15 +81,18 @@ fn with_sorted_images(text: &str) -> Option<serde_json::Value> {
 
 /// Reports whether the outputs differ only in the order of equal images.
 fn differs_only_in_image_order(ours: &Outcome, opm: &UpstreamOutcome) -> bool {
-    let (Ok(ours), UpstreamOutcome::Rendered(theirs)) = (&ours.opm, opm) else { return false };
-    ours != theirs && with_sorted_images(ours).is_some_and(|ours| Some(ours) == with_sorted_images(theirs))
+    let (Ok(ours), UpstreamOutcome::Rendered(upstream)) = (&ours.opm, opm) else { return false };
+    ours != upstream
+        && with_sorted_images(ours).is_some_and(|ours| Some(ours) == with_sorted_images(upstream))
 }
 
 /// Describes how our outcome differs from upstream's.
 fn compare(ours: &Outcome, opm: &UpstreamOutcome, controller: &UpstreamOutcome) -> Option<String> {
     let opm = match (&ours.opm, opm) {
-        (Ok(ours), UpstreamOutcome::Rendered(theirs)) if ours == theirs => None,
-        (Ok(ours), UpstreamOutcome::Rendered(theirs)) => Some(format!("opm: {}", difference(ours, theirs))),
+        (Ok(ours), UpstreamOutcome::Rendered(upstream)) if ours == upstream => None,
+        (Ok(ours), UpstreamOutcome::Rendered(upstream)) => {
+            Some(format!("opm: {}", difference(ours, upstream)))
+        }
         (Ok(_), UpstreamOutcome::Rejected(error)) => Some(format!("opm rejects what we accept: {error}")),
         (Err(findings), UpstreamOutcome::Rendered(_)) => {
             Some(format!("opm accepts what we reject:\n    {}", display_findings(findings)))
@@ -98,12 +101,12 @@ fn compare(ours: &Outcome, opm: &UpstreamOutcome, controller: &UpstreamOutcome) 
         (_, UpstreamOutcome::Objects(_)) => Some("opm: unexpected outcome".to_owned()),
     };
     let controller = match (&ours.controller, controller) {
-        (Ok(ours), UpstreamOutcome::Objects(theirs)) if kinds(ours) != kinds(theirs) => {
-            Some(format!("controller: kinds {:?}, theirs {:?}", kinds(ours), kinds(theirs)))
+        (Ok(ours), UpstreamOutcome::Objects(upstream)) if kinds(ours) != kinds(upstream) => {
+            Some(format!("controller: kinds {:?}, upstream {:?}", kinds(ours), kinds(upstream)))
         }
-        (Ok(ours), UpstreamOutcome::Objects(theirs)) => {
-            let (ours, theirs) = (sorted(ours.clone()).join("\n"), sorted(theirs.clone()).join("\n"));
-            (ours != theirs).then(|| format!("controller: {}", difference(&ours, &theirs)))
+        (Ok(ours), UpstreamOutcome::Objects(upstream)) => {
+            let (ours, upstream) = (sorted(ours.clone()).join("\n"), sorted(upstream.clone()).join("\n"));
+            (ours != upstream).then(|| format!("controller: {}", difference(&ours, &upstream)))
         }
         (Ok(_), UpstreamOutcome::Rejected(error)) => {
             Some(format!("the controller rejects what we accept: {error}"))
