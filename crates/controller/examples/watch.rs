@@ -11,7 +11,7 @@ use podium_client::watch::{ListWatch, WatchEvent};
 use podium_client::{Client, ClientConfig, Discovery, request};
 use podium_controller::log::{Level, Log, Style};
 use podium_controller::object_store::ObjectStore;
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -36,7 +36,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut stores = Vec::new();
     for name in args {
         let (version, kind) = name.rsplit_once('/').unwrap_or(("v1", &name));
-        let resource = known.find(&Kind::new(version, kind)).ok_or("there is no such kind")?.clone();
+        let resource =
+            known.find(&GroupVersionKind::new(version, kind)).ok_or("there is no such kind")?.clone();
         let store = Arc::new(Mutex::new(ObjectStore::default()));
         let (client, log) = (client.clone(), log.with("kind", &name));
         stores.push(store.clone());

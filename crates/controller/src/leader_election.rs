@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use http::Method;
 use jiff::Timestamp;
-use podium_meta::kind::{Kind, Resource};
+use podium_meta::kind::{GroupVersionKind, Resource};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
@@ -20,7 +20,7 @@ use podium_client::watch::{ListWatch, WatchEvent};
 /// The resource of Leases.
 pub fn resource() -> Resource {
     Resource {
-        kind: Kind::new("coordination.k8s.io/v1", "Lease"),
+        kind: GroupVersionKind::new("coordination.k8s.io/v1", "Lease"),
         plural: "leases".to_owned(),
         namespaced: true,
     }

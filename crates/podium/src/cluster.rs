@@ -9,7 +9,7 @@ use clap::ArgMatches;
 use podium_chart::capabilities::{Capabilities, KubeVersion};
 use podium_client::discovery::ServerVersion;
 use podium_client::{Client, ClientConfig, Discovery, DiscoveryCache, Error, config};
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use serde_json::Value;
 
 use crate::flag::{self, Flag, Takes};
@@ -146,7 +146,12 @@ impl Cluster {
     }
 
     /// The object that a template asks for, or the list of them; nothing when it is not there.
-    pub fn lookup(&self, kind: &Kind, namespace: &str, name: &str) -> Result<Option<Value>, String> {
+    pub fn lookup(
+        &self,
+        kind: &GroupVersionKind,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Value>, String> {
         let discovery = self.discovery().map_err(|e| e.to_string())?;
         if !discovery.has_api_version(&kind.api_version()) {
             return Err(format!(

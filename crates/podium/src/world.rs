@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use podium_deploy::object::json_to_node;
 use podium_gotmpl::{Heap, Value, World};
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use podium_release::environment::{self, Deadline};
 use podium_sprig::convert::from_tree;
 
@@ -75,7 +75,7 @@ impl World for Machine {
     ) -> Result<Value<'h>, String> {
         let nothing = || Value::Map(heap.map(Default::default()));
         let Some(cluster) = &self.cluster else { return Ok(nothing()) };
-        let found = cluster.lookup(&Kind::new(api_version, kind), namespace, name)?;
+        let found = cluster.lookup(&GroupVersionKind::new(api_version, kind), namespace, name)?;
         Ok(found.map_or_else(nothing, |object| from_tree(heap, &json_to_node(object))))
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use serde_json::Value;
 
 use crate::cluster::{Cluster, Error, run};
@@ -53,7 +53,7 @@ pub fn table(cluster: &Cluster) -> Result<String, Error> {
             resources(&mut text, &mut kinds, name, version, &answer);
         }
     }
-    kinds.extend(META.iter().map(|kind| Kind::new("v1", kind)));
+    kinds.extend(META.iter().map(|kind| GroupVersionKind::new("v1", kind)));
     let mut seen = BTreeSet::new();
     kinds.retain(|kind| seen.insert(kind.clone()));
     text.push_str(&ask(&["types"], &lines(&kinds))?);
@@ -61,8 +61,11 @@ pub fn table(cluster: &Cluster) -> Result<String, Error> {
 }
 
 /// Kinds as the real packages want them: a line each.
-pub fn lines(kinds: &[Kind]) -> String {
-    kinds.iter().map(|Kind { group, version, kind }| format!("{group} {version} {kind}\n")).collect()
+pub fn lines(kinds: &[GroupVersionKind]) -> String {
+    kinds
+        .iter()
+        .map(|GroupVersionKind { group, version, kind }| format!("{group} {version} {kind}\n"))
+        .collect()
 }
 
 /// Asks the real packages; see `tools/kubernetes/kinds`.
@@ -91,13 +94,23 @@ fn get(cluster: &Cluster, path: &str) -> Result<Value, Error> {
     serde_json::from_str(&answer).map_err(fail)
 }
 
-fn resources(text: &mut String, kinds: &mut Vec<Kind>, group: &str, version: &str, answer: &Value) {
+fn resources(
+    text: &mut String,
+    kinds: &mut Vec<GroupVersionKind>,
+    group: &str,
+    version: &str,
+    answer: &Value,
+) {
     for one in list(answer, "resources") {
         let of = |key: &str, usual: &str| one.get(key).and_then(Value::as_str).unwrap_or(usual).to_owned();
         let kind = word(one, "kind").to_owned();
         let verbs = joined(one, "verbs");
         let lists = verbs.split(',').any(|verb| verb == "list");
-        kinds.push(Kind { group: of("group", group), version: of("version", version), kind: kind.clone() });
+        kinds.push(GroupVersionKind {
+            group: of("group", group),
+            version: of("version", version),
+            kind: kind.clone(),
+        });
         match word(one, "name").split_once('/') {
             Some((_, name)) => {
                 let other = one.get("group").is_some();
@@ -119,7 +132,11 @@ fn resources(text: &mut String, kinds: &mut Vec<Kind>, group: &str, version: &st
                 );
                 if lists {
                     let kind = format!("{kind}List");
-                    kinds.push(Kind { group: group.to_owned(), version: version.to_owned(), kind });
+                    kinds.push(GroupVersionKind {
+                        group: group.to_owned(),
+                        version: version.to_owned(),
+                        kind,
+                    });
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use podium_client::client::Representation;
-use podium_client::write::Propagation;
+use podium_client::write::PropagationPolicy;
 use podium_client::{Client, ClientConfig};
 use podium_rig::cluster::{Cluster, Controllers, Options, Server, User, run};
 use podium_rig::request::Dialect;
@@ -148,7 +148,7 @@ fn controllers_and_node_bring_all_kinds_of_workloads_to_their_end() {
     }
     // In the foreground: the Deployment goes after its pods, which the node has to let go.
     let deployments = admin.resource("deployments").unwrap();
-    let foreground = Propagation::Foreground;
+    let foreground = PropagationPolicy::Foreground;
     admin
         .run(async |client| client.delete(&deployments, Some("work"), "good", None, foreground).await)
         .unwrap();

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use podium_client::client::Apply;
+use podium_client::client::ApplyOptions;
 use podium_rig::cluster::{Cluster, run};
 use podium_rig::request::Dialect;
 use podium_rig::tools;
@@ -159,7 +159,7 @@ fn edits_are_undone_and_the_fields_of_others_left_alone() {
     let theirs = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "demo"}, "spec": {
         "selector": {"matchLabels": labels},
         "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "theirs"}]}}}});
-    let how = Apply { manager: "other", force: true, dry_run: false };
+    let how = ApplyOptions { field_manager: "other", force: true, dry_run: false };
     let deployments = admin.resource("deployments").unwrap();
     admin.run(async |client| client.apply(&deployments, Some("owners"), "demo", &theirs, how).await).unwrap();
     assert_eq!(

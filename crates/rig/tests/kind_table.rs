@@ -1,7 +1,7 @@
 //! The table of the built-in kinds beside a real API server and its own packages.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use podium_meta::{Kind, Quantity};
+use podium_meta::{GroupVersionKind, Quantity};
 use podium_resources::kinds;
 use podium_resources::print::row;
 use podium_resources::stored::{convert, decode, settle};
@@ -16,7 +16,7 @@ use serde_json::Value;
 const SEED: &str = "1";
 
 fn all() -> String {
-    let mut all: Vec<Kind> = kinds().typed().collect();
+    let mut all: Vec<GroupVersionKind> = kinds().typed().collect();
     all.sort();
     lines(&all)
 }
@@ -77,7 +77,7 @@ fn bodies_of_every_kind_are_stored_alike_with_the_same_complaints() {
             continue;
         }
         let (api_version, kind) = answer["kind"].as_str().unwrap().split_once(' ').unwrap();
-        match decode(text("body").as_bytes(), &Kind::new(api_version, kind)) {
+        match decode(text("body").as_bytes(), &GroupVersionKind::new(api_version, kind)) {
             Ok(read) => {
                 assert_eq!(timeless(read.value), timeless(stored), "{line}");
                 let complaint = match read.strict.as_slice() {
@@ -123,7 +123,11 @@ fn rows_have_the_same_cells() {
             continue;
         }
         let (api_version, kind) = answer["kind"].as_str().unwrap().split_once(' ').unwrap();
-        let row = row(&Kind::new(api_version, kind), &answer["object"], answer["now"].as_i64().unwrap());
+        let row = row(
+            &GroupVersionKind::new(api_version, kind),
+            &answer["object"],
+            answer["now"].as_i64().unwrap(),
+        );
         assert_eq!(row.cells, answer["cells"].as_array().unwrap().as_slice(), "{line}");
         assert_eq!(row.conditions, answer["conditions"], "{line}");
         count += 1;
@@ -139,7 +143,7 @@ fn kinds_of_two_versions_become_each_other() {
         let answer: Value = serde_json::from_str(line).unwrap();
         let kind = |key: &str| {
             let (api_version, kind) = answer[key].as_str().unwrap().split_once(' ').unwrap();
-            Kind::new(api_version, kind)
+            GroupVersionKind::new(api_version, kind)
         };
         // What comes out of a store gets its defaults again.
         let mut value = answer["value"].clone();

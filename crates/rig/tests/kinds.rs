@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use podium_meta::{Kind, Resource};
+use podium_meta::{GroupVersionKind, Resource};
 use podium_resources::{all_usual, usual};
 use podium_rig::cluster::{Cluster, run};
 use serde_json::Value;
@@ -18,7 +18,7 @@ fn served(cluster: &Cluster, version: &str) -> Vec<Resource> {
     resources
         .filter(|one| !one["name"].as_str().unwrap().contains('/'))
         .map(|one| Resource {
-            kind: Kind::new(version, one["kind"].as_str().unwrap()),
+            kind: GroupVersionKind::new(version, one["kind"].as_str().unwrap()),
             plural: one["name"].as_str().unwrap().to_owned(),
             namespaced: one["namespaced"].as_bool().unwrap(),
         })

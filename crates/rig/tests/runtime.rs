@@ -80,7 +80,7 @@ fn create(cluster: &Cluster, namespace: &str, name: &str) -> Value {
 fn own_maps(namespace: &str, form: Representation) -> ListWatch {
     ListWatch {
         namespace: Some(namespace.to_owned()),
-        fields: "metadata.name!=kube-root-ca.crt".to_owned(),
+        field_selector: "metadata.name!=kube-root-ca.crt".to_owned(),
         ..ListWatch::new(maps(), form)
     }
 }
@@ -305,7 +305,7 @@ async fn permission_and_kind_may_come_later() {
     let kubeconfig = Some(cluster.kubeconfig_of("weak"));
     let weak = Client::new(&ClientConfig { kubeconfig, ..ClientConfig::default() }).await.unwrap();
     let mut maps = Story::begin(weak, ListWatch::new(maps(), Representation::Metadata));
-    let kind = podium_meta::Kind::new("own.io/v1", "Own");
+    let kind = podium_meta::GroupVersionKind::new("own.io/v1", "Own");
     let owns = Resource { kind, plural: "owns".to_owned(), namespaced: true };
     let mut owns = Story::begin(client(&cluster, None).await, ListWatch::new(owns, Representation::Metadata));
     maps.tells(&["Forbidden"]).await;

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use podium_deploy::object::plain;
+use podium_deploy::object::parse_manifest;
 use podium_goyaml::{json, yaml};
 use podium_project::crd::{Names, Options, crd};
 use podium_rig::cluster::{Cluster, run};
@@ -179,7 +179,7 @@ fn a_server_takes_the_examples_and_what_they_render_and_refuses_mistakes() {
         "{second}"
     );
     let table = "application/json;as=Table;g=meta.k8s.io;v=v1";
-    let columns = admin.run(async |client| client.read(path, table).await).unwrap();
+    let columns = admin.run(async |client| client.get_path(path, table).await).unwrap();
     let columns = columns["columnDefinitions"].as_array().unwrap();
     let columns: Vec<_> = columns.iter().filter(|c| c["priority"] == 0).map(|c| c["name"].clone()).collect();
     assert_eq!(columns, ["Name", "Deployed", "Ready", "Revision", "Age"]);
@@ -218,7 +218,7 @@ fn a_server_takes_the_examples_and_what_they_render_and_refuses_mistakes() {
 
     for (release, values) in cases() {
         let values = server.write("values.json", &values.to_string());
-        for object in plain(&by_podium(&release, &values, "4")).unwrap() {
+        for object in parse_manifest(&by_podium(&release, &values, "4")).unwrap() {
             let query = "&fieldValidation=Strict&dryRun=All";
             let answer = server.cluster.admin().create_with("stacks", &object.body, query);
             answer.unwrap_or_else(|error| panic!("{release}: {error}"));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use podium_resources::typed::json as typed;
 use podium_resources::{Writing, kinds, print};
 use podium_schema::shape::{Shape, ShapeId, Shapes};
@@ -99,16 +99,19 @@ impl Custom {
     pub fn resources(self: &Arc<Self>) -> Vec<Resource> {
         let namespaced = self.is_namespaced();
         let verbs = |all: &[&str]| all.iter().map(|verb| (*verb).to_owned()).collect::<Vec<String>>();
-        let stored =
-            Kind { group: self.group.clone(), version: self.storage.clone(), kind: self.kind.clone() };
+        let stored = GroupVersionKind {
+            group: self.group.clone(),
+            version: self.storage.clone(),
+            kind: self.kind.clone(),
+        };
         let one = |(name, version): (&String, &Version)| {
-            let kind = Kind { version: name.clone(), ..stored.clone() };
+            let kind = GroupVersionKind { version: name.clone(), ..stored.clone() };
             let mut parts = Vec::new();
             if version.rules.has_status() {
                 parts.push(Part { name: "status".to_owned(), kind: kind.clone(), verbs: verbs(PART_VERBS) });
             }
             if version.rules.scale().is_some() {
-                let kind = Kind::new("autoscaling/v1", "Scale");
+                let kind = GroupVersionKind::new("autoscaling/v1", "Scale");
                 parts.push(Part { name: "scale".to_owned(), kind, verbs: verbs(PART_VERBS) });
             }
             Resource {
@@ -167,13 +170,13 @@ impl Custom {
     }
 
     /// The name of its schema: the group the other way round, the version, the kind.
-    pub fn schema_name(&self, kind: &Kind) -> String {
+    pub fn schema_name(&self, kind: &GroupVersionKind) -> String {
         let group: Vec<&str> = self.group.rsplit('.').collect();
         format!("{}.{}.{}", group.join("."), kind.version, kind.kind)
     }
 
     /// Its schemas in an OpenAPI document.
-    pub fn schemas(&self, kind: &Kind) -> Map<String, Value> {
+    pub fn schemas(&self, kind: &GroupVersionKind) -> Map<String, Value> {
         let version =
             self.definition.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
         let version =
@@ -196,12 +199,18 @@ impl Custom {
         [(self.schema_name(kind), schema)].into_iter().collect()
     }
 
-    fn version(&self, kind: &Kind) -> Option<&Version> {
+    fn version(&self, kind: &GroupVersionKind) -> Option<&Version> {
         self.versions.get(&kind.version)
     }
 
     /// Reads a body.
-    pub fn decode(&self, body: &[u8], format: Format, kind: &Kind, source: Source) -> Outcome<Given> {
+    pub fn decode(
+        &self,
+        body: &[u8],
+        format: Format,
+        kind: &GroupVersionKind,
+        source: Source,
+    ) -> Outcome<Given> {
         let text;
         let given = body;
         let body = match format {
@@ -211,7 +220,7 @@ impl Custom {
             }
             _ => body,
         };
-        let none = Kind::default();
+        let none = GroupVersionKind::default();
         let said =
             typed::kind_of(body, &none).map_err(|error| unrecognized(kind, &error.to_string(), given))?;
         let mut object: Value =
@@ -236,12 +245,12 @@ impl Custom {
     }
 
     /// What the version of a kind says of its objects.
-    pub fn rules(&self, kind: &Kind) -> Option<&podium_schema::Custom> {
+    pub fn rules(&self, kind: &GroupVersionKind) -> Option<&podium_schema::Custom> {
         self.version(kind).map(|version| &version.rules)
     }
 
     /// A stored object in another version.
-    pub fn serve(&self, mut value: Value, kind: &Kind) -> Value {
+    pub fn serve(&self, mut value: Value, kind: &GroupVersionKind) -> Value {
         if let Some(object) = value.as_object_mut() {
             object.insert("apiVersion".to_owned(), kind.api_version().into());
         }
@@ -261,12 +270,12 @@ impl Custom {
     }
 
     /// Whether the bytes of a stored object can be sent as they are.
-    pub fn is_current(&self, object: &Object, kind: &Kind) -> bool {
+    pub fn is_current(&self, object: &Object, kind: &GroupVersionKind) -> bool {
         kind.version == self.storage && object.revision() > self.since
     }
 
     /// Whether lists can be narrowed by a field; an error is the server's.
-    pub fn check_field(&self, kind: &Kind, field: &str) -> Result<(), String> {
+    pub fn check_field(&self, kind: &GroupVersionKind, field: &str) -> Result<(), String> {
         let own = self.version(kind).map(|version| version.selectable.as_slice()).unwrap_or_default();
         let spaced = field == "metadata.namespace" && self.is_namespaced();
         if field == "metadata.name" || spaced || own.iter().any(|one| one == field) {
@@ -276,7 +285,7 @@ impl Custom {
     }
 
     /// The fields that lists can be narrowed by, with their values.
-    pub fn selectable(&self, stored: &Value, kind: &Kind) -> Vec<(String, String)> {
+    pub fn selectable(&self, stored: &Value, kind: &GroupVersionKind) -> Vec<(String, String)> {
         let fields = self.version(kind).map(|version| version.selectable.as_slice()).unwrap_or_default();
         let value = |field: &String| {
             let found = field.split('.').try_fold(stored, |value, key| value.get(key))?;
@@ -295,7 +304,7 @@ impl Custom {
     }
 
     /// The shape of a version.
-    pub fn shape(&self, kind: &Kind) -> Option<ShapeId> {
+    pub fn shape(&self, kind: &GroupVersionKind) -> Option<ShapeId> {
         if kind.group != self.group {
             return None;
         }
@@ -303,7 +312,7 @@ impl Custom {
     }
 
     /// The fields that a write to a part leaves as they are.
-    pub fn reset_fields(&self, kind: &Kind, part: &str) -> Vec<&'static str> {
+    pub fn reset_fields(&self, kind: &GroupVersionKind, part: &str) -> Vec<&'static str> {
         let status = self.version(kind).is_some_and(|version| version.rules.has_status());
         match part {
             "status" => vec!["metadata", "spec"],
@@ -313,24 +322,24 @@ impl Custom {
     }
 
     /// Where it has the number of its replicas, if it has one.
-    pub fn scale(&self, kind: &Kind) -> Option<&Scale> {
+    pub fn scale(&self, kind: &GroupVersionKind) -> Option<&Scale> {
         self.version(kind).and_then(|version| version.rules.scale())
     }
 
     /// The columns of its tables.
-    pub fn columns(&self, kind: &Kind) -> Vec<Value> {
+    pub fn columns(&self, kind: &GroupVersionKind) -> Vec<Value> {
         let headings = self.version(kind).map(|version| version.columns.headings()).unwrap_or_default();
         headings.iter().map(|heading| heading.json()).collect()
     }
 
     /// The cells of an object's row.
-    pub fn cells(&self, kind: &Kind, object: &Value, now: i64) -> Vec<Value> {
+    pub fn cells(&self, kind: &GroupVersionKind, object: &Value, now: i64) -> Vec<Value> {
         let age = |then: i64| print::since(now.saturating_sub(then));
         self.version(kind).map(|version| version.columns.cells(object, &age)).unwrap_or_default()
     }
 
     /// The same from the bytes of a stored object; nothing if that takes the whole object.
-    pub fn cells_of_stored(&self, kind: &Kind, object: &Object, now: i64) -> Option<Vec<Value>> {
+    pub fn cells_of_stored(&self, kind: &GroupVersionKind, object: &Object, now: i64) -> Option<Vec<Value>> {
         let age = |then: i64| print::since(now.saturating_sub(then));
         let columns = &self.version(kind)?.columns;
         columns.cells_of_text(object.body(), object.metadata().len(), &age)
@@ -339,7 +348,7 @@ impl Custom {
 
 fn metadata_shape(shapes: &mut Shapes) -> ShapeId {
     let table = kinds();
-    let known = table.shape_of(&Kind::new("v1", "ConfigMap")).map(|id| table.shapes().get(id));
+    let known = table.shape_of(&GroupVersionKind::new("v1", "ConfigMap")).map(|id| table.shapes().get(id));
     match known {
         Some(Shape::Object(object)) => match object.field("metadata") {
             Some(field) => shapes.copy(table.shapes(), field.shape),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use podium_meta::{FieldError, Kind, time};
+use podium_meta::{FieldError, GroupVersionKind, time};
 use podium_resources::typed::write::to_json;
 use podium_store::{Error as StoreError, Expect, Key, Object};
 use serde_json::{Map, Value, json};
@@ -66,7 +66,7 @@ pub struct DeleteOptions {
 impl DeleteOptions {
     /// From the body, or from the query when there is none.
     pub fn read(body: &[u8], content_type: &str, query: &Query) -> Outcome<Self> {
-        let kind = Kind::new("v1", "DeleteOptions");
+        let kind = GroupVersionKind::new("v1", "DeleteOptions");
         let value = if body.is_empty() {
             let mut value = Map::new();
             if let Some(seconds) = query.number("gracePeriodSeconds")? {
@@ -248,7 +248,7 @@ impl Delete<'_> {
         details.insert("kind".to_owned(), self.resource.plural.as_str().into());
         details.insert("uid".to_owned(), meta::text(object, "uid").into());
         let status = success(Value::Object(details));
-        let text = to_json(&Kind::new("v1", "Status"), &status) + "\n";
+        let text = to_json(&GroupVersionKind::new("v1", "Status"), &status) + "\n";
         answer_object(200, wanted, Bytes::from(text))
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use podium_meta::{Kind, Selector};
+use podium_meta::{GroupVersionKind, Selector};
 use podium_resources::kinds;
 use podium_store::{Error as StoreError, Expect, Key, Query};
 use serde_json::{Value, json};
@@ -106,7 +106,7 @@ pub async fn evict(
 
 /// The budget that a pod belongs to.
 fn budget(api: &Api, place: &Place, pod: &Value) -> Option<Value> {
-    let row = kinds().row_of(&Kind::new("policy/v1", "PodDisruptionBudget"))?;
+    let row = kinds().row_of(&GroupVersionKind::new("policy/v1", "PodDisruptionBudget"))?;
     let budgets = api.store().collection(&crate::served::place(row.group, row.plural));
     let prefix = format!("{}/", place.namespace);
     let page = budgets.list(Query { prefix: &prefix, ..Query::default() }, |_| true).ok()?;

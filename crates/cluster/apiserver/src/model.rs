@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use podium_fieldmanager::FieldSet;
 use podium_fieldmanager::managed::{Filter, Scope, Versions, renamed};
 use podium_goyaml::{json as gojson, yaml};
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use podium_resources::stored::{self, convert};
 use podium_resources::typed::json::{JsonError, Read};
 use podium_resources::typed::protobuf::ProtobufError;
@@ -57,7 +57,7 @@ pub struct Given {
 }
 
 /// Reads a body of a kind that is built in.
-pub fn decode_built_in(body: &[u8], format: Format, kind: &Kind) -> Outcome<Given> {
+pub fn decode_built_in(body: &[u8], format: Format, kind: &GroupVersionKind) -> Outcome<Given> {
     let yaml_text;
     let read: Result<Read, String> = match format {
         Format::Protobuf => {
@@ -114,7 +114,7 @@ pub fn sent(body: &[u8], format: Format) -> Option<Value> {
 }
 
 /// Reads JSON; errors that come after the kind was found are refused here.
-fn decode_json(body: &[u8], kind: &Kind) -> Outcome<Result<Read, String>> {
+fn decode_json(body: &[u8], kind: &GroupVersionKind) -> Outcome<Result<Read, String>> {
     match stored::decode(body, kind) {
         Ok(read) => Ok(Ok(read)),
         Err(error @ (JsonError::Value(_) | JsonError::Deep)) => {
@@ -125,7 +125,7 @@ fn decode_json(body: &[u8], kind: &Kind) -> Outcome<Result<Read, String>> {
             )))
         }
         Err(JsonError::UnknownKind { api_version, kind: said }) => {
-            let of = Kind::new(&api_version, &said);
+            let of = GroupVersionKind::new(&api_version, &said);
             if said == kind.kind {
                 return Err(Refusal::bad_request(format!(
                     "the API version in the data ({api_version}) does not match the expected API version ({})",
@@ -144,14 +144,14 @@ fn decode_json(body: &[u8], kind: &Kind) -> Outcome<Result<Read, String>> {
     }
 }
 
-fn wrong_kind(why: &str, kind: &Kind) -> Refusal {
+fn wrong_kind(why: &str, kind: &GroupVersionKind) -> Refusal {
     Refusal::bad_request(format!(
         "{} in version {:?} cannot be handled as a {}: {why}",
         kind.kind, kind.version, kind.kind
     ))
 }
 
-fn other_kind(said: &Kind, kind: &Kind) -> Refusal {
+fn other_kind(said: &GroupVersionKind, kind: &GroupVersionKind) -> Refusal {
     Refusal::bad_request(format!(
         "{} in version {:?} cannot be handled as a {}: converting ({}.{}) to ({}.{}): unknown conversion",
         said.kind,
@@ -178,7 +178,7 @@ pub fn no_yaml(why: &str) -> String {
 }
 
 /// A body that cannot be read, whatever it is.
-pub fn unrecognized(kind: &Kind, why: &str, body: &[u8]) -> Refusal {
+pub fn unrecognized(kind: &GroupVersionKind, why: &str, body: &[u8]) -> Refusal {
     Refusal::bad_request(format!(
         "the object provided is unrecognized (must be of type {}): {why} ({})",
         kind.kind,
@@ -382,7 +382,7 @@ pub struct Tracked<'r> {
 
 impl Versions for Tracked<'_> {
     fn shape(&self, version: &str) -> Option<ShapeId> {
-        let kind = Kind::new(version, &self.resource.kind.kind);
+        let kind = GroupVersionKind::new(version, &self.resource.kind.kind);
         match &self.resource.custom {
             Some(custom) => custom.shape(&kind),
             None => kinds().shape_of(&kind),
@@ -390,7 +390,7 @@ impl Versions for Tracked<'_> {
     }
 
     fn convert(&self, object: &Value, version: &str) -> Result<Value, String> {
-        let kind = Kind::new(version, &self.resource.kind.kind);
+        let kind = GroupVersionKind::new(version, &self.resource.kind.kind);
         if self.resource.custom.is_some() {
             return Ok(renamed(object, version));
         }

@@ -36,7 +36,7 @@ pub fn document(served: &Served, group: &str, version: &str) -> Option<Value> {
         .collect();
     if built_in.is_empty() {
         // What users define is made of the same metadata.
-        let meta = schemas([&podium_meta::Kind::new("v1", "ConfigMap")]);
+        let meta = schemas([&podium_meta::GroupVersionKind::new("v1", "ConfigMap")]);
         components.extend(meta.into_iter().filter(|(name, _)| name.contains(".meta.")));
     } else {
         components.extend(schemas(built_in));

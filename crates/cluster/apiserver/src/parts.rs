@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::Method;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use hyper::body::Incoming;
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use podium_rbac::token::{self, Request};
 use podium_resources::typed::write::to_json;
 use podium_store::Object;
@@ -163,7 +163,7 @@ async fn scale(
 
 /// A scale as the client wants it.
 fn shown_scale(value: &Value, wanted: Wanted) -> Answer {
-    let kind = Kind::new("autoscaling/v1", "Scale");
+    let kind = GroupVersionKind::new("autoscaling/v1", "Scale");
     if wanted.form == Form::Metadata {
         let alone = to_json(&kind, &json!({"metadata": value.get("metadata")}));
         let inner = alone.strip_prefix("{\"metadata\":").unwrap_or("{}}");
@@ -214,5 +214,5 @@ async fn done_with(
     }
     let status =
         json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
-    Ok(object(201, wanted, to_json(&Kind::new("v1", "Status"), &status) + "\n"))
+    Ok(object(201, wanted, to_json(&GroupVersionKind::new("v1", "Status"), &status) + "\n"))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use podium_fieldmanager::managed;
 use podium_fieldmanager::patch::{self, JsonError, StrategicError};
-use podium_meta::{FieldError, Kind};
+use podium_meta::{FieldError, GroupVersionKind};
 use podium_resources::kinds;
 use podium_schema::Source;
 use serde_json::{Map, Value, json};
@@ -125,7 +125,7 @@ impl Patch {
     }
 
     /// What it makes of a live object of a kind: a value that was not read as an object yet.
-    pub fn of(&self, kind: &Kind, live: &Value) -> Outcome<Value> {
+    pub fn of(&self, kind: &GroupVersionKind, live: &Value) -> Outcome<Value> {
         match self {
             Self::Json(operations) => patch::json(live.clone(), operations).map_err(|error| match error {
                 JsonError::NotAPatch(..) => Refusal::bad_request(error.to_string()),
@@ -263,7 +263,7 @@ impl Write<'_> {
                 if said("apiVersion").is_empty() && said("kind") == kind.kind {
                     return self.unread(patched, shown);
                 }
-                let said = Kind::new(said("apiVersion"), said("kind"));
+                let said = GroupVersionKind::new(said("apiVersion"), said("kind"));
                 if said.kind != kind.kind && !said.kind.is_empty() || said.api_version() != kind.api_version()
                 {
                     return model::decode_built_in(text.as_bytes(), Format::Json, kind)

@@ -1,6 +1,6 @@
 //! What is answered when a request is refused: a `Status`, in the words that clients know.
 
-use podium_meta::{FieldError, Kind};
+use podium_meta::{FieldError, GroupVersionKind};
 use podium_resources::typed::write::to_json;
 use podium_store::Error as StoreError;
 use serde_json::{Map, Value, json};
@@ -139,7 +139,7 @@ impl Refusal {
     }
 
     /// 422 of an object of a kind.
-    pub fn invalid_object(kind: &Kind, name: &str, flaws: &[FieldError]) -> Self {
+    pub fn invalid_object(kind: &GroupVersionKind, name: &str, flaws: &[FieldError]) -> Self {
         Self::invalid(&kind.group, &kind.kind, name, flaws)
     }
 
@@ -213,7 +213,7 @@ impl Refusal {
 
     /// The `Status` as it is sent.
     pub fn body(&self) -> String {
-        to_json(&Kind::new("v1", "Status"), &self.to_value())
+        to_json(&GroupVersionKind::new("v1", "Status"), &self.to_value())
     }
 }
 

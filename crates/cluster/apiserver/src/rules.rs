@@ -1,6 +1,6 @@
 //! What is decided for each kind when an object is written: what is filled in, what is refused, what is given.
 
-use podium_meta::{FieldError, Kind};
+use podium_meta::{FieldError, GroupVersionKind};
 use podium_resources::stored::convert;
 use podium_resources::strategy::{self, Facts, NameRule, Refused, Want, metadata};
 use podium_schema::definition;
@@ -83,7 +83,7 @@ pub fn admit_create(write: &Write<'_>, object: &mut Value) -> Outcome<()> {
 }
 
 /// Puts an object into the version that is kept, where what is prepared has other fields than what was sent.
-fn as_kept<'r>(resource: &'r Resource, object: &mut Value) -> &'r Kind {
+fn as_kept<'r>(resource: &'r Resource, object: &mut Value) -> &'r GroupVersionKind {
     if resource.kind.group != "autoscaling" {
         return &resource.kind;
     }

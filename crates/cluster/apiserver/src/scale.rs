@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use podium_fieldmanager::managed::{self, OneVersion, Scope, scale};
-use podium_meta::{FieldError, Kind};
+use podium_meta::{FieldError, GroupVersionKind};
 use podium_resources::kinds;
 use podium_resources::typed::write::to_json;
 use serde_json::{Value, json};
@@ -116,7 +116,7 @@ fn of_any(paths: &Paths, object: &Value, unsaid: Value) -> Value {
 /// A scale as a row for people.
 pub fn table(scale: &Value, version: &str, now: i64) -> Value {
     let column = |name: &str, kind: &str, format: &str| json!({"name": name, "type": kind, "format": format, "description": "", "priority": 0});
-    let row = podium_resources::print::row(&Kind::new("autoscaling/v1", "Scale"), scale, now);
+    let row = podium_resources::print::row(&GroupVersionKind::new("autoscaling/v1", "Scale"), scale, now);
     let metadata = scale.get("metadata").cloned().unwrap_or_default();
     json!({"kind": "Table", "apiVersion": version,
         "metadata": {"resourceVersion": meta::text(scale, "resourceVersion")},
@@ -168,7 +168,7 @@ pub enum Edit<'e> {
 impl Write<'_> {
     /// Changes an object through its scale; the address of the write is the object's own.
     pub async fn scale(&mut self, paths: &Paths, edit: Edit<'_>) -> Outcome<(Written, bool)> {
-        let kind = Kind::new("autoscaling/v1", "Scale");
+        let kind = GroupVersionKind::new("autoscaling/v1", "Scale");
         let put_scale = match &edit {
             Edit::Put(body, format) => Some(model::decode_built_in(body, *format, &kind)?.object),
             Edit::Patch(_) => None,
@@ -229,7 +229,7 @@ impl Write<'_> {
         .await
     }
 
-    fn scope_of_scale<'a>(&'a self, version: &'a OneVersion<'a>, kind: &'a Kind) -> Scope<'a> {
+    fn scope_of_scale<'a>(&'a self, version: &'a OneVersion<'a>, kind: &'a GroupVersionKind) -> Scope<'a> {
         Scope {
             shapes: kinds().shapes(),
             versions: version,
@@ -240,13 +240,13 @@ impl Write<'_> {
         }
     }
 
-    fn track_scale(&self, kind: &Kind, old: &Value, new: Value) -> Value {
+    fn track_scale(&self, kind: &GroupVersionKind, old: &Value, new: Value) -> Value {
         let Some(shape) = kinds().shape_of(kind) else { return new };
         let version = OneVersion { version: "autoscaling/v1", shape, filter: None };
         managed::update_or_forget(&self.scope_of_scale(&version, kind), Some(old), new, &self.options.manager)
     }
 
-    fn apply_scale(&self, kind: &Kind, old: &Value, config: &Value) -> Outcome<Value> {
+    fn apply_scale(&self, kind: &GroupVersionKind, old: &Value, config: &Value) -> Outcome<Value> {
         let Some(shape) = kinds().shape_of(kind) else { return Ok(old.clone()) };
         let version = OneVersion { version: "autoscaling/v1", shape, filter: None };
         let force = self.options.force.unwrap_or(false);

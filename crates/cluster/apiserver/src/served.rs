@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use podium_resources::stored::stored_kind;
 use podium_resources::{Row, Writing, kinds, writing};
 use serde_json::json;
@@ -35,7 +35,7 @@ const NOT_YET_RESOURCES: &[&str] = &["componentstatuses"];
 #[derive(Debug)]
 pub struct Resource {
     /// The kind of its objects.
-    pub kind: Kind,
+    pub kind: GroupVersionKind,
     /// The name in addresses.
     pub plural: String,
     /// Whether its objects live in namespaces.
@@ -47,7 +47,7 @@ pub struct Resource {
     /// Where its objects are in the store.
     pub place: Arc<str>,
     /// The kind, in the version in which it is stored.
-    pub stored: Kind,
+    pub stored: GroupVersionKind,
     /// What writes may do.
     pub writing: Writing,
     /// What its definition says, unless it is built in.
@@ -60,7 +60,7 @@ pub struct Part {
     /// The last part of the address.
     pub name: String,
     /// The kind that it takes and gives.
-    pub kind: Kind,
+    pub kind: GroupVersionKind,
     /// What can be done with it.
     pub verbs: Vec<String>,
 }

@@ -1,6 +1,6 @@
 //! What every cluster has from the beginning.
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use podium_rbac::User;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -72,7 +72,7 @@ fn priorities() -> [Value; 2] {
 /// Makes an object if it is not there.
 async fn ensure(api: &Api, object: Value) -> Outcome<()> {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
-    let kind = Kind::new(text("apiVersion"), text("kind"));
+    let kind = GroupVersionKind::new(text("apiVersion"), text("kind"));
     let Some(row) = podium_resources::kinds().row_of(&kind) else { return Ok(()) };
     let served = api.served();
     let Some(resource) = served.resource(row.group, row.version, row.plural) else { return Ok(()) };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use podium_fieldmanager::managed;
-use podium_meta::{FieldError, Kind};
+use podium_meta::{FieldError, GroupVersionKind};
 use podium_schema::Source;
 use podium_store::{Error as StoreError, Expect, Key, Object};
 use serde_json::{Value, json};
@@ -333,10 +333,10 @@ impl<'w> Write<'w> {
     }
 
     /// The kind that a refusal names: for kinds of users' own it is the one that the object says, be it wrong.
-    fn said_kind(&self, object: &Value) -> Kind {
+    fn said_kind(&self, object: &Value) -> GroupVersionKind {
         let said = object.get("kind").and_then(Value::as_str).filter(|_| self.resource.custom.is_some());
         let stored = self.resource.stored.clone();
-        Kind { kind: said.map_or(stored.kind, str::to_owned), ..stored }
+        GroupVersionKind { kind: said.map_or(stored.kind, str::to_owned), ..stored }
     }
 
     /// Tells who owns what of an object that somebody has written.

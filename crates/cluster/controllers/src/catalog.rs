@@ -2,7 +2,7 @@
 
 use podium_client::Client;
 use podium_client::client::Error;
-use podium_meta::{Kind, Resource};
+use podium_meta::{GroupVersionKind, Resource};
 use serde_json::Value;
 
 use crate::meta::{items, text};
@@ -90,7 +90,7 @@ impl Catalog {
             let name = text(group, "/metadata/name");
             // Versions come in the order of preference, so the first that has a kind is the one.
             for version in items(group, "/versions") {
-                let place = Kind {
+                let place = GroupVersionKind {
                     group: name.to_owned(),
                     version: text(version, "/version").to_owned(),
                     kind: String::new(),
@@ -109,7 +109,7 @@ impl Catalog {
         }
     }
 
-    fn add_kind(&mut self, place: &Kind, resource: &Value) {
+    fn add_kind(&mut self, place: &GroupVersionKind, resource: &Value) {
         let plural = text(resource, "/resource");
         // The same Events under two groups.
         let twice = place.group == "events.k8s.io" && self.find("", "events").is_some();
@@ -118,7 +118,8 @@ impl Catalog {
         }
         let may = |name: &str| items(resource, "/verbs").any(|verb| verb.as_str() == Some(name));
         let verbs = VERBS.iter().filter(|(name, _)| may(name)).map(|(_, verb)| *verb as u8).sum();
-        let kind = Kind { kind: text(resource, "/responseKind/kind").to_owned(), ..place.clone() };
+        let kind =
+            GroupVersionKind { kind: text(resource, "/responseKind/kind").to_owned(), ..place.clone() };
         let namespaced = text(resource, "/scope") == "Namespaced";
         self.served
             .push(Served { resource: Resource { kind, plural: plural.to_owned(), namespaced }, verbs });

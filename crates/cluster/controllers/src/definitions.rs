@@ -10,7 +10,7 @@ use podium_client::client::{Error, Representation};
 use podium_client::watch::WatchEvent;
 use podium_controller::Reconciler;
 use podium_controller::work_queue::{Backoff, ReconcileResult};
-use podium_meta::{Kind, Resource};
+use podium_meta::{GroupVersionKind, Resource};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -149,7 +149,7 @@ impl Reconciler for CrdFinalizer {
 }
 
 fn definitions() -> Resource {
-    let kind = Kind::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+    let kind = GroupVersionKind::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
     Resource { kind, plural: "customresourcedefinitions".to_owned(), namespaced: false }
 }
 
@@ -205,7 +205,7 @@ async fn empty(
         return Ok(Some(ReconcileResult::RequeueAfter(PERIOD)));
     }
     let since = empty.entry(key.name().to_owned()).or_insert_with(Instant::now).elapsed();
-    let Kind { group, kind, .. } = &resource.kind;
+    let GroupVersionKind { group, kind, .. } = &resource.kind;
     let garbage = !world.is_listed() || world.graph.borrow().has_dependents_of(group, kind);
     Ok((garbage && since < GARBAGE.1).then_some(ReconcileResult::RequeueAfter(GARBAGE.0)))
 }
@@ -232,7 +232,7 @@ async fn clear(world: &World, resource: &Resource) -> Result<usize, Error> {
 fn defined(definition: &Value) -> Option<Resource> {
     let served = |version: &&Value| version.get("served").and_then(Value::as_bool).unwrap_or(false);
     let version = items(definition, "/spec/versions").find(served)?;
-    let kind = Kind {
+    let kind = GroupVersionKind {
         group: text(definition, "/spec/group").to_owned(),
         version: text(version, "/name").to_owned(),
         kind: text(definition, "/spec/names/kind").to_owned(),

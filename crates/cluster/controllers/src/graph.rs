@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use podium_client::ObjectKey;
 use podium_client::write::PropagationPolicy;
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 
 use crate::meta::{FOREGROUND, Meta, Reference};
 use crate::uid::Uid;
@@ -157,15 +157,15 @@ pub struct Graph {
     hasher: RandomState,
     tables: Vec<Table>,
     /// Kinds as references write them, with the tables that have them.
-    written: Vec<(Kind, Option<Number>)>,
-    numbers: HashMap<Kind, u32>,
+    written: Vec<(GroupVersionKind, Option<Number>)>,
+    numbers: HashMap<GroupVersionKind, u32>,
     nodes: HashMap<Uid, Node>,
     owners: HashMap<Uid, Owner>,
 }
 
 impl Graph {
     /// A kind will be watched, for the first time or again.
-    pub fn add_kind(&mut self, kind: &Kind, namespaced: bool) -> Number {
+    pub fn add_kind(&mut self, kind: &GroupVersionKind, namespaced: bool) -> Number {
         let known = self.tables.iter().position(|t| t.group == kind.group && t.kind == kind.kind);
         let at = known.unwrap_or(self.tables.len());
         if known.is_none() {
@@ -380,7 +380,7 @@ impl Graph {
     }
 
     /// A reference of an object as people read it: its kind and name.
-    pub fn reference(&self, item: Uid, owner: Uid) -> Option<(&Kind, &str)> {
+    pub fn reference(&self, item: Uid, owner: Uid) -> Option<(&GroupVersionKind, &str)> {
         let link = self.nodes.get(&item)?.links.iter().find(|link| link.owner == owner)?;
         Some((&self.written.get(link.kind as usize)?.0, &link.name))
     }
@@ -411,7 +411,7 @@ impl Graph {
                 Some(number) => *number,
                 None => {
                     let number = u32::try_from(self.written.len()).unwrap_or(u32::MAX);
-                    let Kind { group, kind, .. } = &reference.kind;
+                    let GroupVersionKind { group, kind, .. } = &reference.kind;
                     let table = self.tables.iter().position(|t| t.group == *group && t.kind == *kind);
                     let table = table.and_then(|at| u32::try_from(at).ok());
                     self.written.push((reference.kind.clone(), table));

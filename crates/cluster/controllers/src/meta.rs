@@ -1,7 +1,7 @@
 //! What is read of an object's metadata.
 
 use podium_client::ObjectKey;
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use serde_json::Value;
 
 use crate::uid::Uid;
@@ -51,7 +51,7 @@ pub struct Reference<'v> {
     /// Which owner.
     pub uid: Uid,
     /// Its kind, as it is written.
-    pub kind: Kind,
+    pub kind: GroupVersionKind,
     /// Its name.
     pub name: &'v str,
     /// Whether the owner waits for this object.
@@ -82,7 +82,7 @@ impl<'v> Meta<'v> {
     pub fn of(object: &'v Value) -> Self {
         let reference = |value: &'v Value| Reference {
             uid: Uid::read(text(value, "/uid")),
-            kind: Kind::new(text(value, "/apiVersion"), text(value, "/kind")),
+            kind: GroupVersionKind::new(text(value, "/apiVersion"), text(value, "/kind")),
             name: text(value, "/name"),
             block: value.get("blockOwnerDeletion").and_then(Value::as_bool).unwrap_or(false),
         };

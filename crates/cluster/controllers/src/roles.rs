@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use podium_client::client::{ApplyOptions, Error};
 use podium_controller::{ReconcileResult, Reconciler};
-use podium_meta::{Kind, Resource, Selector};
+use podium_meta::{GroupVersionKind, Resource, Selector};
 use serde_json::{Value, json};
 
 use crate::act::refused;
@@ -30,7 +30,7 @@ impl Reconciler for ClusterRoleAggregation {
 }
 
 async fn step(world: &World) -> Result<(), Error> {
-    let kind = Kind::new("rbac.authorization.k8s.io/v1", "ClusterRole");
+    let kind = GroupVersionKind::new("rbac.authorization.k8s.io/v1", "ClusterRole");
     let resource = Resource { kind, plural: "clusterroles".to_owned(), namespaced: false };
     let list = world.client.list_objects(&resource, None, "").await?;
     for (name, rules) in outdated(items(&list, "/items")) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::stream::{StreamExt, iter};
 use podium_client::client;
 use podium_client::write::PropagationPolicy;
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use tokio::time::Instant;
 
 use crate::check;
@@ -36,7 +36,7 @@ pub enum Error {
     #[error("the kind {kind} is defined by this release, but the server does not know it after {} s", .after.as_secs())]
     KindNotServed {
         /// The kind.
-        kind: Kind,
+        kind: GroupVersionKind,
         /// The timeout.
         after: Duration,
     },
@@ -132,7 +132,12 @@ impl Deployer<'_> {
     }
 
     /// Waits until discovery lists a kind that was just defined.
-    async fn wait_for_kind(&self, kind: &Kind, deadline: Instant, timeout: Duration) -> Result<(), Error> {
+    async fn wait_for_kind(
+        &self,
+        kind: &GroupVersionKind,
+        deadline: Instant,
+        timeout: Duration,
+    ) -> Result<(), Error> {
         while self.kinds.refresh().await?.find(kind).is_none() {
             if Instant::now() > deadline {
                 return Err(Error::KindNotServed { kind: kind.clone(), after: timeout });

@@ -3,13 +3,13 @@
 use podium_chart::dialect::HELM4;
 use podium_chart::manifest;
 use podium_goyaml::{Node, yaml};
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 
 /// A reference to an object of a manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectRef {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: GroupVersionKind,
     /// Its namespace, if the manifest sets one.
     pub namespace: Option<String>,
     /// Its name; empty when the API server generates it.
@@ -61,7 +61,7 @@ fn object_ref(node: &Node) -> ObjectRef {
     let none = Node::default();
     let metadata = node.get("metadata").unwrap_or(&none);
     ObjectRef {
-        kind: Kind::new(text(node, "apiVersion"), text(node, "kind")),
+        kind: GroupVersionKind::new(text(node, "apiVersion"), text(node, "kind")),
         namespace: Some(text(metadata, "namespace").to_owned()).filter(|namespace| !namespace.is_empty()),
         name: text(metadata, "name").to_owned(),
         generate_name: text(metadata, "generateName").to_owned(),

@@ -3,7 +3,7 @@
 use futures_util::stream::{StreamExt, iter};
 use podium_client::client::{self, ApplyOptions};
 use podium_meta::fields::{Change, changes};
-use podium_meta::{Kind, Resource, Status};
+use podium_meta::{GroupVersionKind, Resource, Status};
 use serde_json::Value;
 
 use crate::check::build_error;
@@ -115,7 +115,7 @@ pub fn managed_fields_hash(object: &Value) -> u64 {
 }
 
 /// Whether an object is the CRD of a kind.
-pub(crate) fn defines_kind(object: &Value, kind: &Kind) -> bool {
+pub(crate) fn defines_kind(object: &Value, kind: &GroupVersionKind) -> bool {
     let text = |path: &str| object.pointer(path).and_then(Value::as_str);
     text("/kind") == Some("CustomResourceDefinition")
         && text("/spec/group") == Some(&kind.group)
@@ -123,7 +123,7 @@ pub(crate) fn defines_kind(object: &Value, kind: &Kind) -> bool {
 }
 
 /// Whether one of the objects is the CRD of a kind.
-pub(crate) fn is_kind_defined(objects: &[Object], kind: &Kind) -> bool {
+pub(crate) fn is_kind_defined(objects: &[Object], kind: &GroupVersionKind) -> bool {
     objects.iter().any(|object| defines_kind(&object.body, kind))
 }
 

@@ -7,7 +7,7 @@ use podium_client::{Client, Discovery};
 use podium_deploy::object_ref::{ObjectRef, object_refs};
 use podium_kstatus::pod_selector;
 use podium_meta::kind::escape;
-use podium_meta::{Kind, Status};
+use podium_meta::{GroupVersionKind, Status};
 use serde_json::Value;
 
 /// Live objects by `version/Kind`.
@@ -57,7 +57,7 @@ impl LiveObjects {
             };
             if let Some(selector) = pod_selector(&whole)
                 && queried.insert((namespace.to_owned(), selector.clone()))
-                && let Some(pods) = discovery.find(&Kind::new("v1", "Pod"))
+                && let Some(pods) = discovery.find(&GroupVersionKind::new("v1", "Pod"))
             {
                 let query = format!("?labelSelector={}", escape(&selector));
                 related.push((pods.clone(), namespace.to_owned(), query));

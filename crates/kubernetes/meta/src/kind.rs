@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A group, version and kind (GVK).
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Kind {
+pub struct GroupVersionKind {
     /// The group; empty for the core group.
     pub group: String,
     /// The version.
@@ -13,7 +13,7 @@ pub struct Kind {
     pub kind: String,
 }
 
-impl Kind {
+impl GroupVersionKind {
     /// Parses `apiVersion`; `kind` is taken as is.
     pub fn new(api_version: &str, kind: &str) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -26,7 +26,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for GroupVersionKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.api_version(), self.kind)
     }
@@ -36,7 +36,7 @@ impl fmt::Display for Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
     /// The group, version and kind of its objects.
-    pub kind: Kind,
+    pub kind: GroupVersionKind,
     /// The plural name in paths.
     pub plural: String,
     /// Whether its objects are namespaced.
@@ -46,12 +46,12 @@ pub struct Resource {
 impl Resource {
     /// A resource of the core group's v1.
     pub fn core(kind: &str, plural: &str, namespaced: bool) -> Self {
-        Self { kind: Kind::new("v1", kind), plural: plural.to_owned(), namespaced }
+        Self { kind: GroupVersionKind::new("v1", kind), plural: plural.to_owned(), namespaced }
     }
 
     /// The path of the collection, in one namespace or in all.
     pub fn collection(&self, namespace: Option<&str>) -> String {
-        let Kind { group, version, .. } = &self.kind;
+        let GroupVersionKind { group, version, .. } = &self.kind;
         let root =
             if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
         match namespace.filter(|_| self.namespaced) {
@@ -90,7 +90,7 @@ mod tests {
         let secrets = Resource::core("Secret", "secrets", true);
         assert_eq!(secrets.object(Some("ns"), "a"), "/api/v1/namespaces/ns/secrets/a");
         assert_eq!(secrets.collection(None), "/api/v1/secrets");
-        let kind = Kind::new("rbac.authorization.k8s.io/v1", "ClusterRole");
+        let kind = GroupVersionKind::new("rbac.authorization.k8s.io/v1", "ClusterRole");
         let roles = Resource { kind, plural: "clusterroles".to_owned(), namespaced: false };
         assert_eq!(
             roles.object(Some("ns"), "system:x"),

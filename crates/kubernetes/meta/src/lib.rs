@@ -16,7 +16,7 @@ pub mod time;
 pub mod timestamp;
 
 pub use field_error::{ErrorType, FieldError};
-pub use kind::{Kind, Resource};
+pub use kind::{GroupVersionKind, Resource};
 pub use quantity::Quantity;
 pub use selector::Selector;
 pub use status::Status;

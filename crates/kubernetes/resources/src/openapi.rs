@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use serde_json::{Map, Value, json};
 
 use crate::table::{Field, Form, StructId, TypeId, Types, kinds};
 
 /// The schemas of these kinds, and of everything that they are made of, by their names.
-pub fn schemas<'k>(wanted: impl IntoIterator<Item = &'k Kind>) -> Map<String, Value> {
+pub fn schemas<'k>(wanted: impl IntoIterator<Item = &'k GroupVersionKind>) -> Map<String, Value> {
     let table = kinds();
     let types = table.types();
-    let mut of_kind: BTreeMap<u16, Vec<&Kind>> = BTreeMap::new();
+    let mut of_kind: BTreeMap<u16, Vec<&GroupVersionKind>> = BTreeMap::new();
     let mut open: Vec<StructId> = Vec::new();
     for kind in wanted {
         if let Some(id) = table.type_of(kind).and_then(|id| types.get(id).form.as_struct()) {
@@ -74,7 +74,7 @@ impl Open {
 }
 
 /// A kind as OpenAPI has it.
-pub fn full(kind: &Kind) -> Value {
+pub fn full(kind: &GroupVersionKind) -> Value {
     json!({"group": kind.group, "version": kind.version, "kind": kind.kind})
 }
 
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_kind_has_the_schemas_of_all_its_parts() {
-        let schemas = schemas([&Kind::new("apps/v1", "Deployment")]);
+        let schemas = schemas([&GroupVersionKind::new("apps/v1", "Deployment")]);
         let name = |kind: &str| format!("io.k8s.api.{kind}");
         let deployment = &schemas[&name("apps.v1.Deployment")];
         assert_eq!(deployment["x-kubernetes-group-version-kind"][0]["group"], "apps");

@@ -1,6 +1,6 @@
 //! Fields by which lists and watches can be narrowed.
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use serde_json::Value;
 
 /// The two that every kind has that has no list of its own.
@@ -82,7 +82,7 @@ enum Words {
 }
 
 /// Whether lists of a kind can be narrowed by a field; an error is the server's.
-pub fn check_field(kind: &Kind, field: &str) -> Result<(), String> {
+pub fn check_field(kind: &GroupVersionKind, field: &str) -> Result<(), String> {
     let own = OWN.iter().find(|(group, name, ..)| *group == kind.group && *name == kind.kind);
     match own {
         Some((_, _, fields, _)) if fields.contains(&field) => Ok(()),
@@ -99,7 +99,7 @@ pub fn check_field(kind: &Kind, field: &str) -> Result<(), String> {
 }
 
 /// The fields by which lists of a kind can be narrowed, beside name and namespace.
-pub fn selectable_fields(kind: &Kind) -> impl Iterator<Item = &'static str> {
+pub fn selectable_fields(kind: &GroupVersionKind) -> impl Iterator<Item = &'static str> {
     let own = OWN.iter().find(|(group, name, ..)| *group == kind.group && *name == kind.kind);
     let fields = own.map(|(_, _, fields, _)| *fields).unwrap_or_default();
     fields.iter().copied().filter(|field| !USUAL.contains(field) && *field != "spec.host")
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn fields_are_refused_in_the_servers_words() {
         let refused = |api_version: &str, kind: &str, field: &str| {
-            check_field(&Kind::new(api_version, kind), field).unwrap_err()
+            check_field(&GroupVersionKind::new(api_version, kind), field).unwrap_err()
         };
         assert_eq!(refused("v1", "Pod", "spec.x"), "field label not supported: spec.x");
         assert_eq!(
@@ -159,7 +159,7 @@ mod tests {
             refused("v1", "Node", "metadata.namespace"),
             "field label not supported: metadata.namespace"
         );
-        assert!(check_field(&Kind::new("apps/v1", "Deployment"), "metadata.name").is_ok());
+        assert!(check_field(&GroupVersionKind::new("apps/v1", "Deployment"), "metadata.name").is_ok());
     }
 
     #[test]

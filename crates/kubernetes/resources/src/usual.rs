@@ -1,6 +1,6 @@
 //! The kinds that every cluster has, so that nobody has to ask for them.
 
-use podium_meta::{Kind, Resource};
+use podium_meta::{GroupVersionKind, Resource};
 
 /// Kind, plural, and whether it lives in namespaces.
 type Row = (&'static str, &'static str, bool);
@@ -90,7 +90,7 @@ const USUAL: &[(&str, &[Row])] = &[
 ];
 
 /// Where the objects of one of the usual kinds are; nothing for kinds that only discovery knows.
-pub fn usual(kind: &Kind) -> Option<Resource> {
+pub fn usual(kind: &GroupVersionKind) -> Option<Resource> {
     all_usual().find(|resource| resource.kind == *kind)
 }
 
@@ -98,7 +98,7 @@ pub fn usual(kind: &Kind) -> Option<Resource> {
 pub fn all_usual() -> impl Iterator<Item = Resource> {
     USUAL.iter().flat_map(|(version, rows)| {
         rows.iter().map(|(kind, plural, namespaced)| Resource {
-            kind: Kind::new(version, kind),
+            kind: GroupVersionKind::new(version, kind),
             plural: (*plural).to_owned(),
             namespaced: *namespaced,
         })
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn usual_kinds_have_addresses_and_others_none() {
         let address = |version: &str, kind: &str| {
-            usual(&Kind::new(version, kind)).map(|resource| resource.object(Some("ns"), "x"))
+            usual(&GroupVersionKind::new(version, kind)).map(|resource| resource.object(Some("ns"), "x"))
         };
         let deployment = address("apps/v1", "Deployment");
         assert_eq!(deployment.as_deref(), Some("/apis/apps/v1/namespaces/ns/deployments/x"));
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn every_kind_is_there_once() {
-        let mut all: Vec<Kind> = all_usual().map(|resource| resource.kind).collect();
+        let mut all: Vec<GroupVersionKind> = all_usual().map(|resource| resource.kind).collect();
         let count = all.len();
         all.sort();
         all.dedup();

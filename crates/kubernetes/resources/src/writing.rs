@@ -1,6 +1,6 @@
 //! How objects of each kind are written: what a write may do, and what it leaves alone.
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 
 /// What writes of a kind's objects may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +94,7 @@ const CREATING: &[(&str, &str)] = &[
 const ORPHANING: &[(&str, &str)] = &[("", "ReplicationController"), (BATCH, "Job")];
 
 /// What writes of a kind's objects may do; kinds that users define are counted and conditional.
-pub fn writing(kind: &Kind) -> Writing {
+pub fn writing(kind: &GroupVersionKind) -> Writing {
     let is = |list: &[(&str, &str)]| list.contains(&(kind.group.as_str(), kind.kind.as_str()));
     if crate::kinds().row_of(kind).is_none() {
         return Writing { counted: true, unconditional: false, creates: false, orphans: false };
@@ -125,7 +125,7 @@ const STATUS_ONLY: &[(&str, &str)] = &[
 
 /// The fields of a built-in kind that a write through a subresource (empty: through none) leaves as they are, and
 /// that nobody owns by naming them in it.
-pub fn reset_fields(kind: &Kind, subresource: &str) -> &'static [&'static str] {
+pub fn reset_fields(kind: &GroupVersionKind, subresource: &str) -> &'static [&'static str] {
     let Some(row) = crate::kinds().row_of(kind) else { return &[] };
     if row.subresource("status").is_none() {
         return &[];
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn writes_follow_the_kind() {
-        let of = |api_version: &str, kind: &str| writing(&Kind::new(api_version, kind));
+        let of = |api_version: &str, kind: &str| writing(&GroupVersionKind::new(api_version, kind));
         let usual = Writing { counted: false, unconditional: true, creates: false, orphans: false };
         assert_eq!(of("v1", "ConfigMap"), usual);
         assert_eq!(of("apps/v1", "Deployment"), Writing { counted: true, ..usual });
@@ -166,8 +166,9 @@ mod tests {
         let job = Writing { counted: true, orphans: true, ..usual };
         assert_eq!(of("batch/v1", "Job"), job);
         assert!(!of("example.com/v1", "Foo").unconditional);
-        let reset =
-            |api_version: &str, kind: &str, part: &str| reset_fields(&Kind::new(api_version, kind), part);
+        let reset = |api_version: &str, kind: &str, part: &str| {
+            reset_fields(&GroupVersionKind::new(api_version, kind), part)
+        };
         assert_eq!(reset("apps/v1", "Deployment", ""), ["status"]);
         assert_eq!(reset("apps/v1", "Deployment", "status"), ["metadata.labels", "spec"]);
         assert_eq!(reset("apps/v1", "ReplicaSet", "status"), ["spec"]);

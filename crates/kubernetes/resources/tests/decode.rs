@@ -1,7 +1,7 @@
 //! Recorded answers of the original: bodies of all kinds and what is stored of them.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use podium_resources::kinds;
 use podium_resources::stored::{decode, settle};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn bodies_are_stored_and_refused_as_recorded() {
         let answer: Value = serde_json::from_str(line).unwrap();
         let text = |key: &str| answer[key].as_str().unwrap_or_default().to_owned();
         let (api_version, kind) = answer["kind"].as_str().unwrap().split_once(' ').unwrap();
-        match decode(text("body").as_bytes(), &Kind::new(api_version, kind)) {
+        match decode(text("body").as_bytes(), &GroupVersionKind::new(api_version, kind)) {
             Ok(read) => {
                 assert_eq!(read.value, answer["stored"], "{line}");
                 let complaint = match read.strict.as_slice() {
@@ -36,7 +36,7 @@ fn what_is_stored_is_stored_again_as_it_is() {
         let (api_version, kind) = answer["kind"].as_str().unwrap().split_once(' ').unwrap();
         // The moment that stands for none is the one thing that the original does not read as it wrote it.
         if answer["stored"].is_object() && !line.contains("0001-01-01") {
-            let kind = Kind::new(api_version, kind);
+            let kind = GroupVersionKind::new(api_version, kind);
             let body = answer["stored"].to_string();
             assert_eq!(decode(body.as_bytes(), &kind).unwrap().value, answer["stored"], "{line}");
         }
@@ -47,7 +47,7 @@ fn what_is_stored_is_stored_again_as_it_is() {
 fn a_deployment_gets_all_its_defaults() {
     let body = br#"{"metadata": {"name": "web"}, "spec": {"template": {"spec": {"containers":
         [{"name": "c", "image": "nginx", "livenessProbe": {"httpGet": {"port": 80}}, "ports": [{"containerPort": 80}]}]}}}}"#;
-    let read = decode(body, &Kind::new("apps/v1", "Deployment")).unwrap();
+    let read = decode(body, &GroupVersionKind::new("apps/v1", "Deployment")).unwrap();
     let spec = &read.value["spec"];
     assert_eq!(spec["replicas"], 1);
     assert_eq!(
@@ -68,8 +68,9 @@ fn a_deployment_gets_all_its_defaults() {
 
 #[test]
 fn odd_bodies_are_refused_in_the_servers_words() {
-    let refused =
-        |body: &str| decode(body.as_bytes(), &Kind::new("v1", "ConfigMap")).unwrap_err().to_string();
+    let refused = |body: &str| {
+        decode(body.as_bytes(), &GroupVersionKind::new("v1", "ConfigMap")).unwrap_err().to_string()
+    };
     assert_eq!(refused("{"), "couldn't get version/kind; json parse error: unexpected end of JSON input");
     assert_eq!(
         refused(r#"{"data": {"a": 1}}"#),
@@ -81,7 +82,7 @@ fn odd_bodies_are_refused_in_the_servers_words() {
     assert!(refused(&deep).contains("exceeded max depth"));
     let nested = format!("{}{{}}{}", "{\"not\":".repeat(3_000), "}".repeat(3_000));
     let schema = format!(r#"{{"spec": {{"versions": [{{"schema": {{"openAPIV3Schema": {nested}}}}}]}}}}"#);
-    let kind = Kind::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+    let kind = GroupVersionKind::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
     let error = decode(schema.as_bytes(), &kind).unwrap_err();
     assert_eq!(error.to_string(), "values are nested deeper than 200 levels");
 }

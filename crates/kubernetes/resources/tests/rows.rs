@@ -1,7 +1,7 @@
 //! Recorded answers of the original: objects of all kinds and the cells of their rows.
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use podium_resources::print::{Printer, columns, row, since};
 use serde_json::{Value, json};
 
@@ -11,7 +11,11 @@ fn rows_have_the_recorded_cells() {
     for line in include_str!("rows.txt").lines() {
         let answer: Value = serde_json::from_str(line).unwrap();
         let (api_version, kind) = answer["kind"].as_str().unwrap().split_once(' ').unwrap();
-        let row = row(&Kind::new(api_version, kind), &answer["object"], answer["now"].as_i64().unwrap());
+        let row = row(
+            &GroupVersionKind::new(api_version, kind),
+            &answer["object"],
+            answer["now"].as_i64().unwrap(),
+        );
         assert_eq!(row.cells, answer["cells"].as_array().unwrap().as_slice(), "{line}");
         assert_eq!(row.conditions, answer["conditions"], "{line}");
         count += 1;
@@ -25,7 +29,8 @@ fn cells_from_text_are_those_from_values() {
     for line in include_str!("rows.txt").lines() {
         let answer: Value = serde_json::from_str(line).unwrap();
         let (api_version, kind) = answer["kind"].as_str().unwrap().split_once(' ').unwrap();
-        let (printer, now) = (Printer::new(&Kind::new(api_version, kind)), answer["now"].as_i64().unwrap());
+        let (printer, now) =
+            (Printer::new(&GroupVersionKind::new(api_version, kind)), answer["now"].as_i64().unwrap());
         let metadata = answer["object"]["metadata"].to_string().len();
         let mut out = b"rows".to_vec();
         if printer.write(answer["object"].to_string().as_bytes(), metadata, now, &mut out) {
@@ -75,7 +80,7 @@ fn odd_fields_are_the_same_in_cells_from_text() {
         ("rbac.authorization.k8s.io/v1", "Role"),
         ("resource.k8s.io/v1", "ResourceSlice"),
     ] {
-        let printer = Printer::new(&Kind::new(api_version, kind));
+        let printer = Printer::new(&GroupVersionKind::new(api_version, kind));
         for one in &odd {
             let spec = json!({"replicas": one, "template": {"spec": {"containers": one, "nodeSelector": one}}, "selector": one,
                 "podSelector": one, "holderIdentity": one, "attacher": one, "source": one, "nodeName": one, "pool": {"name": one}});
@@ -99,7 +104,7 @@ fn odd_fields_are_the_same_in_cells_from_text() {
 fn a_pods_status_tells_what_hinders_it() {
     let show = |status: Value, spec: Value| {
         let pod = json!({"metadata": {"name": "p"}, "spec": spec, "status": status});
-        row(&Kind::new("v1", "Pod"), &pod, 0).cells.get(1..4).unwrap().to_vec()
+        row(&GroupVersionKind::new("v1", "Pod"), &pod, 0).cells.get(1..4).unwrap().to_vec()
     };
     let two = json!({"containers": [{"name": "a"}, {"name": "b"}]});
     let crash = json!({"phase": "Running", "containerStatuses": [
@@ -124,12 +129,12 @@ fn a_pods_status_tells_what_hinders_it() {
 
 #[test]
 fn kinds_without_a_printer_have_a_name_and_a_date() {
-    let kind = Kind::new("rbac.authorization.k8s.io/v1", "Role");
+    let kind = GroupVersionKind::new("rbac.authorization.k8s.io/v1", "Role");
     let names: Vec<&str> = columns(&kind).iter().map(|column| column.name).collect();
     assert_eq!(names, ["Name", "Created At"]);
     let role = json!({"metadata": {"name": "r", "creationTimestamp": "2026-01-02T03:04:05Z"}});
     assert_eq!(row(&kind, &role, 0).cells, ["r", "2026-01-02T03:04:05Z"]);
-    let pod = columns(&Kind::new("v1", "Pod"));
+    let pod = columns(&GroupVersionKind::new("v1", "Pod"));
     assert_eq!((pod.len(), pod.first().unwrap().format, pod.last().unwrap().priority), (9, "name", 1));
 }
 

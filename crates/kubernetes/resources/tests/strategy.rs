@@ -3,7 +3,7 @@
 //! Each line of `strategy.jsonl` has an object, what it was before if it is a change, and what is expected: the
 //! object that is stored with its warnings, or the flaws in their order.
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use podium_resources::stored;
 use podium_resources::strategy::{self, Facts};
 use serde_json::{Value, json};
@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 const LINES: &str = include_str!("strategy.jsonl");
 const NOW: &str = "2023-11-14T22:13:20Z";
 
-fn read(object: &Value) -> (Kind, Value) {
+fn read(object: &Value) -> (GroupVersionKind, Value) {
     let text = |key: &str| object[key].as_str().unwrap_or_default().to_owned();
-    let kind = Kind::new(&text("apiVersion"), &text("kind"));
+    let kind = GroupVersionKind::new(&text("apiVersion"), &text("kind"));
     let value = stored::decode(object.to_string().as_bytes(), &kind).map(|read| read.value);
     (kind, value.unwrap_or_default())
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use podium_meta::{Kind, Resource};
+use podium_meta::{GroupVersionKind, Resource};
 use serde_json::Value;
 
 use crate::client::{Client, Error};
@@ -13,7 +13,7 @@ const ACCEPT: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDis
 /// Resources that a cluster serves, by kind.
 #[derive(Clone, Debug, Default)]
 pub struct Discovery {
-    kinds: BTreeMap<Kind, Resource>,
+    kinds: BTreeMap<GroupVersionKind, Resource>,
     /// `group/version` and `group/version/Kind`, including the kinds of subresources.
     api_versions: BTreeSet<String>,
 }
@@ -57,7 +57,7 @@ impl Discovery {
     }
 
     /// Resource of a kind, if the cluster serves it.
-    pub fn find(&self, kind: &Kind) -> Option<&Resource> {
+    pub fn find(&self, kind: &GroupVersionKind) -> Option<&Resource> {
         self.kinds.get(kind)
     }
 
@@ -75,7 +75,7 @@ impl Discovery {
     fn add_groups(&mut self, response: &Value) {
         for group in items(response, "items") {
             for version in items(group, "versions") {
-                let group_version = Kind {
+                let group_version = GroupVersionKind {
                     group: text(group, "/metadata/name"),
                     version: text(version, "/version"),
                     kind: String::new(),
@@ -88,7 +88,10 @@ impl Discovery {
                             self.api_versions.insert(format!("{}/{kind}", group_version.api_version()));
                         }
                     }
-                    let kind = Kind { kind: text(resource, "/responseKind/kind"), ..group_version.clone() };
+                    let kind = GroupVersionKind {
+                        kind: text(resource, "/responseKind/kind"),
+                        ..group_version.clone()
+                    };
                     let plural = text(resource, "/resource");
                     let namespaced = text(resource, "/scope") == "Namespaced";
                     self.kinds.insert(kind.clone(), Resource { kind, plural, namespaced });
@@ -154,10 +157,10 @@ mod tests {
         ]});
         let mut discovery = Discovery::default();
         discovery.add_groups(&response);
-        let deployments = discovery.find(&Kind::new("apps/v1", "Deployment")).unwrap();
+        let deployments = discovery.find(&GroupVersionKind::new("apps/v1", "Deployment")).unwrap();
         assert_eq!(deployments.collection(Some("a")), "/apis/apps/v1/namespaces/a/deployments");
-        assert!(!discovery.find(&Kind::new("v1", "Node")).unwrap().namespaced);
-        assert!(discovery.find(&Kind::new("v1", "Nodes")).is_none());
+        assert!(!discovery.find(&GroupVersionKind::new("v1", "Node")).unwrap().namespaced);
+        assert!(discovery.find(&GroupVersionKind::new("v1", "Nodes")).is_none());
         let api_versions: Vec<&str> = discovery.api_versions().collect();
         assert_eq!(api_versions, ["apps/v1", "apps/v1/Deployment", "apps/v1/Scale", "v1", "v1/Node"]);
     }

@@ -11,7 +11,7 @@ use podium_client::watch::WatchEvent;
 use podium_controller::Informer;
 use podium_controller::log::Log;
 use podium_controller::work_queue::{Backoff, WorkQueue};
-use podium_meta::{Kind, Resource};
+use podium_meta::{GroupVersionKind, Resource};
 use podium_project::watches::Watch;
 use podium_serve::metrics::Gauge;
 use serde_json::Value;
@@ -244,7 +244,7 @@ impl ChartController {
     }
 
     fn metric_labels<'k>(&'k self, key: &'k ObjectKey) -> [&'k str; 5] {
-        let Kind { group, version, kind } = &self.watch.kind;
+        let GroupVersionKind { group, version, kind } = &self.watch.kind;
         [key.name(), key.namespace().unwrap_or_default(), group, version, kind]
     }
 
@@ -279,7 +279,7 @@ impl ChartController {
     }
 
     /// Records that an object of a resource was deleted at a resource version.
-    pub fn object_deleted(&self, key: &ObjectKey, kind: &Kind, object: &ObjectKey, version: u64) {
+    pub fn object_deleted(&self, key: &ObjectKey, kind: &GroupVersionKind, object: &ObjectKey, version: u64) {
         let mark_deleted = |applied: &mut AppliedObject| {
             if is_object(applied, kind, object) && version >= applied.version {
                 applied.deleted_at_version = Some(version);
@@ -294,7 +294,7 @@ impl ChartController {
     }
 
     /// The resources whose releases contain an object.
-    pub fn owners_of(&self, kind: &Kind, object: &ObjectKey) -> Vec<ObjectKey> {
+    pub fn owners_of(&self, kind: &GroupVersionKind, object: &ObjectKey) -> Vec<ObjectKey> {
         let contains =
             |last: &LastApplied| last.objects.iter().any(|applied| is_object(applied, kind, object));
         let states = self.states.borrow();
@@ -308,7 +308,7 @@ impl ChartController {
     /// Records that the objects of a kind that a complete list of a namespace does not contain were deleted.
     pub fn unlisted_objects_deleted(
         &self,
-        kind: &Kind,
+        kind: &GroupVersionKind,
         namespace: Option<&str>,
         is_listed: &dyn Fn(&ObjectKey) -> bool,
     ) {
@@ -392,7 +392,7 @@ impl ChartController {
 }
 
 /// Whether an applied object is the object of this kind and key.
-fn is_object(applied: &AppliedObject, kind: &Kind, key: &ObjectKey) -> bool {
+fn is_object(applied: &AppliedObject, kind: &GroupVersionKind, key: &ObjectKey) -> bool {
     let object = &applied.object;
     object.kind == *kind && ObjectKey::new(object.namespace.as_deref(), &object.name) == *key
 }

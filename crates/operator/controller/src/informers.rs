@@ -13,7 +13,7 @@ use podium_controller::log::Log;
 use podium_controller::object_store::{Change, ObjectState, ObjectStore};
 use podium_deploy::ObjectRef;
 use podium_deploy::plan::managed_fields_hash;
-use podium_meta::{Kind, Resource};
+use podium_meta::{GroupVersionKind, Resource};
 use serde_json::Value;
 
 use crate::chart_controller::ChartController;
@@ -64,7 +64,7 @@ pub struct Informers {
     /// The names of the charts, by which objects are selected.
     charts: RefCell<BTreeSet<String>>,
     running: RefCell<Vec<(Resource, Rc<Vec<Informer>>)>>,
-    stores: RefCell<HashMap<Kind, Vec<Rc<RefCell<ObjectStore>>>>>,
+    stores: RefCell<HashMap<GroupVersionKind, Vec<Rc<RefCell<ObjectStore>>>>>,
     records: RefCell<HashMap<ObjectKey, ReleaseRecord>>,
     controllers: RefCell<Vec<Rc<ChartController>>>,
 }
@@ -150,7 +150,7 @@ impl Informers {
     }
 
     /// Waits until the first lists of a kind are complete.
-    pub async fn wait_for_sync(&self, kind: &Kind) {
+    pub async fn wait_for_sync(&self, kind: &GroupVersionKind) {
         let informers = self.running.borrow().iter().find(|(resource, _)| resource.kind == *kind).cloned();
         for informer in informers.iter().flat_map(|(_, informers)| informers.iter()) {
             informer.wait_for_sync().await;
@@ -182,7 +182,7 @@ impl Informers {
     }
 
     /// The highest resource version that the informers of a kind have observed.
-    pub fn observed_version(&self, kind: &Kind) -> u64 {
+    pub fn observed_version(&self, kind: &GroupVersionKind) -> u64 {
         let stores = self.stores.borrow();
         stores
             .get(kind)
@@ -287,7 +287,7 @@ impl Informers {
         let controllers = self.controllers.borrow();
         let references = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
         for reference in references.into_iter().flatten() {
-            let kind = Kind::new(&text(reference, "/apiVersion")?, &text(reference, "/kind")?);
+            let kind = GroupVersionKind::new(&text(reference, "/apiVersion")?, &text(reference, "/kind")?);
             let same = |controller: &&Rc<ChartController>| {
                 (&controller.watch.kind.group, &controller.watch.kind.kind) == (&kind.group, &kind.kind)
             };
@@ -310,7 +310,11 @@ impl Informers {
     }
 
     /// The resources whose last applied release contains an object.
-    fn owners_of(&self, kind: &Kind, object: &ObjectKey) -> Vec<(Rc<ChartController>, ObjectKey)> {
+    fn owners_of(
+        &self,
+        kind: &GroupVersionKind,
+        object: &ObjectKey,
+    ) -> Vec<(Rc<ChartController>, ObjectKey)> {
         let controllers = self.controllers.borrow();
         let owners = controllers.iter().flat_map(|controller| {
             controller.owners_of(kind, object).into_iter().map(|key| (controller.clone(), key))

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use podium_client::watch::{WatchFailure, WatchFailureKind};
 use podium_controller::events::{EventRecorder, EventType, ObjectReference};
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use podium_serve::Registry;
 use podium_serve::metrics::Gauge;
 
@@ -56,7 +56,7 @@ pub struct MissingDependencies {
     /// By kind and dependency: the watches and resources that wait for it.
     waiting: RefCell<BTreeMap<(String, Dependency), BTreeSet<String>>>,
     /// The kinds that cannot be watched, and why.
-    unwatched: RefCell<BTreeMap<Kind, String>>,
+    unwatched: RefCell<BTreeMap<GroupVersionKind, String>>,
 }
 
 impl MissingDependencies {
@@ -68,7 +68,7 @@ impl MissingDependencies {
     }
 
     /// Sets the dependency that a watch or resource waits for, in place of the one before.
-    pub fn set(&self, kind: &Kind, waiter: &str, dependency: Option<Dependency>) {
+    pub fn set(&self, kind: &GroupVersionKind, waiter: &str, dependency: Option<Dependency>) {
         let kind = kind.to_string();
         let mut waiting = self.waiting.borrow_mut();
         for other in [Dependency::Crd, Dependency::Permission, Dependency::Chart, Dependency::Namespace] {
@@ -90,7 +90,7 @@ impl MissingDependencies {
     }
 
     /// Records that the watch of a kind in a namespace fails.
-    pub fn watch_failed(&self, kind: &Kind, namespace: &str, failure: &WatchFailure) {
+    pub fn watch_failed(&self, kind: &GroupVersionKind, namespace: &str, failure: &WatchFailure) {
         let dependency = match failure.kind {
             WatchFailureKind::Forbidden => Some(Dependency::Permission),
             WatchFailureKind::NotFound => Some(Dependency::Crd),
@@ -105,13 +105,13 @@ impl MissingDependencies {
     }
 
     /// Records that the watch of a kind in a namespace works again.
-    pub fn watch_recovered(&self, kind: &Kind, namespace: &str) {
+    pub fn watch_recovered(&self, kind: &GroupVersionKind, namespace: &str) {
         self.set(kind, &format!("watch {namespace}"), None);
         self.unwatched.borrow_mut().remove(kind);
     }
 
     /// Why some of these kinds cannot be watched; `None` when all can.
-    pub fn unwatched<'k>(&self, kinds: impl Iterator<Item = &'k Kind>) -> Option<String> {
+    pub fn unwatched<'k>(&self, kinds: impl Iterator<Item = &'k GroupVersionKind>) -> Option<String> {
         let unwatched = self.unwatched.borrow();
         let lines: BTreeSet<&String> = kinds.filter_map(|kind| unwatched.get(kind)).collect();
         let lines: Vec<&str> = lines.into_iter().map(String::as_str).collect();
@@ -133,7 +133,7 @@ mod tests {
             EventRecorder::new("c", "i"),
             ObjectReference::from_object(&json!({})),
         );
-        let kind = Kind::new("a.dev/v1", "Thing");
+        let kind = GroupVersionKind::new("a.dev/v1", "Thing");
         let line = |what: &str| {
             let begin = format!("podium_missing{{kind=\"a.dev/v1/Thing\",what=\"{what}\"}} ");
             registry.encode_text().lines().find_map(|line| line.strip_prefix(&begin).map(str::to_owned))

@@ -16,7 +16,7 @@ use podium_controller::events::ObjectReference;
 use podium_controller::leader_election;
 use podium_controller::log::Log;
 use podium_controller::peers::PeerLease;
-use podium_meta::{Kind, Selector};
+use podium_meta::{GroupVersionKind, Selector};
 use podium_project::watches::Watch as Entry;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -43,7 +43,7 @@ struct WatchClaim {
 }
 
 impl WatchClaim {
-    fn watches(&self, kind: &Kind, namespace: Option<&str>) -> bool {
+    fn watches(&self, kind: &GroupVersionKind, namespace: Option<&str>) -> bool {
         let here = |namespace: &str| self.namespaces.iter().any(|watched| watched == namespace);
         self.group == kind.group
             && self.kind == kind.kind
@@ -233,7 +233,12 @@ impl OperatorPeers {
     }
 
     /// The Leases of the operators whose selectors match a resource, the oldest first.
-    fn claimants(&self, kind: &Kind, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Vec<ObjectKey> {
+    fn claimants(
+        &self,
+        kind: &GroupVersionKind,
+        key: &ObjectKey,
+        labels: &BTreeMap<String, String>,
+    ) -> Vec<ObjectKey> {
         let peers = self.peers.borrow();
         let selects = |claims: &[WatchClaim]| {
             claims.iter().any(|claim| claim.watches(kind, key.namespace()) && claim.selects(labels))
@@ -252,7 +257,7 @@ impl OperatorPeers {
     }
 
     /// The role of this operator for a resource that its own selector matches.
-    pub fn role(&self, kind: &Kind, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Role {
+    pub fn role(&self, kind: &GroupVersionKind, key: &ObjectKey, labels: &BTreeMap<String, String>) -> Role {
         let all = self.claimants(kind, key, labels);
         match all.first() {
             Some(first) if *first != self.own_lease => Role::Standby(first.to_string()),
@@ -265,7 +270,7 @@ impl OperatorPeers {
     /// watches its kind.
     pub fn unclaimed(
         &self,
-        kind: &Kind,
+        kind: &GroupVersionKind,
         key: &ObjectKey,
         labels: &BTreeMap<String, String>,
     ) -> Option<String> {
@@ -336,7 +341,7 @@ mod tests {
 
     #[test]
     fn the_oldest_matching_operator_is_responsible() {
-        let kind = Kind::new("g/v1", "K");
+        let kind = GroupVersionKind::new("g/v1", "K");
         let key = ObjectKey::new(Some("n"), "r");
         let role =
             |others: &[(&str, i64, &str)]| operator_peers("v=1", others).role(&kind, &key, &labels("1"));
@@ -349,7 +354,7 @@ mod tests {
 
     #[test]
     fn the_oldest_operator_of_the_kind_reports_unclaimed_resources() {
-        let kind = Kind::new("g/v1", "K");
+        let kind = GroupVersionKind::new("g/v1", "K");
         let key = ObjectKey::new(Some("n"), "r");
         let unclaimed = |others: &[(&str, i64, &str)], version| {
             operator_peers("v=1", others).unclaimed(&kind, &key, &labels(version))
@@ -370,6 +375,6 @@ mod tests {
         }
         assert!(peers.expire());
         let key = ObjectKey::new(None, "r");
-        assert_eq!(peers.role(&Kind::new("g/v1", "K"), &key, &labels("1")), Role::Active);
+        assert_eq!(peers.role(&GroupVersionKind::new("g/v1", "K"), &key, &labels("1")), Role::Active);
     }
 }

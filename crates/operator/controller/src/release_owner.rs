@@ -6,7 +6,7 @@ use podium_deploy::ObjectRef;
 use podium_deploy::config_hash;
 use podium_deploy::object::Object;
 use podium_deploy::plan::{Action, Step};
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use podium_release::Release;
 use podium_release::engine::ReleaseOwner;
 use serde_json::{Map, Value, json};
@@ -20,7 +20,7 @@ pub struct CustomResourceOwner<'a> {
     /// The resource.
     pub custom_resource: &'a CustomResource,
     /// Its kind.
-    pub kind: &'a Kind,
+    pub kind: &'a GroupVersionKind,
     /// The name of the chart.
     pub chart_name: &'a str,
     /// A revision and its objects that no other client has changed since they were applied.
@@ -65,7 +65,7 @@ impl ReleaseOwner for CustomResourceOwner<'_> {
         self.custom_resource.uid()
     }
 
-    fn decorate(&self, objects: &mut [Object], namespaced: &dyn Fn(&Kind) -> bool) {
+    fn decorate(&self, objects: &mut [Object], namespaced: &dyn Fn(&GroupVersionKind) -> bool) {
         config_hash::annotate_pod_templates(objects);
         for object in objects {
             let may_own = self.may_own(object, namespaced(&object.object_ref.kind));

@@ -15,7 +15,7 @@ use podium_controller::cpu_pool::{self, Budget, CpuPool, Outcome};
 use podium_deploy::object::json_to_node;
 use podium_gotmpl::{Heap, Limits, Value as Template, World};
 use podium_goyaml::Map;
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use podium_release::RenderedRelease;
 use podium_release::environment;
 use podium_release::rendered::BuildOptions;
@@ -51,7 +51,7 @@ pub enum Error {
 }
 
 /// The arguments of a `lookup` call: kind, namespace and name, where an empty name is a list.
-type LookupKey = (Kind, String, String);
+type LookupKey = (GroupVersionKind, String, String);
 type LookupResults = BTreeMap<LookupKey, Option<Value>>;
 
 /// The environment of a render: the `lookup` results so far, and the lookups that are not among them.
@@ -78,7 +78,7 @@ impl World for Lookups<'_> {
         namespace: &str,
         name: &str,
     ) -> Result<Template<'h>, String> {
-        let key = (Kind::new(api_version, kind), namespace.to_owned(), name.to_owned());
+        let key = (GroupVersionKind::new(api_version, kind), namespace.to_owned(), name.to_owned());
         match self.results.get(&key) {
             Some(Some(found)) => return Ok(from_tree(heap, &json_to_node(found.clone()))),
             Some(None) => {}

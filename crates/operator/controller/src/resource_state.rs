@@ -127,7 +127,7 @@ pub fn decode_objects(line: &str) -> Option<Vec<AppliedObject>> {
         let text = |at: usize| item.get(at).and_then(Value::as_str);
         Some(AppliedObject {
             object: ObjectRef {
-                kind: podium_meta::Kind::new(text(0)?, text(1)?),
+                kind: podium_meta::GroupVersionKind::new(text(0)?, text(1)?),
                 namespace: text(2).map(str::to_owned),
                 name: text(3)?.to_owned(),
                 generate_name: String::new(),
@@ -144,14 +144,14 @@ pub fn decode_objects(line: &str) -> Option<Vec<AppliedObject>> {
 
 #[cfg(test)]
 mod tests {
-    use podium_meta::Kind;
+    use podium_meta::GroupVersionKind;
 
     use super::*;
 
     #[test]
     fn keeps_deletions_that_happen_during_a_repair() {
         let named = ObjectRef {
-            kind: Kind::new("v1", "ConfigMap"),
+            kind: GroupVersionKind::new("v1", "ConfigMap"),
             namespace: Some("a".to_owned()),
             name: "b".to_owned(),
             generate_name: String::new(),
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn decodes_what_it_encodes() {
         let named = |namespace: Option<&str>, name: &str| ObjectRef {
-            kind: Kind::new("apps/v1", "Deployment"),
+            kind: GroupVersionKind::new("apps/v1", "Deployment"),
             namespace: namespace.map(str::to_owned),
             name: name.to_owned(),
             generate_name: String::new(),

@@ -10,7 +10,7 @@ use podium_client::{Client, DiscoveryCache, ObjectKey};
 use podium_controller::log::Log;
 use podium_controller::manager::{self, MetricsServer};
 use podium_controller::{Informer, LeaderElection, Manager, ReconcileResult, Reconciler};
-use podium_meta::{Kind, Resource};
+use podium_meta::{GroupVersionKind, Resource};
 use podium_project::watches::Watch as Entry;
 use tokio::task::JoinSet;
 
@@ -128,7 +128,7 @@ pub async fn run(
 /// Waits until the API server serves a kind.
 async fn wait_for_kind(
     kinds: &DiscoveryCache,
-    kind: &Kind,
+    kind: &GroupVersionKind,
     log: &Log,
     missing: &MissingDependencies,
 ) -> Resource {
@@ -233,7 +233,7 @@ async fn operate(manager: Rc<Manager>, settings: Settings, peers: Rc<OperatorPee
 /// Waits until the release records are listed, so that a resource in its desired state needs no request. Continues
 /// after a timeout, because the operator may lack the permission to list them.
 async fn wait_for_records(informers: &Informers) {
-    let secrets = Kind::new("v1", "Secret");
+    let secrets = GroupVersionKind::new("v1", "Secret");
     let _ = tokio::time::timeout(RECORDS_TIMEOUT, informers.wait_for_sync(&secrets)).await;
 }
 

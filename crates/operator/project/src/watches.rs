@@ -12,7 +12,7 @@ use std::fmt;
 
 use podium_gotmpl::World;
 use podium_goyaml::{Map, Node, Pos, Value, yaml};
-use podium_meta::{Kind, Selector};
+use podium_meta::{GroupVersionKind, Selector};
 use podium_sprig::gotime::Duration;
 
 use crate::expand::{self, Environment};
@@ -60,7 +60,7 @@ pub enum Problem {
     Yaml(String),
     /// A group, version and kind that cannot be.
     #[error("invalid GVK: {kind}: {what} must not be empty")]
-    Kind {
+    GroupVersionKind {
         /// As Go prints it.
         kind: String,
         /// Which part.
@@ -97,7 +97,7 @@ pub enum Problem {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watch {
     /// The kind of the resources.
-    pub kind: Kind,
+    pub kind: GroupVersionKind,
     /// The path of the chart, a directory or an archive, from the directory that the operator runs in.
     pub chart: String,
     /// Whether what the chart makes is watched.
@@ -215,12 +215,12 @@ impl Reader<'_> {
             self.error(pos, format!("[{at}].{field}"), problem)
         };
         let text = |name: &str| map.get(name).and_then(Node::as_str).unwrap_or_default().to_owned();
-        let kind = Kind { group: text("Group"), version: text("Version"), kind: text("Kind") };
+        let kind = GroupVersionKind { group: text("Group"), version: text("Version"), kind: text("Kind") };
         let shown = format!("{}/{}, Kind={}", kind.group, kind.version, kind.kind);
         for (what, value) in [("version", &kind.version), ("kind", &kind.kind)] {
             if value.is_empty() {
                 let name = if what == "kind" { "Kind" } else { "Version" };
-                return Err(fail(name, Problem::Kind { kind: shown, what }));
+                return Err(fail(name, Problem::GroupVersionKind { kind: shown, what }));
             }
         }
         let chart = text("chart");

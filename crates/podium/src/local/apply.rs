@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use podium_client::client::ApplyOptions;
 use podium_client::{Client, Discovery};
 use podium_goyaml::{json, yaml};
-use podium_meta::{Kind, Resource};
+use podium_meta::{GroupVersionKind, Resource};
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -53,7 +53,7 @@ pub async fn apply(client: &Client, file: &str) -> Result<()> {
 
 async fn one(client: &Client, object: &Value) -> Result<()> {
     let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
-    let (kind, name) = (Kind::new(text("/apiVersion"), text("/kind")), text("/metadata/name"));
+    let (kind, name) = (GroupVersionKind::new(text("/apiVersion"), text("/kind")), text("/metadata/name"));
     let resource = find(client, &kind).await?;
     let namespace = match text("/metadata/namespace") {
         "" => "default",
@@ -112,7 +112,7 @@ fn unanswered(live: &Value) -> Option<String> {
 }
 
 /// Where objects of a kind are kept; the kinds of the stacks come a moment after the cluster, others after their definition.
-async fn find(client: &Client, kind: &Kind) -> Result<Resource> {
+async fn find(client: &Client, kind: &GroupVersionKind) -> Result<Resource> {
     let begin = Instant::now();
     let patience = if stacks::define_kind(kind) { PATIENCE } else { SOON };
     loop {

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
 use podium_client::client::Representation;
 use podium_client::{Client, ClientConfig};
-use podium_meta::{Kind, Resource};
+use podium_meta::{GroupVersionKind, Resource};
 use podium_resources::print::since;
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ pub fn status(matches: &ArgMatches) -> Result<()> {
         let mut counts = serde_json::Map::new();
         for (version, kind, plural) in COUNTED {
             let namespaced = !matches!(*kind, "Namespace" | "CustomResourceDefinition" | "Node");
-            let kind = Kind::new(version, kind);
+            let kind = GroupVersionKind::new(version, kind);
             let resource = Resource { kind, plural: (*plural).to_owned(), namespaced };
             let all = client.list(&resource, None, "", Representation::Metadata).await?;
             counts.insert((*plural).to_owned(), all.len().into());

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use podium_client::Client;
 use podium_client::client::ApplyOptions;
 use podium_goyaml::{json, yaml};
-use podium_meta::{Kind, Resource};
+use podium_meta::{GroupVersionKind, Resource};
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -58,7 +58,7 @@ fn definitions() -> impl Iterator<Item = (&'static str, Result<Value>)> {
 }
 
 /// Whether a stack brings the definition of a kind.
-pub fn define_kind(kind: &Kind) -> bool {
+pub fn define_kind(kind: &GroupVersionKind) -> bool {
     definitions().filter_map(|(_, definition)| definition.ok()).any(|definition| {
         let text = |path: &str| definition.pointer(path).and_then(Value::as_str);
         text("/spec/group") == Some(&kind.group) && text("/spec/names/kind") == Some(&kind.kind)
@@ -68,7 +68,7 @@ pub fn define_kind(kind: &Kind) -> bool {
 /// Applies the definitions of all stacks, and waits until their kinds are served: who watches them would say that they
 /// are missing.
 pub async fn define(client: &Client) -> Result<()> {
-    let kind = Kind::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+    let kind = GroupVersionKind::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
     let resource = Resource { kind, plural: "customresourcedefinitions".to_owned(), namespaced: false };
     let mut names = Vec::new();
     for (name, definition) in definitions() {

@@ -15,7 +15,7 @@ use podium_chart::values::Values;
 use podium_deploy::object::{Object, json_to_node, parse_manifest};
 use podium_gotmpl::{Heap, Limits, Value as Template, World};
 use podium_goyaml::{Map, Pos, emit, yaml};
-use podium_meta::{Kind, Resource};
+use podium_meta::{GroupVersionKind, Resource};
 use podium_project::crd::{Names, Options};
 use podium_project::name;
 use podium_project::rbac::{self, Duties, Read, Rendered, Rules, Scope, rules};
@@ -64,7 +64,10 @@ fn own_crds(folder: &Path) -> Result<Vec<Object>> {
 fn defined(crd: &Value, version: &str) -> Option<Resource> {
     let text = |path: &str| crd.pointer(path).and_then(Value::as_str);
     Some(Resource {
-        kind: Kind::new(&format!("{}/{version}", text("/spec/group")?), text("/spec/names/kind")?),
+        kind: GroupVersionKind::new(
+            &format!("{}/{version}", text("/spec/group")?),
+            text("/spec/names/kind")?,
+        ),
         plural: text("/spec/names/plural")?.to_owned(),
         namespaced: text("/spec/scope")? == "Namespaced",
     })
@@ -148,7 +151,7 @@ const SOMEWHERE: &str = "namespace";
 const OUTPUT: &str = "/metadata/annotations/helm.sh~1hook-output-log-policy";
 
 /// A kind, a namespace and a name that a template looks up.
-type Question = (Kind, String, String);
+type Question = (GroupVersionKind, String, String);
 
 /// A world without a cluster, which notes what templates look up in it.
 struct Noting {
@@ -177,7 +180,7 @@ impl World for Noting {
         namespace: &str,
         name: &str,
     ) -> Result<Template<'h>, String> {
-        let question = (Kind::new(api_version, kind), namespace.to_owned(), name.to_owned());
+        let question = (GroupVersionKind::new(api_version, kind), namespace.to_owned(), name.to_owned());
         self.asked.borrow_mut().insert(question);
         Ok(Template::Map(heap.map(Default::default())))
     }
@@ -224,7 +227,7 @@ fn render(part: &Part, set: &Map, capabilities: &Capabilities) -> Result<Made> {
 }
 
 /// Where objects of a kind are, if that is known without a cluster; else a guess, which is noted.
-fn resource_of(kind: &Kind, crds: &[Value], guessed: &mut BTreeSet<String>) -> Resource {
+fn resource_of(kind: &GroupVersionKind, crds: &[Value], guessed: &mut BTreeSet<String>) -> Resource {
     let here = |resource: &Resource| resource.kind == *kind;
     podium_resources::usual(kind)
         .or_else(|| crds.iter().filter_map(|crd| defined(crd, &kind.version)).find(here))

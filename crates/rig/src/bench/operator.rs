@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use podium_client::client::Representation;
 use podium_client::watch::{ListWatch, WatchEvent};
 use podium_client::{Client, ClientConfig};
-use podium_meta::{Kind, Resource};
+use podium_meta::{GroupVersionKind, Resource};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, run};
@@ -215,7 +215,7 @@ fn is_deployed(object: &Value) -> bool {
 async fn versions(client: &Client, plan: &Plan) -> Answer<std::collections::BTreeMap<String, String>> {
     let mut out = std::collections::BTreeMap::new();
     let namespaced = |api: &str, kind: &str, plural: &str| Resource {
-        kind: Kind::new(api, kind),
+        kind: GroupVersionKind::new(api, kind),
         plural: plural.to_owned(),
         namespaced: true,
     };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use podium_meta::{Kind, Resource};
+use podium_meta::{GroupVersionKind, Resource};
 use podium_rig::bench::operator::{Figures, Plan, Subject, growth, measure, project};
 use serde_json::json;
 
@@ -31,7 +31,7 @@ fn plan(podium: PathBuf, quick: bool) -> Answer<Plan> {
         podium,
         project: folder,
         resource: Resource {
-            kind: Kind::new("models.takeoff.co/v1alpha1", "InferenceStack"),
+            kind: GroupVersionKind::new("models.takeoff.co/v1alpha1", "InferenceStack"),
             plural: "inferencestacks".to_owned(),
             namespaced: true,
         },

@@ -5,11 +5,11 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use http::Method;
 use podium_client::client::Representation;
-use podium_client::write::Propagation;
+use podium_client::write::PropagationPolicy;
 use podium_client::{Client, ClientConfig};
-use podium_deploy::object::plain;
+use podium_deploy::object::parse_manifest;
 use podium_meta::kind::escape;
-use podium_meta::{Kind, Resource};
+use podium_meta::{GroupVersionKind, Resource};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -92,7 +92,7 @@ impl Admin {
     fn discover(&self) -> Result<(), Error> {
         let mut all = Vec::new();
         for path in ["/api", "/apis"] {
-            let answer = self.run(async |client| client.read(path, DISCOVERY).await)?;
+            let answer = self.run(async |client| client.get_path(path, DISCOVERY).await)?;
             for group in list(&answer["items"]) {
                 for version in list(&group["versions"]) {
                     all.extend(list(&version["resources"]).map(|found| named(group, version, found)));
@@ -143,7 +143,7 @@ impl Admin {
     /// Creates the objects of a YAML text, or merges them into those that exist, as `kubectl apply` does. Unknown fields
     /// are refused.
     pub fn apply(&self, namespace: &str, text: &str) -> Result<(), Error> {
-        for object in plain(text).map_err(|error| Error::Template(error.to_string()))? {
+        for object in parse_manifest(text).map_err(|error| Error::Template(error.to_string()))? {
             match self.create_with(namespace, &object.body, STRICT) {
                 Err(error) if error.code() == Some(409) => {
                     let (resource, namespace, name) = self.locate(namespace, &object.body)?;
@@ -161,14 +161,14 @@ impl Admin {
     /// Merges a patch into an object; null removes a field.
     pub fn merge(&self, resource: &str, namespace: &str, name: &str, patch: &Value) -> Result<(), Error> {
         let resource = self.resource(resource)?;
-        self.run(async |client| client.merge(&resource, Some(namespace), name, patch, MANAGER).await)
+        self.run(async |client| client.merge_patch(&resource, Some(namespace), name, patch, MANAGER).await)
             .map(drop)
     }
 
     /// Deletes an object; one that does not exist is no error.
     pub fn delete(&self, resource: &str, namespace: &str, name: &str) -> Result<(), Error> {
         let resource = self.resource(resource)?;
-        let how = Propagation::Background;
+        let how = PropagationPolicy::Background;
         self.run(async |client| client.delete(&resource, Some(namespace), name, None, how).await).map(drop)
     }
 
@@ -194,7 +194,7 @@ impl Admin {
     /// The resource, namespace and name of an object.
     fn locate(&self, namespace: &str, object: &Value) -> Result<(Resource, String, String), Error> {
         let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
-        let kind = Kind::new(text("/apiVersion"), text("/kind"));
+        let kind = GroupVersionKind::new(text("/apiVersion"), text("/kind"));
         let mut found = self.resource(&format!("{}.{}", kind.kind, kind.group))?;
         found.kind = kind;
         let namespace = Some(text("/metadata/namespace")).filter(|own| !own.is_empty()).unwrap_or(namespace);
@@ -205,7 +205,7 @@ impl Admin {
 /// A resource of discovery with its names.
 fn named(group: &Value, version: &Value, found: &Value) -> (Vec<String>, Resource) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let kind = Kind {
+    let kind = GroupVersionKind {
         group: text(&group["metadata"]["name"]),
         version: text(&version["version"]),
         kind: text(&found["responseKind"]["kind"]),

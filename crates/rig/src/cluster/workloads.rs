@@ -17,7 +17,7 @@ use http::Method;
 use podium_client::Client;
 use podium_client::client::Representation;
 use podium_client::watch::{ListWatch, WatchEvent};
-use podium_meta::{Kind, Resource};
+use podium_meta::{GroupVersionKind, Resource};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -37,11 +37,11 @@ pub(super) fn start(kubeconfig: PathBuf) -> Result<Background, Error> {
 
 fn resources() -> [Resource; 6] {
     let apps = |kind: &str, plural: &str| Resource {
-        kind: Kind::new("apps/v1", kind),
+        kind: GroupVersionKind::new("apps/v1", kind),
         plural: plural.to_owned(),
         namespaced: true,
     };
-    let jobs = Resource { kind: Kind::new("batch/v1", "Job"), ..apps("Job", "jobs") };
+    let jobs = Resource { kind: GroupVersionKind::new("batch/v1", "Job"), ..apps("Job", "jobs") };
     [
         apps("Deployment", "deployments"),
         apps("ReplicaSet", "replicasets"),

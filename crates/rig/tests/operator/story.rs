@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use podium_client::client::{ApplyOptions, Representation};
 use podium_client::write::PropagationPolicy;
 use podium_client::{Client, ClientConfig, DiscoveryCache};
-use podium_meta::{Kind, Resource};
+use podium_meta::{GroupVersionKind, Resource};
 use podium_rig::cluster::{Cluster, Controllers, Options, Server, User, run};
 use podium_rig::request::Dialect;
 use podium_rig::tools;
@@ -233,7 +233,7 @@ impl Story {
             let known = if renewed { self.kinds.refresh().await } else { self.kinds.get().await }.unwrap();
             for group in &groups {
                 for version in ["v1", "v2"] {
-                    let kind = Kind {
+                    let kind = GroupVersionKind {
                         group: (*group).to_owned(),
                         version: version.to_owned(),
                         kind: kind.to_owned(),
@@ -321,7 +321,8 @@ impl Story {
 
     /// Creates any object.
     pub async fn create(&self, object: Value) {
-        let kind = Kind::new(object["apiVersion"].as_str().unwrap(), object["kind"].as_str().unwrap());
+        let kind =
+            GroupVersionKind::new(object["apiVersion"].as_str().unwrap(), object["kind"].as_str().unwrap());
         let known = self.kinds.refresh().await.unwrap();
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or(&self.name).to_owned();
         let resource = known.find(&kind).unwrap();

@@ -196,7 +196,7 @@ async fn waits_for_a_crd_that_comes_and_goes() {
                 .refresh()
                 .await
                 .unwrap()
-                .find(&podium_meta::Kind::new("stories.podium.dev/v1", "Late"))
+                .find(&podium_meta::GroupVersionKind::new("stories.podium.dev/v1", "Late"))
             {
                 Some(_) => Ok(()),
                 None => Err(String::new()),

@@ -13,7 +13,7 @@ use http::Method;
 use podium_client::client::Representation;
 use podium_client::watch::{ListWatch, WatchEvent};
 use podium_client::{Client, ClientConfig};
-use podium_meta::{Kind, Resource};
+use podium_meta::{GroupVersionKind, Resource};
 use podium_rig::cluster::Cluster;
 use podium_rig::tools;
 use serde_json::{Value, json};
@@ -135,11 +135,11 @@ pub fn wait(what: &str, mut ready: impl FnMut() -> bool) {
 }
 
 pub fn resource(api_version: &str, kind: &str, plural: &str) -> Resource {
-    Resource { kind: Kind::new(api_version, kind), plural: plural.to_owned(), namespaced: true }
+    Resource { kind: GroupVersionKind::new(api_version, kind), plural: plural.to_owned(), namespaced: true }
 }
 
 pub fn crds() -> Resource {
-    let kind = Kind::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+    let kind = GroupVersionKind::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
     Resource { kind, plural: "customresourcedefinitions".to_owned(), namespaced: false }
 }
 

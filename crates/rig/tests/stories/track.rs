@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use flate2::read::GzDecoder;
 use podium_client::Client;
 use podium_client::client::Representation;
-use podium_meta::{Kind, Resource};
+use podium_meta::{GroupVersionKind, Resource};
 use podium_rig::cluster::Cluster;
 use podium_rig::request::Dialect;
 use podium_rig::tools;
@@ -103,7 +103,7 @@ impl<'c> Track<'c> {
         let things = format!("{}.example.com/v1", self.token);
         for (api, kind, plural) in KINDS.iter().copied().chain([(things.as_str(), "Thing", "things")]) {
             let resource = Resource {
-                kind: Kind::new(api, kind),
+                kind: GroupVersionKind::new(api, kind),
                 plural: plural.to_owned(),
                 namespaced: kind != "ClusterRole",
             };

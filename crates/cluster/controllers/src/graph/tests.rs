@@ -10,8 +10,8 @@ fn uid(number: u64) -> Uid {
     Uid::read(&format!("00000000-0000-4000-8000-{number:012}"))
 }
 
-fn kind(number: Number) -> Kind {
-    Kind::new("x/v1", ["Map", "Zone"].get(number as usize).copied().unwrap_or("Other"))
+fn kind(number: Number) -> GroupVersionKind {
+    GroupVersionKind::new("x/v1", ["Map", "Zone"].get(number as usize).copied().unwrap_or("Other"))
 }
 
 /// An object `n/<number>`, or `<number>` of the cluster.

@@ -16,7 +16,7 @@ use podium_deploy::object::{self, Object};
 use podium_deploy::plan::Step;
 use podium_deploy::wait::{self, WaitCondition};
 use podium_deploy::{Deployer, ObjectRef, ReleaseRef, apply};
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use serde_json::Value;
 
 use crate::record::Release;
@@ -191,7 +191,7 @@ pub trait ReleaseOwner: Sync {
     /// The uid of the owning object.
     fn uid(&self) -> &str;
     /// Adds labels, annotations and owner references to objects before they are applied.
-    fn decorate(&self, objects: &mut [Object], namespaced: &dyn Fn(&Kind) -> bool);
+    fn decorate(&self, objects: &mut [Object], namespaced: &dyn Fn(&GroupVersionKind) -> bool);
     /// Changes the labels of revision `from` for its copy `to`.
     fn relabel(&self, labels: &mut BTreeMap<String, String>, from: i64, to: i64);
     /// Annotations of the record, once its objects are applied.
@@ -212,7 +212,7 @@ impl<'a> Engine<'a> {
         if let Some(owner) = self.owner {
             let discovery = self.kinds.get().await?;
             let scopes: Vec<(String, String, bool)> = all.iter().chain(crds).filter_map(scope).collect();
-            let namespaced = |kind: &Kind| match discovery.find(kind) {
+            let namespaced = |kind: &GroupVersionKind| match discovery.find(kind) {
                 Some(resource) => resource.namespaced,
                 // The release defines the kind itself.
                 None => {

@@ -14,7 +14,7 @@ mod storage;
 
 use std::sync::LazyLock;
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use serde_json::{Value, json};
 
 use crate::table::{Column, kinds};
@@ -49,7 +49,7 @@ const API_SERVICE: &[Column] = &[
 ];
 
 /// The columns of a kind's tables.
-pub fn columns(kind: &Kind) -> &'static [Column] {
+pub fn columns(kind: &GroupVersionKind) -> &'static [Column] {
     match (kinds().columns(kind), kind.kind.as_str()) {
         (Some(columns), _) => columns,
         (None, "APIService") => API_SERVICE,
@@ -58,12 +58,12 @@ pub fn columns(kind: &Kind) -> &'static [Column] {
 }
 
 /// Whether a kind has no columns of its own.
-pub fn is_usual(kind: &Kind) -> bool {
+pub fn is_usual(kind: &GroupVersionKind) -> bool {
     kinds().columns(kind).is_none() && kind.kind != "APIService"
 }
 
 /// The row of an object, at a moment in seconds since 1970.
-pub fn row(kind: &Kind, object: &Value, now: i64) -> Cells {
+pub fn row(kind: &GroupVersionKind, object: &Value, now: i64) -> Cells {
     Printer::new(kind).row(object, now)
 }
 
@@ -83,7 +83,7 @@ static QUICK: LazyLock<Vec<Option<Quick>>> = LazyLock::new(|| {
 
 impl Printer {
     /// Of a kind.
-    pub fn new(kind: &Kind) -> Self {
+    pub fn new(kind: &GroupVersionKind) -> Self {
         let all = cells::PRINTERS;
         let own = |(group, name, _): &(&str, &str, _)| *group == kind.group && *name == kind.kind;
         let at = all.iter().position(own).unwrap_or(all.len());

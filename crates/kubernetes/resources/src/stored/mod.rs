@@ -18,7 +18,7 @@ mod workloads;
 
 use std::sync::OnceLock;
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use serde_json::Value;
 
 use crate::table::kinds;
@@ -29,23 +29,23 @@ pub use twins::{convert, stored_kind};
 use walk::Rules;
 
 /// Reads a body of a built-in kind as the server does: the value that it stores before anybody else changes it.
-pub fn decode(body: &[u8], usual: &Kind) -> Result<Read, JsonError> {
+pub fn decode(body: &[u8], usual: &GroupVersionKind) -> Result<Read, JsonError> {
     let mut read = json::read(kinds(), body, usual)?;
     settle(&read.kind, &mut read.value).map_err(JsonError::Value)?;
     Ok(read)
 }
 
 /// Reads a body in protobuf as the server does.
-pub fn decode_protobuf(body: &[u8], usual: Option<&Kind>) -> Result<Read, ProtobufError> {
+pub fn decode_protobuf(body: &[u8], usual: Option<&GroupVersionKind>) -> Result<Read, ProtobufError> {
     let mut value = protobuf::transcode(body, usual)?;
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-    let kind = Kind::new(text("apiVersion"), text("kind"));
+    let kind = GroupVersionKind::new(text("apiVersion"), text("kind"));
     settle(&kind, &mut value).map_err(ProtobufError::Value)?;
     Ok(Read { kind, value, strict: Vec::new() })
 }
 
 /// Makes of a value, as its type keeps it, what the server stores; an error is the server's.
-pub fn settle(kind: &Kind, value: &mut Value) -> Result<(), String> {
+pub fn settle(kind: &GroupVersionKind, value: &mut Value) -> Result<(), String> {
     default(kind, value);
     let table = kinds();
     if let (Some(id), Some(object)) = (table.type_of(kind), value.as_object_mut()) {
@@ -59,7 +59,7 @@ pub fn settle(kind: &Kind, value: &mut Value) -> Result<(), String> {
 }
 
 /// Adds the defaults of the server's code to a value of a built-in kind.
-pub fn default(kind: &Kind, value: &mut Value) {
+pub fn default(kind: &GroupVersionKind, value: &mut Value) {
     static DEFAULTS: OnceLock<Rules> = OnceLock::new();
     let table = kinds();
     if let Some(id) = table.type_of(kind) {

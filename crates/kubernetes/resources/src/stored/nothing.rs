@@ -1,13 +1,13 @@
 //! What the original's store cannot tell apart: a list or a map with nothing in it is none.
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use serde_json::Value;
 
 use crate::table::{Form, TypeId, Types, kinds};
 use crate::typed;
 
 /// Takes lists and maps without anything in them from an object, or makes them null where they are always written.
-pub fn forget_empty(kind: &Kind, value: &mut Value) {
+pub fn forget_empty(kind: &GroupVersionKind, value: &mut Value) {
     let table = kinds();
     if let Some(id) = table.type_of(kind) {
         walk(table.types(), id, value);
@@ -16,7 +16,7 @@ pub fn forget_empty(kind: &Kind, value: &mut Value) {
 
 /// Gives an object back the lists and maps that were sent with nothing in them: refusals tell them from those that were
 /// not sent.
-pub fn recall_empty(kind: &Kind, value: &mut Value, sent: &Value) {
+pub fn recall_empty(kind: &GroupVersionKind, value: &mut Value, sent: &Value) {
     let table = kinds();
     if let Some(id) = table.type_of(kind) {
         recall(table.types(), id, value, sent);
@@ -62,7 +62,7 @@ fn recall(types: &Types, id: TypeId, value: &mut Value, sent: &Value) {
 }
 
 /// Makes of whole numbers that do not fit what is left of their bits, as the original does with what is applied.
-pub fn wrap_numbers(kind: &Kind, value: &mut Value) {
+pub fn wrap_numbers(kind: &GroupVersionKind, value: &mut Value) {
     let table = kinds();
     if let Some(id) = table.type_of(kind) {
         wrap(table.types(), id, value);
@@ -122,14 +122,14 @@ mod tests {
 
     #[test]
     fn what_was_sent_empty_comes_back() {
-        let kind = Kind::new("networking.k8s.io/v1", "Ingress");
+        let kind = GroupVersionKind::new("networking.k8s.io/v1", "Ingress");
         let mut ingress = json!({"spec": {"tls": [{"secretName": "a"}]}});
         let sent = json!({"spec": {"rules": [], "tls": [{"hosts": []}], "defaultBackend": {}}});
         recall_empty(&kind, &mut ingress, &sent);
         assert_eq!(ingress, json!({"spec": {"rules": [], "tls": [{"secretName": "a", "hosts": []}]}}));
         let mut set = json!({"spec": {"selector": {}}});
         recall_empty(
-            &Kind::new("apps/v1", "DaemonSet"),
+            &GroupVersionKind::new("apps/v1", "DaemonSet"),
             &mut set,
             &json!({"spec": {"selector": {"matchLabels": {}}}}),
         );
@@ -139,18 +139,18 @@ mod tests {
     #[test]
     fn numbers_that_do_not_fit_are_cut() {
         let mut set = json!({"status": {"replicas": i64::MAX, "readyReplicas": 3}});
-        wrap_numbers(&Kind::new("apps/v1", "StatefulSet"), &mut set);
+        wrap_numbers(&GroupVersionKind::new("apps/v1", "StatefulSet"), &mut set);
         assert_eq!(set, json!({"status": {"replicas": -1, "readyReplicas": 3}}));
     }
 
     #[test]
     fn what_is_empty_is_not_there_or_null() {
         let mut slice = json!({"endpoints": [], "ports": [{"port": 80}], "metadata": {"labels": {}}});
-        forget_empty(&Kind::new("discovery.k8s.io/v1", "EndpointSlice"), &mut slice);
+        forget_empty(&GroupVersionKind::new("discovery.k8s.io/v1", "EndpointSlice"), &mut slice);
         assert_eq!(slice, json!({"endpoints": null, "ports": [{"port": 80}], "metadata": {}}));
         let mut pod = json!({"spec": {"containers": [{"name": "a", "args": [], "resources": {"limits": {}}}],
             "volumes": [{"name": "v", "emptyDir": {}}]}});
-        forget_empty(&Kind::new("v1", "Pod"), &mut pod);
+        forget_empty(&GroupVersionKind::new("v1", "Pod"), &mut pod);
         let left = json!({"spec": {"containers": [{"name": "a", "resources": {}}],
             "volumes": [{"name": "v", "emptyDir": {}}]}});
         assert_eq!(pod, left, "a pointer to something empty is one that is there");

@@ -1,6 +1,6 @@
 //! Kinds that are served in two versions from one store: one becomes the other.
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use serde_json::{Value, json};
 
 use super::autoscaling::CARRIED;
@@ -11,16 +11,16 @@ use crate::typed::json::read_as;
 use crate::typed::write::{quote, to_json_as};
 
 /// The versions that are stored: of what is asked for under another name, this is what is kept.
-pub fn stored_kind(kind: &Kind) -> Kind {
+pub fn stored_kind(kind: &GroupVersionKind) -> GroupVersionKind {
     match (kind.api_version().as_str(), kind.kind.as_str()) {
-        ("autoscaling/v1", "HorizontalPodAutoscaler") => Kind::new("autoscaling/v2", &kind.kind),
-        ("events.k8s.io/v1", "Event") => Kind::new("v1", &kind.kind),
+        ("autoscaling/v1", "HorizontalPodAutoscaler") => GroupVersionKind::new("autoscaling/v2", &kind.kind),
+        ("events.k8s.io/v1", "Event") => GroupVersionKind::new("v1", &kind.kind),
         _ => kind.clone(),
     }
 }
 
 /// Makes of a settled object of one version the same object of another; what has but one version stays as it is.
-pub fn convert(value: &mut Value, to: &Kind) {
+pub fn convert(value: &mut Value, to: &GroupVersionKind) {
     let Some(object) = value.as_object_mut() else { return };
     let from = super::view::text(object, "apiVersion").to_owned();
     match (from.as_str(), to.api_version().as_str(), to.kind.as_str()) {

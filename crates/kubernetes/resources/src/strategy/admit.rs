@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use serde_json::{Value, json};
 
 use super::amounts;
@@ -19,7 +19,7 @@ const AWAY_SECONDS: i64 = 300;
 const TOKEN_SECONDS: i64 = 3607;
 
 /// What becomes of a new object before it is prepared and checked.
-pub fn admit_create(kind: &Kind, object: &mut Value, facts: &Facts<'_>) -> Result<(), Refused> {
+pub fn admit_create(kind: &GroupVersionKind, object: &mut Value, facts: &Facts<'_>) -> Result<(), Refused> {
     let Some(map) = object.as_object_mut() else { return Ok(()) };
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Pod") => {
@@ -54,7 +54,13 @@ pub fn admit_create(kind: &Kind, object: &mut Value, facts: &Facts<'_>) -> Resul
 }
 
 /// What becomes of a changed object before it is prepared and checked.
-pub fn admit_update(kind: &Kind, subresource: &str, new: &mut Value, old: &Value, facts: &Facts<'_>) {
+pub fn admit_update(
+    kind: &GroupVersionKind,
+    subresource: &str,
+    new: &mut Value,
+    old: &Value,
+    facts: &Facts<'_>,
+) {
     let Some(map) = new.as_object_mut().filter(|_| subresource.is_empty()) else { return };
     match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Pod") => {
@@ -75,7 +81,7 @@ pub fn admit_update(kind: &Kind, subresource: &str, new: &mut Value, old: &Value
 
 /// What is asked last, of objects that have passed all checks; `old` is what a changed one was before.
 pub fn admit_checked(
-    kind: &Kind,
+    kind: &GroupVersionKind,
     new: &Value,
     old: Option<&Value>,
     facts: &Facts<'_>,

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use serde_json::Value;
 
 use super::amounts;
@@ -18,7 +18,7 @@ const METRICS: &[&str] = &["ContainerResource", "External", "Object", "Pods", "R
 fn newest(object: &Place<'_>) -> Value {
     let mut value = object.value.clone();
     if object.at("apiVersion").text() == "autoscaling/v1" {
-        let to = Kind::new("autoscaling/v2", "HorizontalPodAutoscaler");
+        let to = GroupVersionKind::new("autoscaling/v2", "HorizontalPodAutoscaler");
         stored::convert(&mut value, &to);
     }
     value

@@ -37,7 +37,7 @@ mod warn_pods;
 mod webhooks;
 mod workloads;
 
-use podium_meta::{FieldError, Kind};
+use podium_meta::{FieldError, GroupVersionKind};
 use serde_json::Value;
 
 pub use admit::{admit_checked, admit_create, admit_update};
@@ -50,17 +50,17 @@ pub use warn::warnings;
 use crate::table::kinds;
 use place::{Flaws, Place};
 
-fn is_namespaced(kind: &Kind) -> bool {
+fn is_namespaced(kind: &GroupVersionKind) -> bool {
     kinds().row_of(kind).is_none_or(|row| row.namespaced)
 }
 
 /// What names of a built-in kind have to be.
-pub fn name_rule(kind: &Kind) -> NameRule {
+pub fn name_rule(kind: &GroupVersionKind) -> NameRule {
     table::of(kind).name
 }
 
 /// All that is wrong with a new object, in the server's words and order.
-pub fn validate_create(kind: &Kind, object: &Value) -> Vec<FieldError> {
+pub fn validate_create(kind: &GroupVersionKind, object: &Value) -> Vec<FieldError> {
     let mut out = Flaws::default();
     let (place, namespaced) = (Place::root(object), is_namespaced(kind));
     table::of(kind).create(&place, namespaced, &mut out);
@@ -73,7 +73,12 @@ pub fn validate_create(kind: &Kind, object: &Value) -> Vec<FieldError> {
 
 /// All that is wrong with a change through a subresource (empty: through none), in the server's words and order;
 /// the same may be there twice, as the server says it.
-pub fn validate_update(kind: &Kind, subresource: &str, new: &Value, old: &Value) -> Vec<FieldError> {
+pub fn validate_update(
+    kind: &GroupVersionKind,
+    subresource: &str,
+    new: &Value,
+    old: &Value,
+) -> Vec<FieldError> {
     let mut out = Flaws::default();
     let (new, old, namespaced) = (Place::root(new), Place::root(old), is_namespaced(kind));
     metadata::create(&new.at("metadata"), NameRule::Segment, namespaced, &mut out);

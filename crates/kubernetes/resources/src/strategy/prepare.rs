@@ -1,6 +1,6 @@
 //! What the server fills in and takes away before it checks an object.
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use serde_json::{Map, Value, json};
 
 use super::facts::Facts;
@@ -25,7 +25,7 @@ const STATUS_ONLY: &[&str] = &[
 ];
 
 /// Makes of a new object what the server checks and stores; its name and identity are there by now.
-pub fn prepare_create(kind: &Kind, object: &mut Value, facts: &Facts<'_>) {
+pub fn prepare_create(kind: &GroupVersionKind, object: &mut Value, facts: &Facts<'_>) {
     let counted = writing(kind).counted;
     let has_status = kinds().row_of(kind).is_some_and(|row| row.subresource("status").is_some());
     let Some(map) = object.as_object_mut() else { return };
@@ -64,7 +64,13 @@ pub fn prepare_create(kind: &Kind, object: &mut Value, facts: &Facts<'_>) {
 }
 
 /// Makes of a changed object what the server checks and stores; `subresource` is empty for the main address.
-pub fn prepare_update(kind: &Kind, subresource: &str, new: &mut Value, old: &Value, facts: &Facts<'_>) {
+pub fn prepare_update(
+    kind: &GroupVersionKind,
+    subresource: &str,
+    new: &mut Value,
+    old: &Value,
+    facts: &Facts<'_>,
+) {
     let Some(map) = new.as_object_mut() else { return };
     in_metadata(map, |meta| keep(meta, old.get("metadata").unwrap_or(&Value::Null), "generation"));
     let has_status = kinds().row_of(kind).is_some_and(|row| row.subresource("status").is_some());
@@ -143,7 +149,7 @@ fn settle_metadata(map: &mut Object, old: &Value) {
 }
 
 /// A status of which nothing is known.
-fn empty_status(kind: &Kind, map: &mut Object) {
+fn empty_status(kind: &GroupVersionKind, map: &mut Object) {
     let types = kinds().types();
     let id = kinds().type_of(kind).and_then(|id| types.target(id).1.form.as_struct());
     let field = id.and_then(|id| types.struct_(id).field("status"));
@@ -157,7 +163,7 @@ fn empty_status(kind: &Kind, map: &mut Object) {
     }
 }
 
-fn of_status(kind: &Kind, map: &mut Object, old: &Value, facts: &Facts<'_>) {
+fn of_status(kind: &GroupVersionKind, map: &mut Object, old: &Value, facts: &Facts<'_>) {
     keep(map, old, "spec");
     match kind.kind.as_str() {
         "Deployment" => {
@@ -199,7 +205,7 @@ fn volume_phase(map: &mut Object, old: &Value, facts: &Facts<'_>) {
     }
 }
 
-fn of_main(kind: &Kind, map: &mut Object, old: &Value) {
+fn of_main(kind: &GroupVersionKind, map: &mut Object, old: &Value) {
     match kind.kind.as_str() {
         "Namespace" => {
             let before = old.get("spec").unwrap_or(&Value::Null);
@@ -243,7 +249,7 @@ fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
 }
 
 /// Counts a change that counts.
-fn count_change(kind: &Kind, map: &mut Object, old: &Value, facts: &Facts<'_>) {
+fn count_change(kind: &GroupVersionKind, map: &mut Object, old: &Value, facts: &Facts<'_>) {
     let counts = writing(kind).counted && kind.kind != "PriorityClass" || kind.kind == "CSIDriver";
     if !counts {
         return;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use podium_meta::{Kind, Quantity};
+use podium_meta::{GroupVersionKind, Quantity};
 use serde_json::{Value, json};
 
 use super::amounts;
@@ -57,7 +57,7 @@ pub(super) fn pod_status(map: &mut Object, old: &Value) {
 }
 
 /// Fields of features that are not switched on, unless they were there before.
-pub(super) fn dropped(kind: &Kind, map: &mut Object, old: Option<&Value>) {
+pub(super) fn dropped(kind: &GroupVersionKind, map: &mut Object, old: Option<&Value>) {
     match kind.kind.as_str() {
         "Pod" => {
             let before = old.and_then(|old| old.get("spec"));

@@ -1,6 +1,6 @@
 //! Which checks each kind has, in the server's order.
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 
 use super::metadata::{self, NameRule};
 use super::place::{Flaws, Place};
@@ -382,7 +382,7 @@ static ROWS: &[Row] = &[
 ];
 
 /// The checks of a kind.
-pub fn of(kind: &Kind) -> &'static Row {
+pub fn of(kind: &GroupVersionKind) -> &'static Row {
     ROWS.iter().find(|row| row.group == kind.group && row.kind == kind.kind).unwrap_or(&OTHERS)
 }
 

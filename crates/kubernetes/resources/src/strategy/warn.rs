@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 
 use super::addresses;
 use super::amounts;
@@ -50,7 +50,11 @@ pub(super) const OLD_VOLUMES: &[(&str, &str, &str)] = &[
 
 /// What is said of an object that is fine but could be better; `old` is what it was before a change, and both are
 /// prepared.
-pub fn warnings(kind: &Kind, new: &serde_json::Value, old: Option<&serde_json::Value>) -> Vec<String> {
+pub fn warnings(
+    kind: &GroupVersionKind,
+    new: &serde_json::Value,
+    old: Option<&serde_json::Value>,
+) -> Vec<String> {
     let mut out = Vec::new();
     let object = Place::root(new);
     let old = old.map(Place::root);

@@ -14,7 +14,7 @@ pub(crate) mod types;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use podium_schema::shape::{ShapeId, Shapes};
 
 pub use types::TypeId;
@@ -144,12 +144,12 @@ impl Kinds {
     }
 
     /// Where objects of a kind are served.
-    pub fn row_of(&self, kind: &Kind) -> Option<&Row<'static>> {
+    pub fn row_of(&self, kind: &GroupVersionKind) -> Option<&Row<'static>> {
         self.version(&kind.group, &kind.version)?.rows.iter().find(|row| row.kind == kind.kind)
     }
 
     /// The type of a kind: of all that is served, of their lists, and of the options and reviews that requests carry.
-    pub fn type_of(&self, kind: &Kind) -> Option<TypeId> {
+    pub fn type_of(&self, kind: &GroupVersionKind) -> Option<TypeId> {
         let api_version = kind.api_version();
         let find = |api_version: &str| {
             self.kinds.get(&(api_version, kind.kind.as_str())).map(|id| self.types.of_struct(*id))
@@ -163,13 +163,13 @@ impl Kinds {
     }
 
     /// The columns of a kind that has some of its own.
-    pub fn columns(&self, kind: &Kind) -> Option<&[Column]> {
+    pub fn columns(&self, kind: &GroupVersionKind) -> Option<&[Column]> {
         self.columns.get(&self.type_of(kind)?).map(Vec::as_slice)
     }
 
     /// Every kind that has a type.
-    pub fn typed(&self) -> impl Iterator<Item = Kind> {
-        self.kinds.keys().map(|(api_version, kind)| Kind::new(api_version, kind))
+    pub fn typed(&self) -> impl Iterator<Item = GroupVersionKind> {
+        self.kinds.keys().map(|(api_version, kind)| GroupVersionKind::new(api_version, kind))
     }
 
     /// The shapes of all types.
@@ -178,12 +178,12 @@ impl Kinds {
     }
 
     /// The shape of a kind's objects.
-    pub fn shape_of(&self, kind: &Kind) -> Option<ShapeId> {
+    pub fn shape_of(&self, kind: &GroupVersionKind) -> Option<ShapeId> {
         self.built().of_type(self.type_of(kind)?)
     }
 
     /// The name that OpenAPI documents have for a kind's type, such as `io.k8s.api.core.v1.Pod`.
-    pub fn schema_name(&self, kind: &Kind) -> Option<String> {
+    pub fn schema_name(&self, kind: &GroupVersionKind) -> Option<String> {
         self.types.get(self.type_of(kind)?).form.as_struct().map(|id| self.types.struct_(id).schema_name())
     }
 
@@ -203,8 +203,12 @@ impl Kinds {
 
 impl<'t> Row<'t> {
     /// The kind with its group and version.
-    pub fn full_kind(&self) -> Kind {
-        Kind { group: self.group.to_owned(), version: self.version.to_owned(), kind: self.kind.to_owned() }
+    pub fn full_kind(&self) -> GroupVersionKind {
+        GroupVersionKind {
+            group: self.group.to_owned(),
+            version: self.version.to_owned(),
+            kind: self.kind.to_owned(),
+        }
     }
 
     /// The subresource of this name.
@@ -215,8 +219,8 @@ impl<'t> Row<'t> {
 
 impl Subresource<'_> {
     /// The kind that it takes and gives, with its group and version.
-    pub fn full_kind(&self, parent: &Row<'_>) -> Kind {
+    pub fn full_kind(&self, parent: &Row<'_>) -> GroupVersionKind {
         let (group, version) = self.api.unwrap_or((parent.group, parent.version));
-        Kind { group: group.to_owned(), version: version.to_owned(), kind: self.kind.to_owned() }
+        GroupVersionKind { group: group.to_owned(), version: version.to_owned(), kind: self.kind.to_owned() }
     }
 }

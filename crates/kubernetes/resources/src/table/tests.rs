@@ -1,6 +1,6 @@
 //! What the table says, and that all of it was read.
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use podium_schema::shape::{Merge, Object, Shape};
 
 use super::{TEXT, discovery, kinds};
@@ -34,16 +34,17 @@ fn rows_are_found_by_address_and_by_kind() {
     let table = kinds();
     let row = table.resource("apps", "v1", "deployments").unwrap();
     assert_eq!((row.kind, row.namespaced, row.short_names.as_slice()), ("Deployment", true, &["deploy"][..]));
-    assert_eq!(table.row_of(&Kind::new("apps/v1", "Deployment")), Some(row));
+    assert_eq!(table.row_of(&GroupVersionKind::new("apps/v1", "Deployment")), Some(row));
     let scale = row.subresource("scale").unwrap();
-    assert_eq!(scale.full_kind(row), Kind::new("autoscaling/v1", "Scale"));
+    assert_eq!(scale.full_kind(row), GroupVersionKind::new("autoscaling/v1", "Scale"));
     assert_eq!(table.group("autoscaling").unwrap().versions[0].name, "v2");
     for kind in ["apps/v1/DeleteOptions", "meta.k8s.io/v1/DeleteOptions", "v1/Status", "v1/PodList"] {
         let (api_version, kind) = kind.rsplit_once('/').unwrap();
-        assert!(table.type_of(&Kind::new(api_version, kind)).is_some(), "{kind}");
+        assert!(table.type_of(&GroupVersionKind::new(api_version, kind)).is_some(), "{kind}");
     }
-    assert!(table.type_of(&Kind::new("example.com/v1", "DeleteOptions")).is_none());
-    let name = table.schema_name(&Kind::new("apiextensions.k8s.io/v1", "CustomResourceDefinition"));
+    assert!(table.type_of(&GroupVersionKind::new("example.com/v1", "DeleteOptions")).is_none());
+    let name =
+        table.schema_name(&GroupVersionKind::new("apiextensions.k8s.io/v1", "CustomResourceDefinition"));
     let expected = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition";
     assert_eq!(name.as_deref(), Some(expected));
 }
@@ -56,10 +57,11 @@ fn shapes_know_how_lists_are_merged() {
         let field = object.field(name).unwrap().clone();
         (shapes.get(field.shape).clone(), field)
     };
-    let mut object = match shapes.get(table.shape_of(&Kind::new("apps/v1", "Deployment")).unwrap()) {
-        Shape::Object(object) => object.clone(),
-        other => panic!("{other:?}"),
-    };
+    let mut object =
+        match shapes.get(table.shape_of(&GroupVersionKind::new("apps/v1", "Deployment")).unwrap()) {
+            Shape::Object(object) => object.clone(),
+            other => panic!("{other:?}"),
+        };
     for name in ["spec", "template", "spec"] {
         object = match step(&object, name).0 {
             Shape::Object(object) => object,

@@ -4,7 +4,7 @@ mod scan;
 
 use std::borrow::Cow;
 
-use podium_meta::{Kind, Quantity};
+use podium_meta::{GroupVersionKind, Quantity};
 use serde_json::{Map, Value};
 
 use super::{DEEPEST, base64, complete, float, set, timestamp, zero};
@@ -44,7 +44,7 @@ pub enum JsonError {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Read {
     /// What it is, by what it says of itself and where it was sent.
-    pub kind: Kind,
+    pub kind: GroupVersionKind,
     /// Its value as the original's types keep it.
     pub value: Value,
     /// What strict reading refuses: fields that are unknown or there twice.
@@ -63,14 +63,18 @@ pub(crate) fn problem(bytes: &[u8]) -> Option<String> {
 }
 
 /// What a body says that it is; the usual kind counts for what it does not say.
-pub fn kind_of(body: &[u8], usual: &Kind) -> Result<Kind, JsonError> {
+pub fn kind_of(body: &[u8], usual: &GroupVersionKind) -> Result<GroupVersionKind, JsonError> {
     let (api_version, kind) = scan::head(body)?;
     let slashes = api_version.matches('/').count();
     if slashes > 1 {
         return Err(JsonError::ApiVersion(api_version));
     }
     // The original takes a lone slash for nothing.
-    let mut said = if api_version == "/" { Kind::default() } else { Kind::new(&api_version, "") };
+    let mut said = if api_version == "/" {
+        GroupVersionKind::default()
+    } else {
+        GroupVersionKind::new(&api_version, "")
+    };
     said.kind = if kind.is_empty() { usual.kind.clone() } else { kind };
     if said.version.is_empty() && (said.group.is_empty() || said.group == usual.group) {
         (said.group, said.version) = (usual.group.clone(), usual.version.clone());
@@ -82,7 +86,7 @@ pub fn kind_of(body: &[u8], usual: &Kind) -> Result<Kind, JsonError> {
 }
 
 /// Reads a body of a built-in kind.
-pub fn read(table: &Kinds, body: &[u8], usual: &Kind) -> Result<Read, JsonError> {
+pub fn read(table: &Kinds, body: &[u8], usual: &GroupVersionKind) -> Result<Read, JsonError> {
     let kind = kind_of(body, usual)?;
     let unknown = || JsonError::UnknownKind { api_version: kind.api_version(), kind: kind.kind.clone() };
     let id = table.type_of(&kind).ok_or_else(unknown)?;

@@ -1,6 +1,6 @@
 //! Bodies in protobuf: what they would be in JSON.
 
-use podium_meta::{Kind, Quantity};
+use podium_meta::{GroupVersionKind, Quantity};
 use serde_json::{Map, Value};
 
 use super::{DEEPEST, base64, complete, float, set, text, timestamp, zero};
@@ -99,17 +99,19 @@ pub fn envelope(body: &[u8]) -> Outcome<Envelope<'_>> {
 }
 
 /// What a body would be in JSON; the kind counts for what the body does not say of itself.
-pub fn transcode(body: &[u8], usual: Option<&Kind>) -> Outcome<Value> {
+pub fn transcode(body: &[u8], usual: Option<&GroupVersionKind>) -> Outcome<Value> {
     let envelope = envelope(body)?;
-    let said = Kind::new(&envelope.api_version, &envelope.kind);
+    let said = GroupVersionKind::new(&envelope.api_version, &envelope.kind);
     let kind = match usual {
         Some(usual) if envelope.kind.is_empty() => {
             let own = !envelope.api_version.is_empty();
             let (group, version) =
                 if own { (&said.group, &said.version) } else { (&usual.group, &usual.version) };
-            Kind { group: group.clone(), version: version.clone(), kind: usual.kind.clone() }
+            GroupVersionKind { group: group.clone(), version: version.clone(), kind: usual.kind.clone() }
         }
-        Some(usual) if envelope.api_version.is_empty() => Kind { kind: said.kind, ..usual.clone() },
+        Some(usual) if envelope.api_version.is_empty() => {
+            GroupVersionKind { kind: said.kind, ..usual.clone() }
+        }
         _ if envelope.kind.is_empty() => return Err(ProtobufError::NoKind("unknown")),
         _ => said,
     };

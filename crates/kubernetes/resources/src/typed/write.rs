@@ -1,12 +1,12 @@
 //! Writes values in the original's order of fields, byte for byte as it writes them.
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use serde_json::Value;
 
 use crate::table::{Form, Kinds, StructId, TypeId, Types, kinds};
 
 /// An object of a built-in kind in JSON, as the server sends it; one of another kind in the order of its keys.
-pub fn to_json(kind: &Kind, value: &Value) -> String {
+pub fn to_json(kind: &GroupVersionKind, value: &Value) -> String {
     let table: &Kinds = kinds();
     let mut out = String::new();
     let writer = Writer { types: table.types() };

@@ -8,7 +8,7 @@ mod webhooks;
 
 use std::collections::BTreeSet;
 
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use serde_json::{Value, json};
 
 pub use certificates::CertificateProvider;
@@ -58,7 +58,7 @@ impl RenderedObject {
     pub fn to_json(&self) -> String {
         match self.ty {
             Some(ty) => types::marshal(ty, &self.value),
-            None => podium_resources::typed::write::to_json(&Kind::default(), &self.value),
+            None => podium_resources::typed::write::to_json(&GroupVersionKind::default(), &self.value),
         }
     }
 

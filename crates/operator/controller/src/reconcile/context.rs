@@ -12,7 +12,7 @@ use podium_controller::Manager;
 use podium_controller::cpu_pool::CpuPool;
 use podium_controller::events::EventRecorder;
 use podium_controller::log::Log;
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use podium_release::engine::{Engine, ReleaseOwner, Reporter};
 use podium_release::{Driver, ReadAfterWrite, Store};
 use podium_sprig::gotime::Location;
@@ -116,7 +116,7 @@ impl Context {
     /// The release records of a namespace. They have no owner reference: garbage collection could delete them before
     /// the finalizer is processed, and the uninstall needs their manifests.
     pub(super) fn store(&self, namespace: &str) -> Store {
-        self.records.observe(self.informers.observed_version(&Kind::new("v1", "Secret")));
+        self.records.observe(self.informers.observed_version(&GroupVersionKind::new("v1", "Secret")));
         Store::new(self.client.clone(), Driver::Secrets, Some(namespace.to_owned()), Location::UTC)
             .with_read_after_write(self.records.clone())
     }

@@ -3,7 +3,7 @@
 
 use http::Method;
 use podium_client::{Discovery, ObjectKey, client};
-use podium_meta::{Kind, Resource};
+use podium_meta::{GroupVersionKind, Resource};
 use podium_release::engine::ReleaseHistory;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -20,7 +20,7 @@ use crate::names::{FIELD_MANAGER, FINALIZER, OWNER_LABEL};
 const MAX_LABEL: usize = 63;
 
 /// The value of [`OWNER_LABEL`] for a kind, the same for all of its versions.
-pub(super) fn owner_label(kind: &Kind) -> String {
+pub(super) fn owner_label(kind: &GroupVersionKind) -> String {
     match format!("{}.{}", kind.kind, kind.group) {
         name if name.len() <= MAX_LABEL => name,
         name => hex(&Sha256::digest(name)),
@@ -32,7 +32,7 @@ fn owner_resource<'d>(discovery: &'d Discovery, owner: &str) -> Option<&'d Resou
     let (name, group) = owner.split_once('.')?;
     let kinds = discovery.api_versions().filter_map(|known| {
         let (api_version, kind) = known.rsplit_once('/')?;
-        let kind = Kind::new(api_version, kind);
+        let kind = GroupVersionKind::new(api_version, kind);
         (kind.kind == name && kind.group == group).then_some(kind)
     });
     kinds.into_iter().find_map(|kind| discovery.find(&kind))
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn owner_labels_ignore_the_version_and_fit_into_a_label() {
-        let kind = |group: &str, version: &str| Kind::new(&format!("{group}/{version}"), "Stack");
+        let kind = |group: &str, version: &str| GroupVersionKind::new(&format!("{group}/{version}"), "Stack");
         assert_eq!(owner_label(&kind("a.dev", "v1")), "Stack.a.dev");
         assert_eq!(owner_label(&kind("a.dev", "v1")), owner_label(&kind("a.dev", "v2")));
         let long = owner_label(&kind(&format!("{}.dev", "x".repeat(60)), "v1"));

@@ -1,9 +1,9 @@
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 
 use super::*;
 
 fn resource(api_version: &str, kind: &str, plural: &str, namespaced: bool) -> Resource {
-    Resource { kind: Kind::new(api_version, kind), plural: plural.to_owned(), namespaced }
+    Resource { kind: GroupVersionKind::new(api_version, kind), plural: plural.to_owned(), namespaced }
 }
 
 fn rendered(resource: Resource, namespace: Option<&str>, object: Value) -> Rendered {

@@ -88,7 +88,7 @@ fn same(ours: &Watch, theirs: &Json, how: As, text: &str) {
         .map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned()))
         .collect();
     let string = |name: &str| theirs[name].as_str().unwrap_or_default();
-    let kind = Kind {
+    let kind = GroupVersionKind {
         group: string("Group").to_owned(),
         version: string("Version").to_owned(),
         kind: string("Kind").to_owned(),
