@@ -5,11 +5,11 @@ use libfuzzer_sys::fuzz_target;
 use podium_resources::stored::{decode, decode_protobuf};
 use podium_resources::typed::{protobuf, write::to_json};
 use podium_resources::{kinds, print};
-use podium_meta::{Kind, Quantity};
+use podium_meta::{GroupVersionKind, Quantity};
 
 fuzz_target!(|data: &[u8]| {
     let Some((choice, rest)) = data.split_first() else { return };
-    let mut all: Vec<Kind> = kinds().typed().collect();
+    let mut all: Vec<GroupVersionKind> = kinds().typed().collect();
     all.sort();
     let kind = &all[usize::from(*choice) % all.len()];
     let _ = decode_protobuf(rest, Some(kind));

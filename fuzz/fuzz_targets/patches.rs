@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use podium_fieldmanager::patch::{json, merge, strategic};
 use podium_resources::kinds;
-use podium_meta::Kind;
+use podium_meta::GroupVersionKind;
 use serde_json::Value;
 
 fuzz_target!(|data: &[u8]| {
@@ -19,7 +19,7 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(merge(once.clone(), patch.clone()).ok(), Some(once));
     }
     let _ = json(object.clone(), &patch);
-    let mut all: Vec<Kind> = kinds().typed().collect();
+    let mut all: Vec<GroupVersionKind> = kinds().typed().collect();
     all.sort();
     let kind = &all[usize::from(*choice) % all.len()];
     if let (Some(shape), Value::Object(object), Value::Object(patch)) = (kinds().shape_of(kind), object, patch) {

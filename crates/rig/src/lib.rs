@@ -15,6 +15,7 @@ pub mod charts;
 pub mod cluster;
 pub mod compare;
 pub mod dialects;
+pub mod faults;
 pub mod generate;
 pub mod histogram;
 pub mod kinds;

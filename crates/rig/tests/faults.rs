@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use podium_meta::Resource;
 use podium_rig::cluster::Cluster;
-use podium_rig::proxy::{Blow, Plan, Proxy};
-use podium_rig::random::Random;
+use podium_rig::faults::{self, BLOWS};
+use podium_rig::proxy::{Plan, Proxy};
 use serde_json::json;
 
 use stage::state::State;
@@ -26,8 +26,6 @@ use stage::{Desk, Project, podium, resource, shows, tail};
 const PATIENCE: Duration = Duration::from_secs(25);
 /// The name of the resource and its release.
 const NAME: &str = "demo";
-/// Blows that every write gets, one after the other.
-const BLOWS: [Blow; 4] = [Blow::KillLost, Blow::Lost, Blow::KillBefore, Blow::KillAfter];
 /// How many seconds new plans are begun in `make test`.
 const BUDGET: usize = 30;
 
@@ -232,16 +230,7 @@ impl Lane {
         if chapter.command(&self.chart()).is_some() {
             self.by_hand(chapter).unwrap();
         } else {
-            let (mut seen, mut since) = (usize::MAX, Instant::now());
-            let begin = Instant::now();
-            // What is not over after this time never is.
-            while since.elapsed() < Duration::from_secs(2) && begin.elapsed() < PATIENCE {
-                let now = self.proxy.numbers()[0];
-                if now != seen {
-                    (seen, since) = (now, Instant::now());
-                }
-                std::thread::sleep(Duration::from_millis(20));
-            }
+            faults::wait_until_quiet(&self.proxy, PATIENCE);
         }
         Model { state: self.state(), numbers: self.proxy.numbers() }
     }
@@ -294,49 +283,10 @@ impl Lane {
                 false => Err(explain(model.state.difference(&state))),
             };
         }
-        let begin = Instant::now();
-        let (mut seen, mut looked) = ([usize::MAX; 3], Instant::now() - PATIENCE);
-        let mut good = false;
-        loop {
-            std::thread::sleep(Duration::from_millis(50));
-            if self.proxy.ended().is_some() {
-                self.operator();
-            }
-            let now = self.proxy.numbers();
-            let quiet = now[0] == seen[0];
-            seen = now;
-            if !quiet || looked.elapsed() < Duration::from_millis(if good { 120 } else { 300 }) {
-                good &= quiet;
-                continue;
-            }
-            looked = Instant::now();
-            let state = self.state();
-            match (state == model.state, good) {
-                (true, true) => return Ok(self.proxy.struck()),
-                (true, false) => good = true,
-                (false, _) if begin.elapsed() > PATIENCE => {
-                    return Err(explain(model.state.difference(&state)));
-                }
-                (false, _) => good = false,
-            }
-        }
+        let found =
+            faults::converge(&self.proxy, &|| self.operator(), &|| self.state(), &model.state, PATIENCE);
+        found.map_err(|state| explain(model.state.difference(&state)))
     }
-}
-
-/// The plans of a chapter: its first read is old, every write with the first of the blows, some random ones, every write
-/// with the others, and then random ones again, until there are enough.
-fn plans(chapter: Chapter, model: &Model, enough: usize, seed: u64) -> Vec<Plan> {
-    let writes = model.numbers[0];
-    let every = |blow: Blow| (1..=writes).map(move |n| Plan::blow(n, blow));
-    let random = |index: usize| {
-        let mut random = Random::for_case(seed, &format!("{chapter:?}"), index as u64);
-        Plan::random(&mut random, writes.max(4))
-    };
-    let behind = Plan { reads: [1].into(), ..Plan::default() };
-    let first = BLOWS.iter().take(1).copied().flat_map(every);
-    let rest = BLOWS.iter().skip(1).copied().flat_map(every);
-    let begin = std::iter::once(behind).chain(first);
-    begin.chain((0..8).map(random)).chain(rest).chain((8..).map(random)).take(enough).collect()
 }
 
 fn number(name: &str) -> Option<usize> {
@@ -365,7 +315,9 @@ fn whatever_goes_wrong_the_end_is_the_same() {
         let writes = |model: &Model| model.numbers[0];
         let most = models.iter().map(writes).max().unwrap_or(0);
         let enough = most * BLOWS.len() + 9 + soak.unwrap_or(0);
-        let of = |(chapter, model): (&Chapter, &Model)| plans(*chapter, model, enough, seed);
+        let of = |(chapter, model): (&Chapter, &Model)| {
+            faults::plans(&format!("{chapter:?}"), model.numbers[0], enough, seed)
+        };
         let all: Vec<Vec<Plan>> = chapters.iter().zip(models).map(of).collect();
         runs.extend((0..enough).map(|at| (at, story, all.iter().map(|plans| plans[at].clone()).collect())));
         for (chapter, model) in chapters.iter().zip(models) {

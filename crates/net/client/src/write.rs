@@ -83,6 +83,21 @@ impl Client {
         self.send(Method::PATCH, &path, &self.write_response.accept(false), body).await
     }
 
+    /// Applies a JSON merge patch to the status subresource.
+    pub async fn merge_patch_status(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        name: &str,
+        patch: &Value,
+        field_manager: &str,
+    ) -> Result<Value, Error> {
+        let path =
+            format!("{}/status?fieldManager={}", resource.object(namespace, name), escape(field_manager));
+        let body = Some(("application/merge-patch+json", patch.to_string().into_bytes()));
+        self.send(Method::PATCH, &path, &self.write_response.accept(false), body).await
+    }
+
     /// Reads an object from storage instead of the watch cache, which may lag behind: a dry-run patch that changes
     /// nothing. `None` if the object does not exist or the user is not authorized to patch it.
     pub async fn get_from_storage(
