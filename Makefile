@@ -29,35 +29,18 @@ build: ## build the static release binary (about 2 min cold)
 test: ## run all tests that need nothing but Rust, stories and fault plans on our own API server among them (under 10 min cold)
 	$(CARGO) test --locked --workspace
 
-tools: ## build the pinned originals that are missing (helm 3 and 4, probes, Kubernetes and its clients; needs Go and Python; about 18 min cold)
+tools: ## build the pinned upstream programs that are missing (helm 3 and 4, probes, Kubernetes and its clients; needs Go and Python; about 18 min cold)
 	@tools/build.sh
 
-# The tests that need a cluster, a file each. `make test` runs them on our own API server, but for those that compare with an
-# upstream program; here all of them run on the upstream one.
-CLUSTER_TESTS = access api clients cluster controllers crds diff dry_run faults fuzz_resources kind_table kinds project release_write releases runtime stacks stories
-
-# The tests beside other registries and their clients, a file each.
-IMAGE_TESTS = certificates images
-
-test-real: tools ## compare with the originals (under 15 min when they are built)
-	$(CARGO) build --profile fast --locked -p podium -p podium-rig
-	$(CARGO_TARGET_DIR)/fast/compare --podium $(CARGO_TARGET_DIR)/fast/podium --known $(KNOWN_DIFFERENCES)
-	$(CARGO_TARGET_DIR)/fast/record
-	$(CARGO) test --profile fast --locked -p podium-rig --test originals -- --ignored --skip every_broken_function
-	$(CARGO) test --profile fast --locked -p podium-rig --test chart_tools -- --ignored --skip public_charts
-	$(CARGO) test --profile fast --locked -p podium-fieldmanager --test originals -- --ignored --skip record
-	$(CARGO) test --profile fast --locked -p podium-bundle --test originals -- --ignored --skip record
-	$(CARGO) test --profile fast --locked -p podium-catalog --test originals -- --ignored --skip record
-	$(CARGO) test --profile fast --locked -p podium-rig --test catalogs -- --ignored
-	PODIUM_SERVER=kubernetes PODIUM_FAULT_SECONDS=95 PODIUM_FUZZ_SECONDS=40 $(CARGO) test --profile fast --locked -p podium-rig \
-		--lib $(CLUSTER_TESTS:%=--test %) -- --include-ignored
-	$(CARGO) test --profile fast --locked -p podium-rig $(IMAGE_TESTS:%=--test %) -- --ignored
-	PODIUM_SERVER=kubernetes $(CARGO) test --profile fast --locked -p podium-rig --test operator -- --include-ignored --test-threads=8
+test-real: tools ## compare with upstream programs (under 15 min when they are built; prints where its time goes)
+	$(CARGO) test --locked --workspace --no-run
+	$(CARGO) build --locked --workspace --bins
+	@CARGO="$(CARGO)" KNOWN_DIFFERENCES=$(KNOWN_DIFFERENCES) tests/real.sh $(SUITES)
 
 # Each prints its rows, met or missed; a missed one does not keep the others from being measured.
 BENCHES = "bench --podium $(BIN)" "bench-operator --podium $(BIN)" bench-api bench-images "bench-catalog --podium $(BIN)"
 
-bench: tools build ## measure against the originals and print ratios (about 25 min)
+bench: tools build ## measure against upstream programs and print ratios (about 25 min)
 	$(CARGO) build --profile fast --locked -p podium-rig
 	@export PODIUM_BIN=$(BIN); missed=0; for bench in $(BENCHES); do \
 		echo "== $$bench"; $(CARGO_TARGET_DIR)/fast/$$bench || missed=1; done; exit $$missed
