@@ -253,7 +253,7 @@ impl Cluster {
         self.guard.spawn("podium", &mut command)?;
         self.wait("podium", || connects(self.port) && self.authority().is_file())?;
         self.write_kubeconfigs()?;
-        self.wait("podium", || self.admin.raw("/readyz").is_ok())
+        self.wait("podium", || self.admin.is_ready())
     }
 
     /// Starts the API server, after it was killed also with the keys that it had.
@@ -285,7 +285,7 @@ impl Cluster {
         // It writes its certificate before it listens.
         self.wait("kube-apiserver", || connects(self.port) && self.authority().is_file())?;
         self.write_kubeconfigs()?;
-        self.wait("kube-apiserver", || self.admin.raw("/readyz").is_ok())
+        self.wait("kube-apiserver", || self.admin.is_ready())
     }
 
     fn start_controller_manager(&self, port: u16) -> Result<(), Error> {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use http::Method;
 use podium_client::client::Representation;
@@ -12,6 +13,7 @@ use podium_meta::kind::escape;
 use podium_meta::{GroupVersionKind, Resource};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
+use tokio::time::timeout;
 
 use super::Error;
 
@@ -21,6 +23,8 @@ const MERGE: &str = "application/merge-patch+json";
 const JSON: &str = "application/json";
 /// The query parameter with which unknown fields are refused.
 const STRICT: &str = "&fieldValidation=Strict";
+/// How long a server may take to say that it is ready.
+const ANSWER: Duration = Duration::from_secs(5);
 /// The field manager of writes.
 const MANAGER: &str = "kubectl";
 
@@ -64,7 +68,13 @@ impl Admin {
         })
     }
 
-    /// The text at a path, such as `/readyz`.
+    /// Whether the server is ready. What holds its port instead may accept a connection and never answer.
+    pub(super) fn is_ready(&self) -> bool {
+        let answer = self.run(async |client| Ok(timeout(ANSWER, client.get_raw("/readyz")).await));
+        matches!(answer, Ok(Ok(Ok(_))))
+    }
+
+    /// The text at a path, such as `/version`.
     pub fn raw(&self, path: &str) -> Result<String, Error> {
         let text = self.run(async |client| client.get_raw(path).await)?;
         Ok(String::from_utf8_lossy(&text).into_owned())
