@@ -14,20 +14,19 @@ use serde_json::{Value, json};
 const GREETING: &str = "greeting.example.podium.dev";
 const STEPS: [&str; 4] = ["create", "change", "drift", "delete"];
 
+const YAML: &str =
+    "{apiVersion: example.podium.dev/v1, kind: Greeting, metadata: {name: hello}, spec: {text: Hello}}";
+
 /// What the user, or another client, does in each step.
 fn act(admin: &Admin, namespace: &str, step: &str) {
+    let text = |text: &str| json!({"text": text});
     match step {
-        "create" => {
-            let greeting = json!({"apiVersion": "example.podium.dev/v1", "kind": "Greeting",
-                "metadata": {"name": "hello"}, "spec": {"text": "Hello"}});
-            admin.create(namespace, &greeting).unwrap();
-        }
-        "change" => admin.merge(GREETING, namespace, "hello", &json!({"spec": {"text": "Bonjour"}})).unwrap(),
-        "drift" => {
-            admin.merge("configmap", namespace, "hello", &json!({"data": {"text": "changed"}})).unwrap()
-        }
-        _ => admin.delete(GREETING, namespace, "hello").unwrap(),
+        "create" => admin.apply(namespace, YAML),
+        "change" => admin.merge(GREETING, namespace, "hello", &json!({"spec": text("Bonjour")})),
+        "drift" => admin.merge("configmap", namespace, "hello", &json!({"data": text("changed")})),
+        _ => admin.delete(GREETING, namespace, "hello"),
     }
+    .unwrap();
 }
 
 /// The text of the ConfigMap, and whether the Greeting says that it is current.
@@ -41,6 +40,8 @@ fn state(admin: &Admin, namespace: &str) -> Value {
 #[test]
 fn converges_whatever_goes_wrong() {
     let cluster = Cluster::start().unwrap();
+    cluster.admin().apply("default", include_str!("../crd.yaml")).unwrap();
+    cluster.established("greetings.example.podium.dev").unwrap();
     let run = FaultRun {
         cluster: &cluster,
         command: &|_| Command::new(env!("CARGO_BIN_EXE_podium-example-controller")),
