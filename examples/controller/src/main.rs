@@ -62,7 +62,7 @@ impl GreetingReconciler {
         client.apply(&config_maps(), key.namespace(), key.name(), &desired, how).await?;
         if greeting["status"]["observedGeneration"] != metadata["generation"] {
             let status = json!({"status": {"observedGeneration": metadata["generation"]}});
-            self.client
+            client
                 .merge_patch_status(&greetings(), key.namespace(), key.name(), &status, FIELD_MANAGER)
                 .await?;
             let greeting = ObjectReference::from_object(&greeting);
