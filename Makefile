@@ -65,26 +65,28 @@ fmt: ## format the code
 lint: ## check format, lints and that the generated reference is current
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
-	$(CARGO) run --locked -q -p podium -- reference --check docs/reference/commands.md
+	$(CARGO) build --locked --workspace --bin podium
+	$(CARGO_TARGET_DIR)/debug/podium reference --check docs/reference/commands.md
 
 docs: ## generate the reference of all commands from their flags
-	$(CARGO) run --locked -q -p podium -- reference docs/reference/commands.md
+	$(CARGO) build --locked --workspace --bin podium
+	$(CARGO_TARGET_DIR)/debug/podium reference docs/reference/commands.md
 
 crds: ## generate the CRDs of the stacks from the schemas of their charts
-	$(CARGO) build --locked -q -p podium
+	$(CARGO) build --locked -q --workspace --bin podium
 	stacks/crds.sh $(CARGO_TARGET_DIR)/debug/podium
 
-kinds: tools ## write the table of the built-in kinds anew, from a real server
+kinds: tools ## generate the table of the built-in kinds from a real API server
 	$(CARGO) run --locked -q -p podium-rig --bin kinds -- crates/kubernetes/resources/kinds.txt
 	$(PODIUM_TOOLS)/kinds inner > crates/kubernetes/resources/inner.txt
 
-roles: tools ## write the roles anew that a server begins with, from a real server
+roles: tools ## generate the bootstrap roles from a real API server
 	$(CARGO) run --locked -q -p podium-rig --bin roles -- crates/kubernetes/rbac/roles.txt
 
-layout: ## write the list anew by which functions stand in the program: what is called together, together (about 8 min)
+layout: ## record the order of functions in the binary (about 8 min)
 	PODIUM_LAYOUT=record $(STATIC)
 	tools/layout.sh $(BIN) crates/podium/layout.txt
 	$(MAKE) build
 
-up: build ## build podium, bring up a cluster of this machine, and an inference stack in it
+up: build ## build podium, start the local cluster and an inference stack in it
 	@examples/first-minute.sh $(BIN)
