@@ -245,7 +245,7 @@ impl Client {
 
     /// Reads the response body at a path without decoding it, such as logs or metrics; has no response timeout.
     pub async fn get_raw(&self, path: &str) -> Result<Vec<u8>, Error> {
-        self.send_raw(Method::GET, path, "*/*", None).await
+        self.with_timeout(self.send_raw(Method::GET, path, "*/*", None)).await
     }
 
     pub(crate) async fn send(

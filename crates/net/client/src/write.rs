@@ -78,9 +78,7 @@ impl Client {
         patch: &Value,
         field_manager: &str,
     ) -> Result<Value, Error> {
-        let path = format!("{}?fieldManager={}", resource.object(namespace, name), escape(field_manager));
-        let body = Some(("application/merge-patch+json", patch.to_string().into_bytes()));
-        self.send(Method::PATCH, &path, &self.write_response.accept(false), body).await
+        self.merge_patch_at(&resource.object(namespace, name), patch, field_manager).await
     }
 
     /// Applies a JSON merge patch to the status subresource.
@@ -92,8 +90,12 @@ impl Client {
         patch: &Value,
         field_manager: &str,
     ) -> Result<Value, Error> {
-        let path =
-            format!("{}/status?fieldManager={}", resource.object(namespace, name), escape(field_manager));
+        let path = format!("{}/status", resource.object(namespace, name));
+        self.merge_patch_at(&path, patch, field_manager).await
+    }
+
+    async fn merge_patch_at(&self, path: &str, patch: &Value, field_manager: &str) -> Result<Value, Error> {
+        let path = format!("{path}?fieldManager={}", escape(field_manager));
         let body = Some(("application/merge-patch+json", patch.to_string().into_bytes()));
         self.send(Method::PATCH, &path, &self.write_response.accept(false), body).await
     }
