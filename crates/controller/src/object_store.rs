@@ -167,6 +167,21 @@ fn state(object: &Value) -> ObjectState {
     }
 }
 
+/// The drift signature of an object: a hash of the set of fields that a field manager applies. It changes when another
+/// manager takes one of them or the object is being deleted, and not when the status or fields of other managers change.
+pub fn drift_signature(object: &Value, field_manager: &str) -> u64 {
+    let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+    let applied = entries.into_iter().flatten().find(|entry| {
+        let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
+        text("manager") == field_manager && text("operation") == "Apply" && text("subresource").is_empty()
+    });
+    let deleted = object.pointer("/metadata/deletionTimestamp").is_some();
+    let fields = applied.and_then(|entry| entry.get("fieldsV1")).map(ToString::to_string).unwrap_or_default();
+    // FNV-1a: stored in release records, so it has to be the same in every build.
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    fields.bytes().chain([u8::from(deleted)]).fold(0xcbf2_9ce4_8422_2325, mix)
+}
+
 /// A uid as a number. A uid that is not a UUID (of an aggregated API server) is hashed.
 pub fn uid(text: &str) -> u128 {
     let digits = text.bytes().filter(|byte| *byte != b'-');
@@ -277,6 +292,18 @@ mod tests {
         assert_eq!(changes(&mut store, &WatchEvent::TooDeep(ObjectKey::new(None, "a"))).len(), 1);
         changes(&mut store, &WatchEvent::ListDone);
         assert!(store.get(&ObjectKey::new(None, "a")).is_some());
+    }
+
+    #[test]
+    fn drift_signature_covers_the_applied_fields_only() {
+        let entry = |manager: &str, fields: &str| json!({"manager": manager, "operation": "Apply", "fieldsV1": {fields: {}}});
+        let object = |own: &str, other: &str| json!({"metadata": {"managedFields": [entry("own", own), entry("other", other)]}});
+        let signature = |object: Value| drift_signature(&object, "own");
+        assert_eq!(signature(object("f:spec", "f:a")), signature(object("f:spec", "f:b")));
+        assert_ne!(signature(object("f:spec", "f:a")), signature(object("f:data", "f:a")));
+        let mut deleted = object("f:spec", "f:a");
+        deleted["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        assert_ne!(signature(deleted), signature(object("f:spec", "f:a")));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use futures_util::stream::{StreamExt, iter};
 use podium_client::client::{self, ApplyOptions};
+use podium_controller::object_store::drift_signature;
 use podium_meta::fields::{Change, changes};
 use podium_meta::{GroupVersionKind, Resource, Status};
 use serde_json::Value;
@@ -102,16 +103,7 @@ pub struct DeployOptions {
 /// Hashes the set of fields that the release applies. The hash changes when another manager takes one of them, and not
 /// when the status or fields of other managers change.
 pub fn managed_fields_hash(object: &Value) -> u64 {
-    let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
-    let ours = entries.into_iter().flatten().find(|entry| {
-        let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
-        text("manager") == FIELD_MANAGER && text("operation") == "Apply" && text("subresource").is_empty()
-    });
-    let deleted = object.pointer("/metadata/deletionTimestamp").is_some();
-    let fields = ours.and_then(|entry| entry.get("fieldsV1")).map(ToString::to_string).unwrap_or_default();
-    // FNV-1a: stored in release records, so it has to be the same in every build.
-    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    fields.bytes().chain([u8::from(deleted)]).fold(0xcbf2_9ce4_8422_2325, mix)
+    drift_signature(object, FIELD_MANAGER)
 }
 
 /// Whether an object is the CRD of a kind.
