@@ -237,12 +237,13 @@ async fn leaves_nothing_of_a_resource_deleted_during_install() {
 async fn recreates_an_object_deleted_during_install() {
     let story = Story::new("early", &[SMALL, SMALL_VALUES]).await;
     story.watches("wait: true");
-    let _operator = story.operator().await;
+    let operator = story.operator_with(|command| drop(command.arg("--zap-log-level=debug"))).await;
     // Its objects make the operator listen before the second one is installed.
     story.apply("a", json!({})).await;
     story.wait_deployed("a").await;
     story.apply("b", json!({"podAnnotations": {"rig.podium/ready": "false"}})).await;
-    story.wait_created("Deployment", "b").await;
+    // The wait has seen the ConfigMap and goes on for the Deployment: one that is missing from the start fails the install.
+    operator.wait_log("apps/v1/Deployment early/b").await;
     story.delete("ConfigMap", "b").await;
     story.edit("ConfigMap", "a", json!({"metadata": {"labels": {"later": "heard"}}})).await;
     let pods = story

@@ -9,7 +9,6 @@ mod originals;
 mod owners;
 mod secure;
 mod several;
-mod slow_render;
 mod story;
 mod trouble;
 mod values;

@@ -1,4 +1,10 @@
-//! Slow charts delay neither probes, nor the lease, nor other resources.
+//! Slow charts delay neither probes, nor the lease, nor other resources. A test binary of its own: it needs both processors.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, reason = "helpers of tests")]
+
+#[allow(dead_code, reason = "the stories of the operator share it")]
+#[path = "operator/story.rs"]
+mod story;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,12 +12,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::story::{Story, condition, port, read};
-use crate::{TINY, TINY_VALUES};
+use story::{Story, condition, port, read};
 
 /// `htpasswd` hashes with bcrypt, which takes tens of milliseconds on purpose: this many take longer than the renew
 /// deadline of leader election, 10 s.
 const SLOW: usize = 300;
+const TINY: (&str, &str) = (
+    "templates/tiny.yaml",
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"{{ .Release.Name }}\"}\ndata: {color: \"{{ .Values.color }}\"}\n",
+);
 const HTPASSWD: (&str, &str) = (
     "templates/htpasswd.yaml",
     "{{- range until (int .Values.passwords) }}\n{{- $_ := htpasswd \"user\" (toString .) }}\n{{- end }}\n",
@@ -33,7 +42,7 @@ fn probe(address: String, stopped: Arc<AtomicBool>) -> std::thread::JoinHandle<V
 
 #[tokio::test]
 async fn slow_renders_delay_neither_probes_nor_the_lease_nor_other_resources() {
-    let story = Story::new("slow-render", &[TINY, TINY_VALUES, HTPASSWD]).await;
+    let story = Story::new("slow-render", &[TINY, ("values.yaml", "color: red\n"), HTPASSWD]).await;
     let address = format!("127.0.0.1:{}", port());
     let operator = story
         .operator_with(|command| {
@@ -71,7 +80,7 @@ async fn slow_renders_delay_neither_probes_nor_the_lease_nor_other_resources() {
     stopped.store(true, Ordering::Relaxed);
     let mut took = probes.join().unwrap();
     took.sort();
-    // Other tests share the processors: one answer in twenty may have waited for them.
+    // Other processes share the processors: one answer in twenty may have waited for them.
     let (most, longest) = (took[took.len() * 19 / 20], took[took.len() - 1]);
     assert!(most < Duration::from_millis(100), "19 of 20 of {} probes took up to {most:?}", took.len());
     assert!(longest < Duration::from_secs(1), "a probe took {longest:?}");
