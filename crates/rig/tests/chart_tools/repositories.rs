@@ -402,7 +402,7 @@ fn passwords_are_for_their_host_and_strange_answers_are_refused() {
     web.answer("/apple-0.2.0.tgz", Answer::To(format!("{url}/apple-0.2.0.tgz")));
     refused(&["pull", "apple", "--repo", url], "too many");
     web.answer("/apple-0.2.0.tgz", Answer::To("file:///etc/passwd".to_owned()));
-    refused(&["pull", "apple", "--repo", url], "redirects");
+    refused(&["pull", "apple", "--repo", url], "redirect from");
     // Too much, and nothing at all.
     web.answer("/apple-0.2.0.tgz", Answer::Zeros(300 << 20));
     refused(&["pull", "apple", "--repo", url], "");
