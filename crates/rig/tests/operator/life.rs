@@ -237,7 +237,11 @@ async fn leaves_nothing_of_a_resource_deleted_during_install() {
 async fn recreates_an_object_deleted_during_install() {
     let story = Story::new("early", &[SMALL, SMALL_VALUES]).await;
     story.watches("wait: true");
-    let operator = story.operator_with(|command| drop(command.arg("--zap-log-level=debug"))).await;
+    let operator = story
+        .operator_with(|command| {
+            command.arg("--zap-log-level=debug");
+        })
+        .await;
     // Its objects make the operator listen before the second one is installed.
     story.apply("a", json!({})).await;
     story.wait_deployed("a").await;
