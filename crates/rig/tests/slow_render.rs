@@ -87,10 +87,10 @@ async fn slow_renders_delay_neither_probes_nor_the_lease_nor_other_resources() {
     stopped.store(true, Ordering::Relaxed);
     let mut took = probes.join().unwrap();
     took.sort();
-    // Other processes share the processors: one answer in ten may have waited for them.
-    let (most, longest) = (took[took.len() * 9 / 10], took[took.len() - 1]);
-    assert!(most < Duration::from_millis(100), "9 of 10 of {} probes took up to {most:?}", took.len());
-    assert!(longest < Duration::from_secs(2), "a probe took {longest:?}");
+    // Other processes share the processors: one answer in twenty may have waited for them.
+    let (most, longest) = (took[took.len() * 19 / 20], took[took.len() - 1]);
+    assert!(most < Duration::from_millis(100), "19 of 20 of {} probes took up to {most:?}", took.len());
+    assert!(longest < Duration::from_secs(1), "a probe took {longest:?}");
     let lease = story.get("Lease", "slow-render").await;
     assert_eq!((&lease["spec"]["holderIdentity"], &lease["spec"]["leaseTransitions"]), (&holder, &json!(0)));
     assert!(!operator.log().contains("lease cannot be had"), "{}", operator.log());

@@ -118,7 +118,7 @@ impl Reconciler for ServiceAccounts {
         let world = &self.0;
         let name = key;
         let accounts = &world.accounts;
-        // Whoever ends a list has everything looked at again.
+        // The end of a list enqueues every namespace again.
         if world.namespaces.is_active(name) != Some(true) || !accounts.maps.borrow().is_complete() {
             return ReconcileResult::Done;
         }
@@ -134,7 +134,7 @@ impl Reconciler for ServiceAccounts {
         }
         match result {
             Ok(()) => ReconcileResult::Done,
-            // Read again what somebody else has written.
+            // Another client wrote it: read it again.
             Err(error) if refused(&error, 409) => ReconcileResult::Failed,
             Err(error) => world.failed("accounts", name, &error),
         }

@@ -140,7 +140,7 @@ impl Reconciler for CrdFinalizer {
         let name = key;
         match end(world, name).await {
             Ok(verdict) => verdict,
-            // Somebody else has written it: what it is now is read again.
+            // Another client wrote it: read it again.
             Err(error) if refused(&error, 409) => ReconcileResult::Failed,
             Err(error) if refused(&error, 404) => ReconcileResult::Done,
             Err(error) => world.failed("definition", name, &error),
